@@ -27,7 +27,7 @@ check-tests: $(COMPLETE) ## the test suite alone
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
 soak: $(COMPLETE) ## what takes too long for the suite: many runs, many histories; new ones each time
-	SOAK=1 $(BIN)/python -m pytest -q tests/soak tests/runtime/link/test_sshd.py -n 2 --timeout 7200 $(SOAK_ARGS)
+	SOAK=1 $(BIN)/python -m pytest -q tests/soak tests/runtime/link/transports/test_sshd.py -n 2 --timeout 7200 $(SOAK_ARGS)
 
 lint: $(COMPLETE) ## ruff, and who may import whom
 	$(BIN)/ruff check .

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from benchmarks import Ratio
 from runtime.record.state import events as ev
-from tests.console.terminal import Terminal
+from tests.console.pseudo_terminal import Terminal
 from tests.runtime.link.link_bench import Bench
 
 NODES = 10_000

@@ -30,9 +30,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.namespaces import ended_by_signals, ip, namespace, own, remove_leftovers, within
-from tests.console.terminal import Terminal
+from tests.console.pseudo_terminal import Terminal
 from tests.runtime.link.link_bench import Bench
-from tests.runtime.link.sshd_bench import REMOTE, Sshd
+from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd
 
 HERE, THERE = own("here"), own("there")
 ADDRESSES = {HERE: "10.213.7.1", THERE: "10.213.7.2"}

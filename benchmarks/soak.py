@@ -22,7 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 from runtime.record.state import events as ev
-from tests.console.terminal import Terminal
+from tests.console.pseudo_terminal import Terminal
 from tests.runtime.link.link_bench import Bench, Driver
 
 NODES_A_RUN = 400

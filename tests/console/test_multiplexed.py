@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from runtime.daemon import daemon
-from tests.console.terminal import ROOT, Terminal
+from tests.console.pseudo_terminal import ROOT, Terminal
 from tests.console.test_remote_console import parked
 
 pytestmark = [

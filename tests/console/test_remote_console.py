@@ -14,8 +14,8 @@ from runtime.daemon import daemon
 from runtime.link.wire import protocol as p
 from runtime.record.state.durable_run import Summary
 from tests.console.program import SWARM, Program
-from tests.console.terminal import IDLE_BYTES, Terminal
-from tests.runtime.link.sshd_bench import REMOTE, Sshd
+from tests.console.pseudo_terminal import IDLE_BYTES, Terminal
+from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd
 
 pytestmark = pytest.mark.timeout(180)
 

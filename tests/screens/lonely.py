@@ -18,8 +18,8 @@ from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from tests.screens.desk import Desk
 from tests.screens.stories import Story
-from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
+from tests.screens.widgets.test_live_widgets import screen_text
 from themes.catalog import ThemeCatalog
 
 

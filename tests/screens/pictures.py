@@ -17,8 +17,8 @@ from screens.widgets.prompt import Prompt
 from tests.screens.desk import Desk
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
 from tests.screens.test_desk_screens import filled
-from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
+from tests.screens.widgets.test_live_widgets import screen_text
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from screens.widgets.log_list import LogList
 from screens.widgets.text_page import TextPage
 from tests.screens.answering import AnsweringDesk
 from tests.screens.stories import START, Story, digest, finished
-from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
+from tests.screens.widgets.test_live_widgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 HOSTILE = "evil\x1b]0;owned\x07\x1b[31m[/x][@click=app.quit]\u202e\nforged line"

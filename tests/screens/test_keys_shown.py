@@ -20,7 +20,7 @@ from screens.shell.context import ConsoleContext
 from screens.shell.key_actions import actions
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Secret
-from tests.console.test_app import settled, text_of, until
+from tests.console.app.test_app import settled, text_of, until
 from tests.screens.desk import Desk
 from tests.screens.stories import START, digest
 

@@ -13,8 +13,8 @@ from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
 from tests.screens.desk import Desk
 from tests.screens.lonely import Lonely, lonely, text_of, until
+from tests.screens.pages.test_swarms import workflow
 from tests.screens.stories import digest, finished, limited
-from tests.screens.test_swarms import workflow
 from tests.screens.waiting import drawn
 
 Compare = Callable[..., bool]

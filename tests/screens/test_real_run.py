@@ -17,7 +17,7 @@ from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
 from tests.screens.lonely import Lonely, text_of, until
-from tests.screens.test_livewidgets import screen_text
+from tests.screens.widgets.test_live_widgets import screen_text
 
 SWARM = '''
 import json, time

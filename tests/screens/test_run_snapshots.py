@@ -15,11 +15,11 @@ from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
-from tests.console.test_app import until
+from tests.console.app.test_app import until
+from tests.screens.pages.test_run import edits
 from tests.screens.rundesk import RunDesk
 from tests.screens.stories import Story, digest
-from tests.screens.test_run_screen import edits
-from tests.screens.test_run_views import bar_story
+from tests.screens.views.run.test_run_views import bar_story
 from tests.screens.waiting import drawn
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]

@@ -16,8 +16,8 @@ from syrupy.assertion import SnapshotAssertion
 from console.app.app import OrbiterApp
 from console.workspace import Workspace
 from tests.screens.pictures import PICTURES
-from tests.screens.test_livewidgets import screen_text
 from tests.screens.waiting import drawn
+from tests.screens.widgets.test_live_widgets import screen_text
 
 SMALL, LARGE = (80, 24), (120, 40)
 

@@ -1,5 +1,5 @@
 """Twenty processes killed in an effect, new workspaces and older ones by turns, each with its journal's end cut in
-several ways: no effect happens again unasked. `tests/runtime/work/test_cut_journal.py` is the sample of it.
+several ways: no effect happens again unasked. `tests/runtime/worker/test_cut_journal.py` is the sample of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.work.cutting import Cut, copied, effects, half, killed, resumed, seeded
+from tests.runtime.worker.cutting import Cut, copied, effects, half, killed, resumed, seeded
 
 ROUNDS = 20
 

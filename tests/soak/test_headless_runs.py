@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.headless import check_codes, check_journals, headless_runs
+from tests.console.linear.headless import check_codes, check_journals, headless_runs
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.runtime.work.interleaving import World
-from tests.runtime.work.parking_machine import Interleaved, asked, follow
+from tests.runtime.execution.interleaving import World
+from tests.runtime.execution.parking_machine import Interleaved, asked, follow
 
 TestInterleaved = Interleaved.TestCase
 TestInterleaved.settings = settings(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.judgement.permissions.permission import OBJECT_CHARS
-from tests.runtime.judgement import test_permission_commands as suite
+from tests.runtime.judgement.permissions import test_permission_commands as suite
 
 CHANCE = random.Random()
 

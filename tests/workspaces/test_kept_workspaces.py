@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.console.terminal import Terminal
+from tests.console.pseudo_terminal import Terminal
 from tests.workspaces import kept
 from tests.workspaces.kept import DATA, Verbs
 from tests.workspaces.scenarios import CONTROLLED, FINISHED, HEADLESS, KILLED, PARKED

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from runtime.record.places import open_journal
+from tests.runtime.bench import Bench
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place, check, check_effects
 from tests.runtime.record.sqlite_parts import writer_of
-from tests.runtime.work.bench import Bench
 
 NOTES = Counter(["note one", "note two", "note p0", "note p1", "note p2"])
 

@@ -1,0 +1,788 @@
+"""The console on runs told event by event: what an operator sees and does, key by key."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import TextArea
+
+from console.app.app import OrbiterApp
+from runtime.link.client.client import LinkStatus
+from runtime.link.client.streamed_text import StreamedText
+from screens.base.screen_registry import SCREENS
+from screens.dialogs.help import HelpScreen
+from screens.pages.inbox import InboxScreen, first_use_text
+from screens.pages.run import RunScreen
+from screens.pages.settings import SettingsScreen
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
+from screens.render.layout import plain_text
+from screens.shell.armed_keys import ARM_AFTER
+from screens.shell.context import ConsoleContext
+from screens.views.shared.render_context import RenderContext
+from screens.widgets.bar import Bar
+from screens.widgets.node_tree import NodeTree
+from screens.widgets.option_columns import Choices
+from screens.widgets.prompt import Asked, Prompt
+from screens.widgets.redraw_throttle import RedrawThrottle
+from screens.widgets.row_list import RowList
+from screens.widgets.text_page import TextPage
+from tests.screens.desk import Desk
+from tests.screens.stepping import Clock
+from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
+from tests.screens.waiting import drawn
+from tests.screens.widgets.test_live_widgets import screen_text
+from themes.choice import BUILTIN_NAMES
+
+NEVER = 3600.0
+"""A prompt that does not arm while the test lasts."""
+
+
+@asynccontextmanager
+async def console(
+    *stories: Story,
+    arm_after: float = 0.0,
+    size: tuple[int, int] = (100, 36),
+    run_id: str = "",
+    ascii_only: bool = False,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> AsyncIterator[tuple[Pilot[None], Desk]]:
+    desk = Desk(*stories)
+    glyphs = ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS
+    session = ConsoleContext(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=arm_after, monotonic=monotonic)
+    app = OrbiterApp(session, run_id=run_id)
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        yield pilot, desk
+
+
+async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
+    """Wait for a fact, not for a time."""
+    async with asyncio.timeout(60):
+        while not true():
+            await pilot.pause(0.01)
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """What is known is on the screen."""
+    await pilot.pause()
+    await until(pilot, lambda: pilot.app.screen.is_mounted)
+    await redrawn(pilot)
+
+
+async def redrawn(pilot: Pilot[None]) -> None:
+    await drawn(pilot)
+
+
+def text_of(pilot: Pilot[None]) -> str:
+    return "\n".join(screen_text(pilot.app))
+
+
+def prompt_of(pilot: Pilot[None]) -> Prompt:
+    return pilot.app.screen.query_one(Prompt)
+
+
+async def armed(pilot: Pilot[None]) -> Prompt:
+    prompt = prompt_of(pilot)
+    await until(pilot, lambda: prompt.armed and prompt.has_class("-shown"))
+    return prompt
+
+
+async def pressed(pilot: Pilot[None], *keys: str) -> None:
+    """Each of them when the prompt takes it: it arms anew whenever it offers other choices."""
+    for key in keys:
+        await armed(pilot)
+        await pilot.press(key)
+    await armed(pilot)
+
+
+async def typing(pilot: Pilot[None]) -> None:
+    """Wait until the field of a question has the focus."""
+    await until(pilot, lambda: isinstance(pilot.app.focused, TextArea))
+
+
+def answers(desk: Desk) -> list[tuple[str, dict[str, Any]]]:
+    return [(args["option"], args["params"]) for verb, args in desk.said if verb == "answer"]
+
+
+def asks_for_input() -> Story:
+    story = Story("run-2", "ask the boss", START)
+    agent = story.open("agent", "asker", story.begin("Ask."))
+    story.park(story.start("value", "ask", agent, agent="asker"), MISSING, question="Which quarter is meant?")
+    return story
+
+
+def broken(run_id: str = "run-3") -> Story:
+    story = Story(run_id, "query releases", START)
+    agent = story.open("agent", "analyst", story.begin("Query."))
+    tool = story.start("tool", "query", agent, agent="analyst", sql="select 1")
+    story.fail(tool, BROKEN_TOOL)
+    story.park(tool, BROKEN_TOOL, message="no such table", action={"tool": "query", "arguments": {"sql": "select 1"}})
+    return story
+
+
+# -- the inbox -------------------------------------------------------------------------------------------------
+
+
+async def test_the_console_opens_on_the_inbox_of_all_runs() -> None:
+    async with console(digest(), finished(), size=(80, 24)) as (pilot, _):
+        assert isinstance(pilot.app.screen, InboxScreen)
+        text = text_of(pilot)
+        assert "Needs a decision" in text
+        assert "permission denied" in text
+        assert "translate manual" in text
+        assert "◆ 1 decision" in text.splitlines()[0]
+        assert "q quit" in text.splitlines()[-1]
+
+
+async def test_enter_opens_what_is_under_the_cursor() -> None:
+    async with console(digest(), finished()) as (pilot, desk):
+        await pilot.press("enter")
+        await settled(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        assert (screen.run_id, screen.incident_id) == ("run-1", "run-1-inc-1")
+        assert desk.watched == ["run-1"]
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await until(pilot, lambda: desk.watched == [])
+        await pilot.press("end", "enter")
+        await settled(pilot)
+        assert desk.watched == ["run-0"]
+        assert "Bonjour" in text_of(pilot)
+
+
+async def test_with_no_runs_the_home_says_what_to_type() -> None:
+    async with console() as (pilot, _):
+        assert first_use_text(RenderContext(START)) in text_of(pilot)
+
+
+async def test_before_anything_is_known_the_home_says_so() -> None:
+    desk = Desk()
+    desk.ready = False
+    desk.status = LinkStatus("connecting")
+    async with OrbiterApp(ConsoleContext(desk, clock=lambda: START)).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        assert "Connecting to the runtime" in text_of(pilot)
+        assert "connecting" in text_of(pilot).splitlines()[0]
+        desk.lose("nobody there")
+        await until(pilot, lambda: "Nothing is known yet" in text_of(pilot))
+        assert "Connecting" not in text_of(pilot)
+
+
+async def test_the_inbox_is_live_and_rings_for_a_new_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    root = story.begin()
+    async with console(story) as (pilot, desk):
+        rung: list[bool] = []
+        monkeypatch.setattr(pilot.app, "bell", lambda: rung.append(True))
+        desk.changed()
+        assert rung == []
+        story.park(story.start("tool", "write", root), DENIED, need="fs.write:/x")
+        desk.changed()
+        await until(pilot, lambda: "Needs a decision" in text_of(pilot))
+        desk.changed()
+        assert rung == [True]
+
+
+async def test_where_there_is_room_the_inbox_tells_more_of_its_row() -> None:
+    async with console(digest(), size=(120, 40)) as (pilot, _):
+        assert 'path = "/data/out/digest.md"' in text_of(pilot)
+    async with console(digest(), size=(80, 24)) as (pilot, _):
+        assert 'path = "/data/out/digest.md"' not in text_of(pilot)
+
+
+async def test_n_goes_to_the_next_decision_wherever_it_is() -> None:
+    async with console(digest(), broken(), asks_for_input()) as (pilot, _):
+        seen = []
+        for _step in range(3):
+            if isinstance(pilot.app.focused, TextArea):
+                await pilot.press("escape")
+            await pilot.press("n")
+            await settled(pilot)
+            await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen) and bool(pilot.app.screen.incident_id))
+            assert isinstance(pilot.app.screen, RunScreen)
+            seen.append(pilot.app.screen.incident_id)
+        assert len(set(seen)) == 3
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+
+
+@pytest.mark.mishaps
+async def test_a_place_that_cannot_be_opened_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console(Story("run-1", "ask", START)) as (pilot, _):
+        with monkeypatch.context() as broken:
+            broken.setitem(SCREENS, "settings", SCREENS["settings"]._replace(module="screens.nowhere"))
+            await pilot.press("6")
+            await settled(pilot)
+            assert isinstance(pilot.app.screen, InboxScreen)
+            assert "This cannot be opened" in text_of(pilot)
+            assert "screens.nowhere" in text_of(pilot)
+        await pilot.press("6")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, SettingsScreen)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(pilot.app.screen, InboxScreen)
+
+
+async def test_n_says_that_nothing_waits() -> None:
+    async with console(finished()) as (pilot, _):
+        await pilot.press("n")
+        await pilot.pause()
+        assert "No decision is waiting." in text_of(pilot)
+        await pilot.press("down")
+        await pilot.pause()
+        assert "No decision is waiting." not in text_of(pilot)
+
+
+async def test_the_inbox_is_filtered_while_one_types() -> None:
+    async with console(digest(), finished(), broken(), size=(100, 24)) as (pilot, desk):
+        await pilot.press("slash", *"manual")
+        await until(pilot, lambda: "weekly digest" not in text_of(pilot))
+        assert "translate manual" in text_of(pilot)
+        await pilot.press("enter", "n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await redrawn(pilot)
+        assert "/manual" in text_of(pilot)
+        await pilot.press("slash", *"x")
+        await until(pilot, lambda: "Nothing matches" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: "weekly digest" in text_of(pilot))
+        assert "/manual" not in text_of(pilot)
+        assert desk.said == []
+
+
+# -- the run ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_a_run_shows_its_tree_its_report_and_its_prompt(size: tuple[int, int]) -> None:
+    async with console(digest(), run_id="run-1", size=size) as (pilot, _):
+        await armed(pilot)
+        text = text_of(pilot)
+        assert "write_file" in text
+        assert "waits 3m" in text
+        assert "ERROR REPORT" in text
+        assert "Error Type: PERMISSION_DENIED" in text
+        assert 'path = "/data/out/digest.md"' in text
+        for label in ("Decide later", "Grant permission once", "Deny, with a word to the agent", "Abort execution"):
+            assert label in text
+        tree = pilot.app.screen.query_one(NodeTree)
+        assert tree.cursor_key.endswith("write_file~2")
+
+
+async def test_the_tree_is_live() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    async with console(story, run_id="run-1") as (pilot, desk):
+        call = story.start("llm", "gpt", agent)
+        desk.changed()
+        await until(pilot, lambda: "gpt model" in text_of(pilot))
+        story.wait(2).end(call, "x", tokens=(1200, 300))
+        desk.changed()
+        await until(pilot, lambda: "1.5k" in text_of(pilot) and "succeeded" in text_of(pilot))
+
+
+async def test_a_reply_is_shown_while_it_streams() -> None:
+    story = Story()
+    call = story.start("llm", "gpt", story.open("agent", "a", story.begin()))
+    async with console(story, run_id="run-1") as (pilot, desk):
+        pilot.app.screen.query_one(NodeTree).reveal(call)
+        desk.streamed["run-1", call] = StreamedText(1, "Once upon a \x1b[2J time")
+        desk.changed()
+        await until(pilot, lambda: "Once upon a ␛[2J time" in text_of(pilot))
+
+
+async def test_the_page_follows_the_cursor() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, _):
+        page = pilot.app.screen.query_one("#page", TextPage)
+        await until(pilot, lambda: str(page.border_title).startswith("Report"))
+        pilot.app.screen.query_one(NodeTree).focus()
+        await pilot.press("up")
+        await until(pilot, lambda: str(page.border_title).startswith("Node"))
+        assert '"query": "textual"' in text_of(pilot)
+        await pilot.press("home")
+        await until(pilot, lambda: str(page.border_title).startswith("Report"))
+        await pilot.press("f")
+        assert pilot.app.screen.query_one(NodeTree).cursor_key.endswith("write_file~2")
+
+
+async def test_the_analysis_fills_in_without_moving_the_reader() -> None:
+    story = digest()
+    async with console(story, run_id="run-1", size=(120, 40)) as (pilot, desk):
+        await until(
+            pilot,
+            lambda: (
+                "Error details are provided in the structured report above." in text_of(pilot).replace("\n", " ")
+                or "structured" in text_of(pilot)
+            ),
+        )
+        story.analyse("run-1-inc-1", "The folder lies outside.")
+        desk.changed()
+        await until(pilot, lambda: "The folder lies outside." in text_of(pilot))
+
+
+async def test_zoom_gives_a_pane_all_the_room() -> None:
+    async with console(digest(), run_id="run-1", size=(80, 24)) as (pilot, _):
+        tree, page = pilot.app.screen.query_one(NodeTree), pilot.app.screen.query_one("#page", TextPage)
+        both = tree.size.height
+        await pilot.press("z")
+        assert (tree.display, page.display) == (True, False)
+        await pilot.pause()
+        assert tree.size.height > both
+        await pilot.press("z")
+        assert (tree.display, page.display) == (False, True)
+        await pilot.press("z")
+        assert (tree.display, page.display) == (True, True)
+
+
+async def test_a_run_that_cannot_be_shown_says_why() -> None:
+    async with console(finished(), run_id="run-9") as (pilot, _):
+        await until(pilot, lambda: "there is no run run-9" in text_of(pilot))
+
+
+# -- the prompt: rules of its manners --------------------------------------------------------------------------
+
+
+async def test_it_arms_after_a_moment_and_says_what_it_swallowed() -> None:
+    async with console(digest(), run_id="run-1", arm_after=NEVER) as (pilot, desk):
+        prompt = prompt_of(pilot)
+        await until(pilot, lambda: prompt.opened is not None)
+        await pilot.press("a", "g", "y")
+        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        assert desk.said == []
+        assert not prompt.armed
+
+
+async def test_every_early_key_starts_the_moment_anew() -> None:
+    clock = Clock()
+    async with console(digest(), run_id="run-1", arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+        prompt = prompt_of(pilot)
+        await until(pilot, lambda: prompt._arming._keys.started)
+        for _ in range(5):
+            clock.now += 0.9 * ARM_AFTER
+            await pilot.press("g")
+        assert desk.said == []
+        clock.now += ARM_AFTER
+        assert prompt.armed
+
+
+async def test_enter_before_it_is_armed_decides_nothing() -> None:
+    async with console(broken(), run_id="run-3", arm_after=NEVER) as (pilot, desk):
+        await until(pilot, lambda: prompt_of(pilot).opened is not None)
+        await pilot.press("down", "enter")
+        assert desk.said == []
+
+
+async def test_it_begins_on_the_choice_that_does_nothing() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.focused, Choices))
+        await pilot.press("enter")
+        assert desk.said == []
+        assert isinstance(pilot.app.focused, NodeTree)
+
+
+async def test_enter_never_grants() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.focused, Choices))
+        await pilot.press("down", "enter")
+        assert desk.said == []
+        assert "enter does not grant: press g" in text_of(pilot)
+        await pilot.press("down", "enter")
+        assert desk.said == []
+
+
+async def test_one_key_grants_once() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        prompt = await armed(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.said[0][1] == {
+            "incident_id": "run-1-inc-1", "option": "grant", "params": {"for": "once"}, "revision": 1,
+        }  # fmt: skip
+        await until(pilot, lambda: prompt.opened is None)
+        assert isinstance(pilot.app.focused, NodeTree)
+
+
+async def test_one_key_decides() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("retry", {})]
+
+
+@pytest.mark.parametrize(("key", "option"), [("s", "skip"), ("a", "abort")])
+async def test_what_ends_something_takes_a_second_key_and_says_how_to_start_again(key: str, option: str) -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await pressed(pilot, key)
+        assert desk.said == []
+        await pilot.press("y")
+        await until(pilot, lambda: "R starts again from here" in text_of(pilot))
+        assert answers(desk) == [(option, {})]
+
+
+async def test_the_keys_count_wherever_the_operator_looks_around() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        pilot.app.screen.query_one(NodeTree).focus()
+        await pilot.press("k", "j", "r")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("retry", {})]
+
+
+async def test_a_standing_grant_takes_the_capital_letter_a_lifetime_and_a_confirmation() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("G")
+        assert "in every run of this workspace" in text_of(pilot)
+        await pressed(pilot, "enter", "G", "s")
+        assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
+        await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
+        await pressed(pilot, "enter", "G", "s", "down", "enter")
+        assert desk.said == []
+        await pilot.press("y")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("grant", {"for": "swarm"})]
+
+
+async def test_a_letter_that_was_on_its_way_does_not_mean_another_choice() -> None:
+    """`a` is "in every run" among the lifetimes, and "abort" among the options that stand there a moment later."""
+    clock = Clock()
+    async with console(digest(), run_id="run-1", arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+        prompt = prompt_of(pilot)
+        await until(pilot, lambda: prompt._arming._keys.started)
+        clock.now += 60
+        await pilot.press("G", "a", "escape", "a", "g")
+        assert (prompt.mode, prompt.armed, desk.said) == ("choose", False, [])
+        assert "ignored 3 keys typed before" in text_of(pilot)
+
+
+async def test_escape_leads_back_from_a_standing_grant() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        prompt = await armed(pilot)
+        await pressed(pilot, "G", "r", "escape")
+        assert prompt.mode == "choose"
+        assert desk.said == []
+
+
+async def test_what_was_not_read_to_its_end_gets_no_standing_grant() -> None:
+    story = Story()
+    tool = story.start("tool", "shell", story.begin())
+    lines = {f"line_{n}": "x" for n in range(60)}
+    story.park(tool, DENIED, need="shell", action={"tool": "shell", "arguments": lines})
+    async with console(story, run_id="run-1", size=(80, 24)) as (pilot, desk):
+        prompt = await armed(pilot)
+        await until(pilot, lambda: "more lines below" in text_of(pilot))
+        await pilot.press("G")
+        assert "to its end first" in text_of(pilot)
+        for _ in range(40):
+            await pilot.press("pagedown")
+        await until(pilot, lambda: prompt.query_one(Asked).seen_whole)
+        await pilot.press("G")
+        assert prompt.mode == "lifetime"
+        assert desk.said == []
+
+
+async def test_a_denial_takes_a_word_to_the_agent() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("d", *"use q", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("deny", {"message": "use q"})]
+
+
+async def test_a_denial_needs_no_word() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("d", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("deny", {})]
+
+
+async def test_input_is_typed_and_escape_takes_it_back() -> None:
+    async with console(asks_for_input(), run_id="run-2") as (pilot, desk):
+        prompt = await armed(pilot)
+        assert "Which quarter is meant?" in text_of(pilot)
+        await typing(pilot)
+        await pilot.press(*"Q3", "escape")
+        assert prompt.mode == "choose"
+        assert desk.said == []
+        await armed(pilot)
+        await pilot.press("i")
+        assert pilot.app.screen.query_one(TextArea).text == "Q3", "what was typed stays"
+        await armed(pilot)
+        await pilot.press("backspace", "backspace", *"Q4 a", "enter")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("input", {"value": "Q4 a"})]
+
+
+async def test_arguments_are_edited_as_json_and_mistakes_are_said() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("e")
+        editor = pilot.app.screen.query_one(TextArea)
+        assert editor.text == '{\n  "sql": "select 1"\n}'
+        await pilot.press("x", "ctrl+s")
+        assert "no JSON" in text_of(pilot)
+        assert desk.said == []
+        editor.load_text('{"sql": "select 2"}')
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(desk.said))
+        assert answers(desk) == [("edit", {"arguments": {"sql": "select 2"}})]
+
+
+async def test_a_prompt_never_steals_a_field_in_which_someone_types() -> None:
+    story = asks_for_input()
+    async with console(story, run_id="run-2") as (pilot, desk):
+        prompt = await armed(pilot)
+        await typing(pilot)
+        await pilot.press("Q")
+        story.park(story.start("tool", "write", story.state.roots[0], 7), DENIED, need="fs.write:/x")
+        desk.changed()
+        await redrawn(pilot)
+        await pilot.press(*"4 g")
+        editor = pilot.app.screen.query_one(TextArea)
+        assert editor.text == "Q4 g"
+        assert prompt.opened is not None
+        assert prompt.opened.question == "Which quarter is meant?"
+        assert "◆ 2 decisions" in text_of(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: answers(desk) == [("input", {"value": "Q4 g"})])
+        await until(pilot, lambda: prompt.opened is not None and prompt.opened.question == "")
+
+
+async def test_an_answer_that_comes_too_late_is_refused_with_the_reason() -> None:
+    story = broken()
+    async with console(story, run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        desk.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
+        await pilot.press("r")
+        await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
+
+
+async def test_what_another_operator_decided_goes_away_but_a_text_that_is_typed_stays() -> None:
+    story = asks_for_input()
+    async with console(story, run_id="run-2") as (pilot, desk):
+        prompt = await armed(pilot)
+        await typing(pilot)
+        await pilot.press(*"Q4")
+        story.answer("run-2-inc-1", "input", who="grace", value="Q1")
+        desk.changed()
+        await until(pilot, lambda: "grace answered this: Provide corrected input." in text_of(pilot))
+        assert pilot.app.screen.query_one(TextArea).text == "Q4"
+        await pilot.press("escape")
+        desk.changed()
+        await until(pilot, lambda: prompt.opened is None)
+
+
+async def test_one_decision_follows_the_other() -> None:
+    story = broken()
+    tool = story.start("tool", "other", story.state.roots[0], 5)
+    story.wait(1).park(tool, BROKEN_TOOL, message="second")
+    async with console(story, run_id="run-3") as (pilot, desk):
+        prompt = await armed(pilot)
+        assert prompt.opened is not None
+        assert prompt.opened.incident_id == "run-3-inc-1"
+        await pilot.press("r")
+        await until(pilot, lambda: prompt.opened is not None and prompt.opened.incident_id == "run-3-inc-2")
+        await armed(pilot)
+        await pressed(pilot, "s")
+        await pilot.press("y")
+        await until(pilot, lambda: answers(desk) == [("retry", {}), ("skip", {})])
+
+
+async def test_a_prompt_that_comes_back_shows_the_new_action_and_nothing_of_the_old_one() -> None:
+    story = asks_for_input()
+    async with console(story, run_id="run-2") as (pilot, desk):
+        prompt = await armed(pilot)
+        await typing(pilot)
+        await pilot.press(*"Q4", "enter")
+        await until(pilot, lambda: prompt.opened is None)
+        await pilot.pause(0.2)
+        assert not prompt.display
+        tool = story.start("tool", "write", story.state.roots[0], 7)
+        story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"path": "/x"}})
+        desk.changed()
+        await armed(pilot)
+        text = text_of(pilot)
+        assert 'path = "/x"' in text
+        assert "Which quarter is meant?" not in text[text.index("permission denied") :]
+
+
+async def test_a_click_marks_but_does_not_decide() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        await pilot.click(Choices, offset=(10, 1))
+        await pilot.click(Choices, offset=(10, 1), times=2)
+        assert desk.said == []
+
+
+async def test_a_new_decision_does_not_take_the_focus_from_the_tree() -> None:
+    story = Story()
+    root = story.begin()
+    async with console(story, run_id="run-1") as (pilot, desk):
+        tree = pilot.app.screen.query_one(NodeTree)
+        tree.focus()
+        await pilot.pause()
+        story.park(story.start("tool", "write", root), DENIED, need="fs.write:/x")
+        desk.changed()
+        await until(pilot, lambda: prompt_of(pilot).opened is not None)
+        await redrawn(pilot)
+        assert pilot.app.focused is tree
+
+
+# -- the runtime goes away -------------------------------------------------------------------------------------
+
+
+async def test_a_lost_runtime_is_said_in_a_line_and_a_key_brings_it_back() -> None:
+    async with console(digest()) as (pilot, desk):
+        assert "brings it back" not in text_of(pilot)
+        desk.lose("nobody listens at the socket")
+        await until(pilot, lambda: "nobody listens at the socket" in text_of(pilot))
+        assert "b brings it back" in text_of(pilot)
+        await pilot.press("b")
+        await until(pilot, lambda: "brings it back" not in text_of(pilot))
+        assert desk.revived == 1
+
+
+async def test_b_does_nothing_while_the_runtime_is_there() -> None:
+    async with console(digest()) as (pilot, desk):
+        await pilot.press("b")
+        assert desk.revived == 0
+
+
+async def test_a_runtime_that_cannot_be_brought_back_says_why() -> None:
+    async with console(digest()) as (pilot, desk):
+        desk.cannot_revive = "the state directory is read-only"
+        desk.lose("gone")
+        await pilot.press("b")
+        await until(pilot, lambda: "the state directory is read-only" in text_of(pilot))
+
+
+async def test_an_answer_without_a_runtime_is_said_and_can_be_given_again() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        prompt = await armed(pilot)
+        desk.lose("gone")
+        await pilot.press("r")
+        await until(pilot, lambda: prompt.mode == "choose" and bool(desk.said))
+        assert "gone" in text_of(pilot)
+        await pilot.press("b")
+        await until(pilot, lambda: desk.status.phase == "connected")
+        await pilot.press("r")
+        await until(pilot, lambda: len(answers(desk)) == 2)
+
+
+# -- around it -------------------------------------------------------------------------------------------------
+
+
+async def test_help_is_made_from_the_bindings() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
+        await pilot.pause()
+        text = text_of(pilot)
+        assert "The next decision" in text
+        assert "Zoom" in text
+        await pilot.press("end")
+        assert "Provide corrected input" in text_of(pilot)
+        await pilot.press("r", "a")
+        assert desk.said == []
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+
+
+async def test_q_closes_the_console_and_nothing_else() -> None:
+    async with console(digest()) as (pilot, desk):
+        await pilot.press("q")
+        await pilot.pause()
+        assert desk.said == []
+        assert pilot.app.return_code == 0
+        assert not pilot.app.is_running
+
+
+async def test_a_resize_storm_leaves_everything_in_place() -> None:
+    async with console(digest(), run_id="run-1", size=(120, 40)) as (pilot, _):
+        await armed(pilot)
+        for width, height in ((30, 10), (200, 60), (1, 1), (81, 25), (40, 8), (120, 40)):
+            await pilot.resize_terminal(width, height)
+        await redrawn(pilot)
+        text = text_of(pilot)
+        assert "ERROR REPORT" in text
+        assert "Grant permission once" in text
+
+
+async def test_in_ascii_nothing_else_is_drawn() -> None:
+    async with console(digest(), finished(), ascii_only=True, size=(80, 24)) as (pilot, _):
+        lists = pilot.app.screen.query_one(RowList)
+        lines = [plain_text(lists.line_at(index, 78)[0]) for index in range(len(lists.keys))]
+        lines += [plain_text(bar.shown) for bar in pilot.app.screen.query(Bar)]
+        assert [line for line in lines if not line.isascii()] == []
+        await pilot.press("enter")
+        await settled(pilot)
+        await armed(pilot)
+        tree = pilot.app.screen.query_one(NodeTree)
+        lines = [plain_text(tree.line_at(index, 78)[0]) for index in range(len(tree.keys))]
+        lines.append(pilot.app.screen.query_one(Choices).text)
+        assert [line for line in lines if not line.isascii()] == []
+
+
+async def test_nothing_is_painted_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle screen sends nothing to the terminal, though it looks at the clock every second."""
+    async with console(digest(), run_id="run-1") as (pilot, desk):
+        await armed(pilot)
+        for _ in range(3):  # what lies under the screen gets its last paint, too
+            await redrawn(pilot)
+            await pilot.pause(0.1)
+        painted: list[Any] = []
+        real = pilot.app._display
+
+        def display(screen: Any, renderable: Any) -> None:
+            painted.append(renderable)
+            real(screen, renderable)
+
+        monkeypatch.setattr(pilot.app, "_display", display)
+        for _ in range(5):
+            desk.changed()
+            await redrawn(pilot)
+        assert painted == []
+
+
+async def test_only_themes_with_all_our_colours_can_be_chosen_and_they_can() -> None:
+    async with console(digest(), run_id="run-1") as (pilot, _):
+        await armed(pilot)
+        assert set(pilot.app.available_themes) == set(BUILTIN_NAMES)
+        for theme in BUILTIN_NAMES:
+            pilot.app.theme = theme
+            await redrawn(pilot)
+
+
+async def test_what_is_known_is_drawn_as_soon_as_the_screen_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RedrawThrottle, "request", lambda self: None)  # nothing is drawn later
+    desk = Desk(finished())
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now))
+    async with app.run_test(size=(100, 36)) as pilot:
+        await until(pilot, lambda: bool(pilot.app.screen.query("#list")))
+        await pilot.pause()
+        assert app.screen.query_one("#list", RowList).keys
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_where_opening_takes_no_time_nothing_is_painted_before_the_first_screen(*, at_once: bool) -> None:
+    desk = Desk(finished())
+    app = OrbiterApp(lambda: ConsoleContext(desk, clock=lambda: desk.now), opening="looking", at_once=at_once)
+    async with app.run_test(size=(100, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, InboxScreen))
+        await settled(pilot)
+        assert bool(app.screen_stack[0].query("#opening")) is not at_once

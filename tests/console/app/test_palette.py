@@ -1,0 +1,284 @@
+"""The command palette, places and history: key by key on runs told event by event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from console.app.app import OrbiterApp
+from console.preferences.keymap import build_keymap
+from console.preferences.schema import Preferences
+from runtime.link.client.client import LinkQuality
+from screens.base.runtime_screen import RuntimeScreen
+from screens.base.screen_registry import SCREENS
+from screens.dialogs.palette import PaletteScreen
+from screens.dialogs.palette_commands import palette_commands
+from screens.pages.inbox import InboxScreen
+from screens.pages.run import RunScreen
+from screens.shell.context import ConsoleContext
+from screens.shell.key_actions import actions
+from screens.widgets.node_tree import NodeTree
+from tests.console.app.test_app import console, redrawn, settled, text_of, until
+from tests.screens.desk import Desk
+from tests.screens.stories import Story, digest, finished
+
+
+def here(pilot: Pilot[None]) -> RuntimeScreen:
+    screen = pilot.app.screen
+    assert isinstance(screen, RuntimeScreen)
+    return screen
+
+
+async def asked(pilot: Pilot[None], typed: str) -> None:
+    """Open the palette and type."""
+    await pilot.press("colon")
+    await until(pilot, lambda: isinstance(pilot.app.screen, PaletteScreen))
+    await pilot.pause()
+    pilot.app.screen.query_one(Input).value = typed
+    await pilot.pause()
+
+
+def going(title: str = "long haul") -> Story:
+    story = Story("run-7", title)
+    story.start("llm", "gpt", story.open("agent", "a", story.begin()))
+    return story
+
+
+async def test_the_palette_lists_what_can_be_done_here_with_its_keys() -> None:
+    async with console(digest(), run_id="run-1", size=(110, 40)) as (pilot, _):
+        await asked(pilot, "zoom")
+        assert any("zoom" in line and " z " in line for line in text_of(pilot).splitlines())
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await until(pilot, lambda: here(pilot).query_one("#panes").has_class("-tree"))
+
+
+async def test_without_text_places_and_decisions_stand_first_and_movement_last() -> None:
+    async with console(digest(), finished()) as (pilot, desk):
+        names = [command.name for command in palette_commands(here(pilot))]
+        waiting = next(iter(desk.incidents.values())).run_id
+        places = len(SCREENS)
+        assert names[:places] == list(SCREENS)
+        assert names[places].startswith("run ")
+        assert names[places].endswith(waiting)
+        assert names.index("filter") < names.index("help") < names.index("theme orbiter-dark") < names.index("down")
+        assert {"down", "up", "page down", "first", "last"} <= set(names[names.index("down") :])
+        await asked(pilot, waiting)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert here(pilot).incident_id
+
+
+@pytest.mark.parametrize("key", ["colon", "ctrl+p"])
+async def test_both_keys_open_it_and_escape_leaves_it(key: str) -> None:
+    async with console(digest()) as (pilot, desk):
+        await pilot.press(key)
+        await until(pilot, lambda: isinstance(pilot.app.screen, PaletteScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        assert desk.said == []
+
+
+async def test_a_run_is_found_by_its_title_and_by_its_id() -> None:
+    async with console(digest(), finished()) as (pilot, _):
+        for typed in ("run manual", "run-0", "run run-0"):
+            await asked(pilot, typed)
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+            assert here(pilot).run_here == "run-0"
+            await pilot.press("1")
+            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+
+
+async def test_an_unknown_word_is_said_with_the_nearest_one() -> None:
+    async with console(digest()) as (pilot, _):
+        await asked(pilot, "inbxo")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "No command is called 'inbxo': did you mean inbox?" in text_of(pilot)
+        await pilot.press("escape")
+
+
+async def test_what_cannot_be_done_now_says_why() -> None:
+    async with console(digest(), size=(120, 40)) as (pilot, _):
+        await asked(pilot, "revive")
+        assert "the runtime is there" in text_of(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: "revive cannot be done now" in text_of(pilot))
+        assert isinstance(pilot.app.screen, PaletteScreen)
+
+
+async def test_quit_is_a_command_too() -> None:
+    async with console(digest()) as (pilot, _):
+        await asked(pilot, "q")
+        await pilot.press("enter")
+        await until(pilot, lambda: not pilot.app.is_running)
+        assert pilot.app.return_code == 0
+
+
+async def test_a_theme_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with console(digest()) as (pilot, _):
+        await asked(pilot, "theme orbiter-light")
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app.theme == "orbiter-light")
+        await until(pilot, lambda: "theme orbiter-light" in text_of(pilot))
+    assert (tmp_path / "orbiter" / "theme").read_text() == "orbiter-light\n"
+
+
+async def test_freeze_and_thaw_of_the_run_that_is_shown() -> None:
+    async with console(going(), run_id="run-7") as (pilot, desk):
+        await asked(pilot, "freeze")
+        await pilot.press("enter")
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ConfirmActionScreen")
+        await pilot.press("y")
+        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze"])
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await asked(pilot, "thaw")
+        await pilot.press("enter")
+        await until(pilot, lambda: "y does it" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze", "thaw"])
+
+
+async def test_abort_and_freeze_of_everything_ask_first() -> None:
+    async with console(going(), size=(110, 36)) as (pilot, desk):
+        for typed, verb, args in (("abort long", "abort", {"run_id": "run-7"}), ("freeze every", "freeze", {})):
+            await asked(pilot, typed)
+            await pilot.press("enter")
+            await until(pilot, lambda: "y does it" in text_of(pilot))
+            await pilot.press("escape")
+            assert desk.said == []
+            await asked(pilot, typed)
+            await pilot.press("enter")
+            await until(pilot, lambda: "y does it" in text_of(pilot))
+            await pilot.press("y")
+            await until(pilot, lambda said=(verb, args): desk.said == [said])  # type: ignore[misc]
+            await pilot.press("escape")
+            desk.said.clear()
+
+
+async def test_names_are_told_apart_and_no_decision_is_among_them() -> None:
+    async with console(digest(), going(), run_id="run-1") as (pilot, _):
+        found = palette_commands(here(pilot))
+        names = [command.name for command in found]
+        assert len(names) == len(set(names))
+        assert {"inbox", "next decision", "quit", "freeze everything", "theme orbiter-dark"} <= set(names)
+        assert not {"grant", "deny", "retry"} & set(names)
+
+
+async def test_a_host_that_is_lost_keeps_an_order_to_all_from_no_other_and_is_named() -> None:
+    async with console(going(), size=(130, 36)) as (pilot, desk):
+        desk.lose("two: gone")
+        (found,) = (each for each in palette_commands(here(pilot)) if each.name == "freeze everything")
+        assert found.why_not == "there is no runtime"
+        desk.host_names = ("one",)
+        desk.qualities = (LinkQuality("one", "connected"), LinkQuality("two", "lost"))
+        await asked(pilot, "freeze every")
+        await pilot.press("enter")
+        await until(pilot, lambda: "y does it" in text_of(pilot))
+        assert "every run (but not on two: out of reach)" in text_of(pilot)
+        await pilot.press("y")
+        await until(pilot, lambda: desk.said == [("freeze", {})])
+
+
+async def test_hostile_titles_are_shown_as_they_are() -> None:
+    async with console(going("\x1b[31mred[/x] [b]bold"), size=(120, 36)) as (pilot, _):
+        await asked(pilot, "bold")
+        assert "␛[31mred[/x] [b]bold" in text_of(pilot)
+        await pilot.press("escape")
+
+
+# -- places and history ------------------------------------------------------------------------------------------------
+
+
+async def test_each_place_has_its_digit_and_escape_leads_back() -> None:
+    async with console(digest(), finished()) as (pilot, _):
+        for place in SCREENS.values():
+            await pilot.press(place.key)
+            await until(pilot, lambda wanted=place: type(pilot.app.screen).__name__ == wanted.screen)  # type: ignore[misc]
+            await redrawn(pilot)
+            if place.name != "inbox":
+                assert "orbiter" in text_of(pilot).splitlines()[0]
+                await pilot.press("escape")
+                await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+
+
+async def test_back_and_forward_in_history() -> None:
+    async with console(digest(), finished()) as (pilot, desk):
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await until(pilot, lambda: desk.watched == [])
+        await pilot.press("right_square_bracket")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert here(pilot).run_here == "run-0"
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        assert here(pilot).run_here == "run-0"
+
+
+async def test_a_place_stays_as_it_was_left() -> None:
+    async with console(digest(), finished(), run_id="run-0") as (pilot, _):
+        await pilot.press("1")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        home = pilot.app.screen
+        await pilot.press("left_square_bracket")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await pilot.press("1")
+        await until(pilot, lambda: pilot.app.screen is home)
+
+
+async def test_the_crumbs_of_a_run_name_the_place_that_one_came_from() -> None:
+    async with console(digest(), finished(), run_id="run-1") as (pilot, _):
+        assert "inbox" in text_of(pilot).splitlines()[0]
+        assert "weekly digest" in text_of(pilot).splitlines()[0]
+
+
+# -- configured keys ---------------------------------------------------------------------------------------------------
+
+
+async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> None:
+    found = build_keymap(
+        actions(),
+        {"app": {"help": ["f9"], "next_decision": []}, "run": {"zoom": ["N"]}, "decision": {"abort": "X"}},
+    )
+    desk = Desk(digest())
+    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
+    app = OrbiterApp(session, run_id="run-1", preferences=Preferences(keymap=found))
+    async with app.run_test(size=(110, 36)) as pilot:
+        await settled(pilot)
+        await until(pilot, lambda: "Abort execution" in text_of(pilot))
+        text = text_of(pilot)
+        assert " X Abort execution" in text
+        assert "f9 help" in text
+        assert "n next" not in text.splitlines()[-1]
+        pilot.app.screen.query_one(NodeTree).focus()
+        await pilot.press("z", "n")
+        assert not here(pilot).query_one("#panes").has_class("-tree")
+        await pilot.press("N")
+        assert here(pilot).query_one("#panes").has_class("-tree")
+        await pilot.press("f9")
+        await until(pilot, lambda: "Keys" in text_of(pilot))
+        assert desk.said == []
+
+
+async def test_the_vim_preset_moves_as_vi_does_and_grants_with_another_letter() -> None:
+    found = build_keymap(actions(), {"preset": "vim"})
+    desk = Desk(digest())
+    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
+    async with OrbiterApp(session, run_id="run-1", preferences=Preferences(keymap=found)).run_test() as pilot:
+        await settled(pilot)
+        tree = pilot.app.screen.query_one(NodeTree)
+        tree.focus()
+        await pilot.press("g", "g")
+        assert tree.cursor_key == tree.keys[0]
+        await pilot.press("G")
+        assert tree.cursor_key == tree.keys[-1]
+        assert desk.said == []
+        await pilot.press("p")
+        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["answer"])

@@ -1,0 +1,79 @@
+"""A lost link that wants a login: `r` logs in again, wherever one is, and takes no letter from anybody else."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+from textual.app import App
+from textual.widgets import Input
+
+from runtime.link.client.client import LinkQuality
+from tests.console.app.test_app import answers, armed, broken, console, text_of, until
+from tests.screens.stories import digest
+
+
+@pytest.fixture(autouse=True)
+def _terminal_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no terminal is, none can be; `tests/console/test_remote_console.py` has one, and an ssh that asks."""
+    monkeypatch.setattr(App, "suspend", lambda _app: nullcontext())
+
+
+async def test_r_logs_in_again_and_the_line_says_so() -> None:
+    async with console(digest()) as (pilot, desk):
+        await pilot.press("r")
+        assert desk.logins == 0
+        desk.needs_login = True
+        desk.lose("ssh: Permission denied: a login is needed")
+        await until(pilot, lambda: "r logs in again" in text_of(pilot))
+        assert "a login is needed" in text_of(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: bool(desk.logins))
+        await pilot.press("b")
+        await until(pilot, lambda: desk.logins == 2)
+
+
+async def test_where_no_login_is_needed_r_stays_what_it_was() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        desk.lose("gone")
+        await until(pilot, lambda: "b brings it back" in text_of(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: bool(desk.said))
+        assert desk.logins == 0
+
+
+async def test_over_a_prompt_whose_link_is_lost_r_logs_in_and_decides_nothing() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        desk.needs_login = True
+        desk.lose("a login is needed")
+        await until(pilot, lambda: "logs in again" in text_of(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: bool(desk.logins))
+        assert not answers(desk)
+
+
+async def test_with_several_hosts_the_prompt_of_one_that_is_there_keeps_its_r() -> None:
+    async with console(broken(), run_id="run-3") as (pilot, desk):
+        await armed(pilot)
+        desk.hosts = {"run-3": "here"}
+        desk.needs_login = True
+        desk.qualities = (LinkQuality("here", "connected"), LinkQuality("there", "lost"))
+        desk.changed()
+        await pilot.press("r")
+        await until(pilot, lambda: len(answers(desk)) == 1)
+        assert desk.logins == 0
+
+
+async def test_a_field_in_which_someone_types_keeps_its_r() -> None:
+    async with console(digest()) as (pilot, desk):
+        desk.needs_login = True
+        desk.lose("a login is needed")
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(pilot.app.focused, Input))
+        await pilot.press("r")
+        field = pilot.app.focused
+        assert isinstance(field, Input)
+        await until(pilot, lambda: field.value == "r")
+        assert desk.logins == 0

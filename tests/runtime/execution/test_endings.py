@@ -1,0 +1,157 @@
+"""How a life ends: code that cancels itself or catches its cancellation, what is resident, what is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from runtime.operations.run_controls import RunControls
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun, fold_events
+from runtime.worker import drive as driving
+from tests.runtime.bench import ME, Bench
+
+SWARM = '''
+import asyncio, os
+from pathlib import Path
+from orbiter import Agent, tool
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
+
+HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
+
+async def gives_up(name: str) -> str:
+    if not (HERE / "again").exists():
+        (HERE / "again").touch()
+        raise asyncio.CancelledError
+    return "Go on."
+
+@tool(idempotent=True)
+async def cancelled_within() -> str:
+    """Waits for what is cancelled."""
+    helper = asyncio.create_task(asyncio.sleep(3600))
+    helper.cancel()
+    await helper
+    return "done"
+
+@tool(idempotent=True)
+async def holds_on() -> str:
+    """Catches its cancellation and comes to its end all the same."""
+    (HERE / "begun").touch()
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        return "not me"
+    return "done"
+
+@tool(idempotent=True)
+async def never() -> str:
+    """Catches every cancellation but for the end of the test."""
+    (HERE / "begun").touch()
+    while not (HERE / "go").exists():
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            continue
+    return "done"
+
+def agent(tool):
+    script(f"endings/{tool.name}", [Reply(calls=[Call(tool.name, {})]), "told: ${result}"])
+    return Agent(name=tool.name, model=f"scripted:endings/{tool.name}", tools=[tool])
+
+script("endings/gives_up", ["done"])
+one = Agent(name="one", model="scripted:endings/gives_up", instructions=gives_up)
+two, three, four = agent(holds_on), agent(never), agent(cancelled_within)
+'''
+
+
+@pytest.fixture
+def swarm(bench: Bench) -> Path:
+    path = bench.root / "endings.py"
+    path.write_text(SWARM)
+    return path
+
+
+async def _begun(bench: Bench) -> None:
+    async with asyncio.timeout(60):
+        while not (bench.root / "begun").exists():  # noqa: ASYNC110 - told by a file
+            await asyncio.sleep(0.005)
+
+
+async def test_code_that_cancels_itself_is_asked_about_and_not_lost(bench: Bench, swarm: Path) -> None:
+    async with bench.driving():
+        run = await bench.desk.start(f"{swarm}:one", "go", by=ME)
+        (incident,) = await bench.incidents(run)
+        assert "though nobody cancelled it" in incident.opened.message
+        offered = [option.id for option in incident.opened.options]
+        await bench.answer(incident, "retry" if "retry" in offered else "abort")
+        state = await bench.ended(run)
+    assert state.phase == ("completed" if "retry" in offered else "aborted")
+
+
+async def test_a_tool_in_which_something_was_cancelled_has_failed_and_its_model_is_told(
+    bench: Bench, swarm: Path
+) -> None:
+    async with bench.driving():
+        state = await bench.ended(await bench.desk.start(f"{swarm}:four", "go", by=ME))
+    assert (state.phase, state.incidents) == ("completed", {})
+    assert "'cancelled_within' failed: something that it waited for was cancelled" in state.output
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+async def test_an_abort_ends_a_run_whose_code_catches_its_cancellation(
+    bench: Bench, swarm: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "_CANCEL_RETRY_S", 0.05)
+    async with bench.driving():
+        run = await bench.desk.start(f"{swarm}:{name}", "go", by=ME)
+        await _begun(bench)
+        await bench.desk.abort(run, reason="enough", by=ME)
+        state = await bench.ended(run)
+        last = state.last_seq
+        (bench.root / "go").touch()
+        await bench.ended(await bench.start("plain"))
+    assert (state.phase, state.error) == ("aborted", "enough")
+    assert (await bench.state(run)).last_seq == last
+
+
+async def test_a_parked_run_holds_no_task(bench: Bench) -> None:
+    async with bench.driving(grace_s=0.0) as supervisor:
+        await bench.ended(await bench.start("plain"))
+        before = len(asyncio.all_tasks())
+        runs = [await bench.start("saver") for _ in range(30)]
+        for run in runs:
+            await bench.until(run, lambda s: s.phase == "waiting")
+        async with asyncio.timeout(60):
+            while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert len(asyncio.all_tasks()) <= before
+    assert len(await bench.journal.incidents()) == len(runs)
+
+
+def test_a_freeze_between_claim_and_start_holds() -> None:
+    events: list[ev.JournalEvent] = [
+        ev.RunCreated(ref="x:y", run_id="r"),
+        ev.RunFrozen(),
+        ev.RunStarted(epoch=1),
+        ev.RunParked(reason="waiting"),
+    ]
+    state = fold_events([event.model_copy(update={"seq": seq}) for seq, event in enumerate(events, 1)])
+    assert (state.phase, state.anomalies) == ("frozen", 0)
+
+
+async def test_a_fork_whose_source_is_gone_does_nothing_again(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("workflow")
+        await bench.ended(run)
+    effects = list(bench.effects)
+    fork = await RunControls(bench.journal).fork(run, by=ME)
+    assert run in await bench.journal.prune(max_bytes=0)
+    async with bench.driving():
+        state: DurableRun = await bench.ended(fork)
+    assert state.phase == "failed"
+    assert "is gone" in state.error
+    assert bench.effects == effects

@@ -1,0 +1,107 @@
+"""Sync tools run in threads that cannot be stopped: their node ends at once, and what they bring later is dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.fault_taxonomy import Cause, Effect
+from tests.runtime.bench import ME, Bench
+
+SWARM = '''
+import os, time
+from pathlib import Path
+from orbiter import Agent, tool
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
+
+HERE = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent
+
+def work(what):
+    (HERE / "begun").touch()
+    while not (HERE / "go").exists():
+        time.sleep(0.005)
+    with (HERE / "effects").open("a") as world:
+        world.write(what + "\\\\n")
+    if what == "fail":
+        raise OSError("the line went dead")
+    return f"did {what}"
+
+@tool
+def slow(what: str) -> str:
+    """Takes as long as it takes."""
+    return work(what)
+
+@tool(timeout=0.1)
+def limited(what: str) -> str:
+    """May take a tenth of a second."""
+    return work(what)
+
+def agent(name, tool, what):
+    script(f"threads/{name}", [Reply(calls=[Call(tool.name, {"what": what})]), "told: ${result}"])
+    return Agent(name=name, model=f"scripted:threads/{name}", tools=[tool])
+
+aborted = agent("aborted", slow, "sold")
+failing = agent("failing", slow, "fail")
+timed = agent("timed", limited, "sold")
+'''.replace("\\\\n", "\\n")
+
+
+@pytest.fixture
+def swarm(bench: Bench) -> Path:
+    path = bench.root / "threads.py"
+    path.write_text(SWARM)
+    return path
+
+
+async def _begun(bench: Bench) -> None:
+    async with asyncio.timeout(60):
+        while not (bench.root / "begun").exists():  # noqa: ASYNC110 - told by a file
+            await asyncio.sleep(0.005)
+
+
+def _late(state: DurableRun) -> bool:
+    return any("came back" in warning for node in state.nodes.values() for warning in node.warnings)
+
+
+@pytest.mark.parametrize(("name", "told"), [("aborted", "it returned"), ("failing", "the line went dead")])
+async def test_an_abort_does_not_wait_for_a_thread(bench: Bench, swarm: Path, name: str, told: str) -> None:
+    async with bench.driving() as supervisor:
+        run = await bench.desk.start(f"{swarm}:{name}", "go", by=ME)
+        await _begun(bench)
+        await bench.desk.abort(run, reason="enough", by=ME)
+        state = await bench.ended(run)
+        assert (state.phase, bench.effects) == ("aborted", [])
+        (call,) = [node for node in state.nodes.values() if node.kind == "tool"]
+        assert call.phase == "cancelled"
+        ended = [event for event in await bench.journal.read(run) if isinstance(event, ev.StepEnded)][-1]
+        assert (ended.node_id, ended.effect_unknown) == (call.id, True)
+        (bench.root / "go").touch()
+        state = await bench.until(run, _late)
+        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            await asyncio.sleep(0.01)
+    late = (await bench.journal.read(run))[-1]
+    assert isinstance(late, ev.LateResultDropped)
+    assert told in late.summary
+    assert (state.phase, state.anomalies, state.nodes[call.id].result) == ("aborted", 0, None)
+
+
+async def test_a_time_out_ends_the_node_with_its_effect_unknown(bench: Bench, swarm: Path) -> None:
+    async with bench.driving():
+        run = await bench.desk.start(f"{swarm}:timed", "go", by=ME)
+        state = await bench.ended(run)
+        assert bench.effects == []
+        (bench.root / "go").touch()
+        later = await bench.until(run, _late)
+    (call,) = [node for node in state.nodes.values() if node.kind == "tool"]
+    assert (state.phase, call.phase) == ("completed", "timed_out")
+    assert call.fault is not None
+    assert (call.fault.cause, call.fault.effect) == (Cause.TIMEOUT, Effect.UNKNOWN)
+    assert "within 0.1 s; whether it took effect is not known" in state.output
+    assert later.nodes[call.id].result == call.result
+    ended = [event for event in await bench.journal.read(run) if isinstance(event, ev.StepEnded)]
+    assert [event.effect_unknown for event in ended if event.node_id == call.id] == [True]

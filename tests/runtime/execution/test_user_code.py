@@ -1,0 +1,184 @@
+"""Whatever user code raises ends its own step or run, and an import that hangs holds up its own run alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.record.places import open_journal
+from runtime.record.state.durable_run import DurableRun
+from runtime.swarms import imports
+from runtime.swarms.discovery import check_swarm
+from runtime.swarms.loader import SwarmLoadError
+from runtime.worker.driving_thread import DrivingThread
+from tests.data.swarms.hostile import EXCEPTIONS, PLACES
+from tests.runtime.bench import ME, Bench
+
+HOSTILE = Path(__file__).parents[2] / "data" / "swarms" / "hostile.py"
+GOOD = """
+from orbiter import Agent
+from orbiter.models.scripted.provider import script
+script("user/good", ["all is well"])
+good = Agent(name="good", model="scripted:user/good")
+"""
+ODD = """
+import time
+class Mute(Exception):
+    def __str__(self): raise ValueError("no text")
+class Odd(Exception):
+    def __str__(self): return 7
+class Ending(Exception):
+    def __str__(self): raise KeyboardInterrupt
+"""
+PAIRS = [
+    *((place, kind) for place in PLACES for kind in ("KeyboardInterrupt", "Ending")),
+    *(("async_tool", kind) for kind in EXCEPTIONS),
+    *(("hook", kind) for kind in EXCEPTIONS),
+    *((place, "Endless") for place in PLACES),
+    ("task_of_tool", "SystemExit"),
+    ("group", "SystemExit"),
+    ("provider", "GeneratorExit"),
+]
+
+TOLD = ("sync_tool", "async_tool", "task_of_tool", "callback_of_tool", "result", "classify_error", "retry_policy")
+
+
+async def begun(path: Path) -> None:
+    """Wait until the import of a hanging file has begun."""
+    while not path.with_suffix(".begun").exists():  # noqa: ASYNC110 - told by a file
+        await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def runtime(root: Path, **given: Any) -> AsyncIterator[tuple[Bench, DrivingThread]]:
+    """A driving thread as every runtime has it, and a bench that looks on from outside."""
+    host = DrivingThread(root, ExecutionConfig(workspace=str(root), drain_s=0.2, **given))
+    await asyncio.to_thread(host.start)
+    try:
+        async with await open_journal(root) as journal:
+            yield Bench(root, journal), host
+    finally:
+        await asyncio.to_thread(host.stop)
+
+
+def _settled(state: DurableRun) -> bool:
+    return state.terminal or bool(state.open_incidents)
+
+
+async def test_whatever_user_code_raises_everything_else_goes_on(tmp_path: Path) -> None:
+    async with runtime(tmp_path) as (bench, host):
+        names = list(dict.fromkeys(f"{place}__{kind}" for place, kind in PAIRS))
+        runs = {each: await bench.desk.start(f"{HOSTILE}:{each}", "go", by=ME) for each in names}
+        for name, run_id in runs.items():
+            state = await bench.until(run_id, _settled)
+            assert state.lives == 1, name
+            if state.terminal:  # a tool's failure goes to the model, which had its say
+                assert name.split("__")[0] in TOLD, name
+        assert host.is_alive
+        good = await bench.ended(await bench.desk.start(f"{HOSTILE}:good", "go", by=ME))
+        assert good.output == "all is well"
+
+
+@pytest.mark.parametrize("raised", [*(f"{kind}('b')" for kind in ("BaseException", "KeyboardInterrupt", "SystemExit")),
+    "GeneratorExit()", "__import__('asyncio').CancelledError()", "Mute('m')", "Odd()", "Ending()"])  # fmt: skip
+async def test_what_an_import_raises_becomes_an_incident_that_names_the_file(tmp_path: Path, raised: str) -> None:
+    (tmp_path / "bad.py").write_text(f"{ODD}\nraise {raised}\n")
+    (tmp_path / "good.py").write_text(GOOD)
+    with pytest.raises(SwarmLoadError, match=r"bad\.py, line 10"):
+        await check_swarm("bad.py:swarm", tmp_path)
+    async with runtime(tmp_path) as (bench, _):
+        bad = await bench.desk.start("bad.py:swarm", "go", by=ME)
+        (incident,) = await bench.incidents(bad)
+        assert "bad.py, line 10" in incident.opened.message
+        assert "retry" in [each.id for each in incident.opened.options]
+        (tmp_path / "bad.py").write_text(GOOD.replace("good =", "swarm ="))
+        await bench.answer(incident, "retry")
+        assert (await bench.ended(bad)).output == "all is well"
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[threading.Event]:
+    """What the hanging import waits for; set at the end of the test, whatever became of it."""
+    opened = threading.Event()
+    vars(threading)["_gate_of_test"] = opened
+    yield opened
+    opened.set()
+    del vars(threading)["_gate_of_test"]
+
+
+HANG = """
+import threading
+from pathlib import Path
+Path(__file__).with_suffix(".begun").touch()
+threading._gate_of_test.wait()
+"""
+
+
+async def test_an_import_that_hangs_holds_up_its_own_run_alone(tmp_path: Path, gate: threading.Event) -> None:
+    (tmp_path / "hang.py").write_text(HANG + GOOD)
+    (tmp_path / "other").mkdir()
+    for name in ("good.py", "other/hang.py"):
+        (tmp_path / name).write_text(GOOD)
+    async with runtime(tmp_path, import_limit_s=0.5) as (bench, host):
+        hanging = await bench.desk.start("hang.py:good", "go", by=ME)
+        for ref in ("good.py:good", "other/hang.py:good"):
+            await check_swarm(ref, tmp_path)
+            assert (await bench.ended(await bench.desk.start(ref, "go", by=ME))).output == "all is well"
+        (incident,) = await bench.incidents(hanging)
+        assert "hang.py, line 5" in incident.opened.message
+        assert "0.5 s" in incident.opened.message
+        # Another thread hangs in the file's first version for ever; the mended file is loaded all the same.
+        (tmp_path / "hang.py").write_text(GOOD)
+        await bench.answer(incident, "retry")
+        assert (await bench.ended(hanging)).output == "all is well"
+        assert host.is_alive
+    assert not host.is_alive
+
+
+async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
+    tmp_path: Path, gate: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "SLOW_IMPORT_S", 0.0)
+    (tmp_path / "hang.py").write_text(HANG + GOOD)
+    async with runtime(tmp_path) as (bench, host):
+        run_id = await bench.desk.start("hang.py:good", "go", by=ME)
+        await begun(tmp_path / "hang.py")
+        (held,) = host.blocked_runs
+        assert held.run_id == run_id
+        assert "hang.py, line 5" in held.reason
+        stopping = time.monotonic()
+    assert not host.is_alive, f"the driving thread was left behind after {time.monotonic() - stopping:.0f} s"
+
+
+async def test_a_check_of_a_file_that_hangs_ends_and_keeps_nobody_else_waiting(
+    tmp_path: Path, gate: threading.Event
+) -> None:
+    (tmp_path / "hang.py").write_text(HANG + GOOD)
+    (tmp_path / "good.py").write_text(GOOD)
+    hanging = asyncio.create_task(check_swarm("hang.py:good", tmp_path, limit_s=0.5))
+    await begun(tmp_path / "hang.py")
+    assert await check_swarm("good.py:good", tmp_path) == f"{tmp_path.resolve()}/good.py:good"
+    with pytest.raises(imports.ImportTimeoutError, match=r"hang\.py, line 5"):
+        await hanging
+
+
+async def test_a_slow_import_that_was_overtaken_is_loaded_again(tmp_path: Path, gate: threading.Event) -> None:
+    """Two folders with a module of the same name: the slow one must not end up with the other's."""
+    swarm = "import same_name\nclass Agent:\n    name = same_name.NAME\n    def run(self): ...\nagent = Agent()\n"
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same_name.py").write_text(f"NAME = {name!r}\n")
+        (tmp_path / name / "swarm.py").write_text((HANG if name == "first" else "") + swarm)
+    slow = asyncio.create_task(imports.load("first/swarm.py:agent", tmp_path))
+    await begun(tmp_path / "first" / "swarm.py")
+    assert (await imports.load("second/swarm.py:agent", tmp_path)).name == "second"
+    gate.set()
+    assert (await slow).name == "first"

@@ -1,0 +1,95 @@
+"""Changed files of a workspace are imported anew for new runs; live runs keep the code that they have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.operations.run_controls import RunControls
+from runtime.swarms import loader
+from tests.runtime.bench import ME, Bench
+
+SWARM = """
+from orbiter import Agent, tool
+from orbiter.models.scripted.replies import Call, Reply
+from orbiter.models.scripted.provider import script
+import {helper}
+from {package}.inner import shout
+
+@tool(idempotent=True)
+def say() -> str:
+    return shout({helper}.WORD)
+
+script("fresh/{helper}", [Reply(calls=[Call("say", {{}})]), "${{result}}"])
+agent = Agent(name="sayer", model="scripted:fresh/{helper}", tools=[say])
+"""
+
+
+@pytest.fixture(autouse=True)
+def modules() -> Iterator[None]:
+    path, known = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - known:
+        if name.startswith(("words_", "pack_", "same_name", "_orbiter_user_")):
+            del sys.modules[name]
+
+
+def _write(root: Path, mark: str, word: str) -> Path:
+    (root / f"pack_{mark}").mkdir(exist_ok=True)
+    (root / f"pack_{mark}" / "__init__.py").touch()
+    (root / f"pack_{mark}" / "inner.py").write_text("def shout(word):\n    return word + '!'\n")
+    (root / f"words_{mark}.py").write_text(f"WORD = {word!r}\n")
+    path = root / "swarm.py"
+    path.write_text(SWARM.format(helper=f"words_{mark}", package=f"pack_{mark}"))
+    return path
+
+
+@pytest.mark.parametrize("target", ["swarm.py:agent", "words_and_all_{mark}:agent"])
+async def test_a_new_run_sees_edited_files_and_a_live_one_does_not(bench: Bench, target: str) -> None:
+    mark = "a" if target.startswith("swarm") else "b"
+    path = _write(bench.root, mark, "one")
+    if mark == "b":
+        path.rename(bench.root / f"words_and_all_{mark}.py")
+    ref = target.format(mark=mark)
+    async with bench.driving():
+        live = await bench.desk.start(ref, "go", by=ME)
+        await RunControls(bench.journal).set_breakpoint(live, "tool", "say", by=ME)
+        (stopped,) = await bench.incidents(live)
+        # The same length, in the same second: only the file system's own time tells.
+        (bench.root / f"words_{mark}.py").write_text("WORD = 'two'\n")
+        (bench.root / f"pack_{mark}" / "inner.py").write_text("def shout(word):\n    return word + '?'\n")
+        assert (await bench.ended(await bench.desk.start(ref, "go", by=ME))).output == "two?"
+        await bench.answer(stopped, "retry")
+        assert (await bench.ended(live)).output == "one!"
+        os.utime(bench.root / f"pack_{mark}" / "inner.py")
+        (bench.root / f"words_{mark}.py").unlink()
+        gone = await bench.desk.start(ref, "go", by=ME)
+        (incident,) = await bench.incidents(gone)
+        assert f"words_{mark}" in incident.opened.message
+    assert not list(bench.root.rglob("__pycache__"))
+
+
+def test_what_has_not_changed_is_imported_once(tmp_path: Path) -> None:
+    _write(tmp_path, "c", "one")
+    counted = "with open(__file__ + '.log', 'a') as log:\n    log.write('x')\nWORD = '1'\n"
+    (tmp_path / "words_c.py").write_text(counted)
+    for path in tmp_path.rglob("*.py"):
+        os.utime(path, (1e9, 1e9))
+    for _ in range(3):
+        loader.load_swarm("swarm.py:agent", tmp_path)
+    assert (tmp_path / "words_c.py.log").read_text() == "x"
+
+
+def test_what_lies_beside_a_swarm_is_its_own(tmp_path: Path) -> None:
+    swarm = "import same_name\nclass Agent:\n    name = same_name.NAME\n    def run(self): ...\nagent = Agent()\n"
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same_name.py").write_text(f"NAME = {name!r}\n")
+        (tmp_path / name / "swarm.py").write_text(swarm)
+    for name in ("first", "second", "first"):
+        assert loader.load_swarm(f"{name}/swarm.py:agent", tmp_path).name == name

@@ -1,0 +1,116 @@
+"""The page of settings: what is set, and who says so; a theme is chosen and shown at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.app.app import OrbiterApp
+from console.preferences.schema import Preferences
+from console.workspace import Workspace
+from screens.pages.settings import SettingsScreen
+from screens.render.layout import plain_text
+from screens.shell.context import ConsoleContext, Notice
+from screens.views.lists.settings import Setting, settings_rows
+from screens.widgets.row_list import RowList
+from tests.console.app.test_app import redrawn, settled, text_of, until
+from tests.screens.desk import Desk
+from tests.screens.stories import START, digest
+
+
+def test_settings_are_grouped_and_foreign_values_pass_the_gate() -> None:
+    found = [Setting("Looks", "a", "1", "x"), Setting("Looks", "b", "\x1b[2J[/x]"), Setting("Files", "c", "3")]
+    rows = settings_rows(found, ConsoleContext(Desk()).looks())
+    assert [row.key for row in rows] == ["group:Looks", "Looks/a", "Looks/b", "group:Files", "Files/c"]
+    assert "␛[2J[/x]" in plain_text(piece for cell in rows[2].cells for piece in cell)
+
+
+async def test_the_page_says_what_is_set_and_by_whom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    desk = Desk(digest())
+    preferred = Preferences(copy="file", sources={("console", "copy"): "/w/orbiter.toml:3"})
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now), preferences=preferred)
+    async with app.run_test(size=(130, 44)) as pilot:
+        await settled(pilot)
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await redrawn(pilot)
+        text = text_of(pilot)
+        for words in ("orbiter-dark", "into files", "/w/orbiter.toml:3", "preset", "quiet after one", "state"):
+            assert words in text
+        listed = pilot.app.screen.query_one("#settings", RowList)
+        listed.go_to("theme:orbiter-light")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.theme == "orbiter-light")
+        await pilot.press("t")
+        await until(pilot, lambda: app.theme == "orbiter-contrast-dark")
+        listed.go_to("Terminal/mouse")
+        await pilot.press("enter")
+        await until(pilot, lambda: "e opens the file" in text_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == "InboxScreen")
+
+
+async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr("console.preferences.loader.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    file = tmp_path / "orbiter.toml"
+    desk = Desk(digest())
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
+    async with app.run_test(size=(150, 44)) as pilot:
+        await settled(pilot)
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        for wrong, said in (
+            ("[console\n", "no TOML"),
+            ("[console]\nmous = true\n", f"{file}:2: console.mous: unknown key: did you mean 'mouse'?"),
+            ("[keys]\nhelp = 'x y'\n", "Nothing is changed"),
+        ):
+            file.write_text(wrong)
+            app.session.said.append(Notice(START, "info", ""))
+            await pilot.press("R")
+            await until(pilot, lambda said=said: said in app.session.said[-1].text)  # type: ignore[misc]
+        before = app.preferences
+        file.write_text(
+            "[console]\ntheme = 'orbiter-light'\ncopy = 'file'\nmouse = true\n"
+            "[keys.everywhere]\nhelp = 'f9'\n[keys.decision]\ndeny = '.'\n[keys.help]\nclose = 'f9'\n"
+        )
+        await pilot.press("R")
+        await until(pilot, lambda: "hold from now on; at the next start: mouse" in text_of(pilot))
+        assert app.theme == "orbiter-light"
+        assert (before.copy, app.preferences.copy) == ("terminal", "file")
+        await pilot.press("f9")
+        await until(pilot, lambda: "f9 closes" in text_of(pilot))
+        await pilot.press("f9", "n")
+        await until(pilot, lambda: ". Deny" in text_of(pilot))
+        await pilot.press("6")
+        file.unlink()
+        await pilot.press("R", "n")
+        await until(pilot, lambda: "d Deny" in text_of(pilot))
+
+
+async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.setattr("console.preferences.loader.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
+    desk = Desk(digest())
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now))
+    async with app.run_test(size=(200, 44)) as pilot:
+        await settled(pilot)
+        await pilot.press("6")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        app.session.said.append(Notice(START, "info", ""))
+        await pilot.press("e")
+        await until(pilot, lambda: f"edit {tmp_path / 'orbiter.toml'}, then" in app.session.said[-1].text)
+
+
+async def test_a_section_that_nobody_knows_is_said_when_the_console_opens() -> None:
+    desk = Desk(digest())
+    said = "orbiter.toml:3: unknown section [keyz]: did you mean [keys]?"
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now), preferences=Preferences(unknown=(said,)))
+    async with app.run_test(size=(120, 24)) as pilot:
+        await until(pilot, lambda: said in text_of(pilot))

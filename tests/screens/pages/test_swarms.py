@@ -1,0 +1,614 @@
+"""The screen of swarms: runs below their swarm, how far they are, what they used; and the form that starts one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual import events
+from textual.widget import Widget
+
+from console.app.app import OrbiterApp
+from runtime.link.client.client import LinkStatus
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Summary
+from screens.base.runtime_screen import RuntimeScreen
+from screens.dialogs.start_form import StartScreen
+from screens.pages.inbox import InboxScreen
+from screens.pages.run import RunScreen
+from screens.pages.swarms import SwarmsScreen
+from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
+from screens.render.layout import plain_text
+from screens.shell.context import ConsoleContext
+from screens.views.lists.runs import rate_facts, time_left
+from screens.views.lists.start import (
+    InvalidLimits,
+    known_refs,
+    parse_limits,
+    suggested_refs,
+)
+from screens.views.lists.swarms import (
+    COLUMNS,
+    done_share,
+    progress_bar,
+    runs_of,
+    short_names,
+    swarm_lines,
+    swarm_rows,
+)
+from screens.views.run.sparkline import (
+    MAX_BARS,
+    STEP_S,
+    TokenTrends,
+    sparkline,
+)
+from screens.views.shared.list_state import ListState
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_cache import RowCache
+from screens.views.shared.row_sort import RowSort
+from tests.screens.desk import Desk
+from tests.screens.lonely import line_with, showing, text_of, until
+from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
+from tests.screens.waiting import drawn
+from tests.screens.widgets.test_live_widgets import watch_repaints
+
+
+def workflow(number: int, done: int, *, mode: str = "workflow", ref: str = "/work/translate.py:swarm") -> Story:
+    """A run of four members in turn, so many of which have ended."""
+    story = Story(f"run-{number}", f"translate {number}", START + timedelta(minutes=number))
+    story.tell(ev.RunCreated(ref=ref, title=story.title, input="x"))
+    story.tell(ev.RunStarted(epoch=1))
+    root = story.open("swarm", "swarm", members=["a", "b", "c", "d"], mode=mode)
+    for place, member in enumerate("abcd"[:done]):
+        agent = story.wait(60).open("agent", member, root, place)
+        call = story.start("llm", "m", agent, agent=member)
+        story.end(call, {"content": "x"}, tokens=(900, 100), usd=0.5)
+        story.close(agent)
+    if done < 4:
+        story.open("agent", "abcd"[done], root, done)
+    return story
+
+
+def summaries_of(*stories: Story) -> dict[str, Summary]:
+    return {story.run_id: story.state.summary() for story in stories}
+
+
+# -- how far a run is ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("done", range(5))
+def test_a_workflow_knows_how_many_members_have_had_their_turn(done: int) -> None:
+    summary = workflow(1, done).state.summary()
+    assert (summary.members, summary.members_done) == (4, done)
+    assert done_share(summary) == done / 4
+
+
+@pytest.mark.parametrize("mode", ["handoff", "team"])
+def test_where_the_agents_choose_who_is_next_the_number_of_parts_is_not_known(mode: str) -> None:
+    summary = workflow(1, 2, mode=mode).state.summary()
+    assert (summary.members, summary.members_done) == (0, 0)
+    assert progress_bar(summary, RenderContext(START)) == ()
+
+
+def test_members_of_a_parallel_stage_count_and_one_that_is_done_again_is_not_done() -> None:
+    story = Story()
+    story.tell(ev.RunCreated(ref="x:y"))
+    root = story.open("swarm", "swarm", members=["a", "b", "c"], mode="workflow")
+    stage = story.open("group", "stage", root)
+    for member in "ab":
+        story.close(story.open("agent", member, stage))
+    assert story.state.summary().members_done == 2
+    story.open("agent", "a", root, 1)
+    assert story.state.summary().members_done == 1
+
+
+def test_the_bar_shows_parts_and_the_time_that_is_left_at_this_pace() -> None:
+    story = workflow(1, 2)
+    looks = RenderContext(story.at, UNICODE_GLYPHS)
+    assert plain_text(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
+    assert plain_text(progress_bar(story.state.summary(), RenderContext(story.at, ASCII_GLYPHS))) == "####.... 2/4 ~2m"
+    assert time_left(workflow(1, 0).state.summary(), START) == ""
+    waiting = replace(story.state.summary(), state="waiting")
+    assert time_left(waiting, story.at) == "", "how long a person takes is not known"
+    ended = workflow(2, 4)
+    ended.finish()
+    assert progress_bar(ended.state.summary(), looks) == ()
+
+
+# -- what was used lately --------------------------------------------------------------------------------------
+
+
+def used(tokens: int, state: str = "running") -> dict[str, Summary]:
+    return {"r": Summary(id="r", state=state, input_tokens=tokens)}  # type: ignore[arg-type]
+
+
+def test_a_trend_begins_with_what_is_used_from_now_on_and_stands_still_while_nothing_is() -> None:
+    trends = TokenTrends()
+    trends.sample(used(5_000), START)
+    assert trends.trend("r") == ()
+    trends.sample(used(5_100), START + timedelta(seconds=1))
+    assert trends.trend("r") == (100,)
+    trends.sample(used(5_150), START + timedelta(seconds=STEP_S))
+    before = trends.trend("r")
+    assert before == (100, 50)
+    trends.sample(used(5_150), START + timedelta(seconds=STEP_S * 50))
+    assert trends.trend("r") == before
+    trends.sample(used(5_160), START + timedelta(seconds=STEP_S * 3))
+    trends.sample({}, START + timedelta(seconds=STEP_S * 60))
+    assert trends.trend("r") == ()
+
+
+def test_how_fast_a_run_goes_is_said_and_what_is_left_only_where_it_is_known() -> None:
+    known, team = workflow(1, 2), workflow(2, 2, mode="team")
+    assert dict(rate_facts(known.state.summary(), RenderContext(known.at))) == {
+        "steps": "2, 1 a minute",
+        "tokens": "2.0k, 1.0k a minute",
+        "left": "about 2m, if the other 2 of 4 parts take as long",
+    }
+    team_summary = replace(team.state.summary(), members=0, members_done=0)
+    assert dict(rate_facts(team_summary, RenderContext(team.at)))["left"].startswith("not known")
+    for state in ("waiting", "completed", "frozen"):
+        assert dict(rate_facts(replace(team_summary, state=state), RenderContext(team.at)))["left"] == ""
+    young = replace(team_summary, updated_at=team_summary.created_at)
+    assert dict(rate_facts(young, RenderContext(team.at)))["steps"] == "2", "no rate is made of a moment"
+
+
+def test_a_trend_is_looked_at_once_a_second_and_not_for_what_had_ended() -> None:
+    trends = TokenTrends()
+    trends.sample(used(0), START)
+    trends.sample(used(10), START + timedelta(seconds=0.5))
+    assert trends.trend("r") == ()
+    trends = TokenTrends()
+    trends.sample(used(0, "completed"), START)
+    trends.sample(used(10, "completed"), START + timedelta(seconds=5))
+    assert trends.trend("r") == ()
+
+
+@given(st.lists(st.tuples(st.integers(1, 100), st.integers(0, 500)), max_size=40))
+def test_a_trend_has_no_more_bars_than_there_is_room_for_and_none_is_lost_in_it(steps: list[tuple[int, int]]) -> None:
+    trends, total, now = TokenTrends(), 0, START
+    trends.sample(used(0), now)
+    for seconds, more in steps:
+        total += more
+        now += timedelta(seconds=seconds)
+        trends.sample(used(total), now)
+    found = trends.trend("r")
+    assert len(found) <= MAX_BARS
+    assert sum(found) <= total
+    assert not found or found[-1] > 0, "it ends with the last step in which something was used"
+    for glyphs in (UNICODE_GLYPHS, ASCII_GLYPHS):
+        line = plain_text(sparkline(found, glyphs))
+        assert len(line) == len(found)
+        assert all((char == " ") is (each == 0) for char, each in zip(line, found, strict=True))
+
+
+# -- the list --------------------------------------------------------------------------------------------------
+
+
+def foot_of(pilot: Any) -> str:
+    return str(text_of(pilot).splitlines()[-1])
+
+
+def rows_of(*stories: Story, memory: RowCache | None = None) -> list[str]:
+    looks = RenderContext(START + timedelta(minutes=10))
+    rows = swarm_rows(summaries_of(*stories), looks, TokenTrends(), memory=memory)
+    return [("  " if row.under else "") + " | ".join(plain_text(cell) for cell in row.cells) for row in rows]
+
+
+def test_runs_stand_below_their_swarm_the_newest_first() -> None:
+    assert rows_of(finished(), workflow(1, 1), workflow(2, 3), limited(3, 3)) == [
+        "◆ waiting | digest.py:swarm | 2 runs · 1 decision |  | 29k | $0.31 | 7m",
+        "  ◆ waiting | chapter 3 | 1 waiting · 2 running · 1 done |  | 110 |  | 7m",
+        "  ✓ completed | translate manual | 3 done |  | 29k | $0.31 | 3h",
+        "● running | translate.py:swarm | 2 runs · 2 at work |  | 4.0k | $2.00 | 8m",
+        "  ● running | translate 2 | ██████░░ 3/4 ~2m  2 running · 6 done |  | 3.0k | $1.50 | 8m",
+        "  ● running | translate 1 | ██░░░░░░ 1/4 ~27m  2 running · 2 done |  | 1.0k | $0.50 | 9m",
+    ]
+
+
+def test_swarms_that_end_alike_are_told_apart() -> None:
+    assert short_names(["/a/x.py:s", "/b/x.py:s", "/c/y.py:s"]) == {
+        "/a/x.py:s": "/a/x.py:s",
+        "/b/x.py:s": "/b/x.py:s",
+        "/c/y.py:s": "y.py:s",
+    }
+
+
+def test_a_line_stands_for_its_runs_and_tells_of_them() -> None:
+    found = summaries_of(workflow(1, 1), workflow(2, 3), limited(9))
+    key = swarm_rows(found, RenderContext(START), TokenTrends())[0].key
+    assert key == "swarm::/work/translate.py:swarm"
+    assert runs_of(key, found, lambda _: "") == ["run-1", "run-2"]
+    assert runs_of("run:run-1", found, lambda _: "") == ["run-1"]
+    lines = [plain_text(line) for line in swarm_lines(key, found, RenderContext(START), lambda _: "")]
+    assert lines[:2] == ["/work/translate.py:swarm", "● running 2"]
+    assert swarm_lines("swarm::gone", found, RenderContext(START), lambda _: "") == []
+
+
+def test_sorting_keeps_runs_below_their_swarm_and_the_filter_finds_a_swarms_runs() -> None:
+    rows = swarm_rows(summaries_of(workflow(1, 3), workflow(2, 1), limited(9)), RenderContext(START), TokenTrends())
+    listing = ListState(COLUMNS, sort=RowSort("cost"))
+    names = [row.key.rpartition("/")[2] for row in listing.rows(rows)]
+    assert names == ["translate.py:swarm", "run:run-2", "run:run-1", "digest.py:swarm", "run:run-9"]
+    listing.turn()
+    names = [row.key.rpartition("/")[2] for row in listing.rows(rows)]
+    assert names == ["translate.py:swarm", "run:run-1", "run:run-2", "digest.py:swarm", "run:run-9"], (
+        "unknown comes last"
+    )
+    listing = ListState(COLUMNS)
+    listing.narrow("translate.py")
+    assert [row.key for row in listing.rows(rows)] == ["swarm::/work/translate.py:swarm", "run:run-2", "run:run-1"]
+
+
+async def test_enter_opens_a_run_and_folds_a_swarm() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2)) as (pilot, _):
+        await pilot.press("enter")
+        await drawn(pilot)
+        assert "translate 2" not in text_of(pilot)
+        await pilot.press("enter")
+        await drawn(pilot)
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert pilot.app.opened[-1].run_id == "run-2"  # type: ignore[attr-defined]
+
+
+async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_ended() -> None:
+    ended = workflow(3, 4)
+    ended.finish()
+    async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, desk):
+        await pilot.press("p")
+        await until(pilot, lambda: "Freeze 2 runs?" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "2 frozen" in text_of(pilot))
+        assert [args["run_id"] for verb, args in desk.said if verb == "freeze"] == ["run-1", "run-2"]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        await drawn(pilot)
+        assert "‖ frozen" in line_with(pilot, "translate 2")
+        await pilot.press("end", "A")
+        await until(pilot, lambda: "Abort the run translate 1?" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "1 aborting" in text_of(pilot))
+
+
+async def test_on_a_run_that_has_ended_nothing_is_frozen_and_it_is_not_offered() -> None:
+    async with showing(SwarmsScreen, finished(), limited(3, 3), size=(120, 24)) as (pilot, desk):
+        await until(pilot, lambda: "p freeze" in foot_of(pilot))
+        await pilot.press("end", "p", "A")
+        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
+        await until(pilot, lambda: "Abort: what is under the cursor, or selected, has ended." in text_of(pilot))
+        await pilot.press("home")
+        await until(pilot, lambda: "p freeze" in foot_of(pilot))
+        desk.stories["run-3"].finish("failed", error="too late")
+        desk.changed()
+        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
+        assert desk.said == []
+
+
+async def test_tokens_that_are_used_while_one_looks_are_drawn() -> None:
+    story = workflow(1, 1)
+    async with showing(SwarmsScreen, story, size=(120, 30)) as (pilot, desk):
+        agent = next(node.id for node in story.state.nodes.values() if node.name == "b")
+        story.wait(20)
+        call = story.start("llm", "m", agent, agent="b")
+        story.end(call, {"content": "x"}, tokens=(9_000, 100))
+        desk.changed()
+        await until(pilot, lambda: "█  " in line_with(pilot, "translate 1").partition("done")[2])
+
+
+# -- the form --------------------------------------------------------------------------------------------------
+
+
+def test_suggestions_are_earlier_swarms_then_those_in_files() -> None:
+    found = summaries_of(workflow(1, 1), limited(9, 60))
+    known = known_refs(found.values(), "/work")
+    assert known == ["digest.py:swarm", "translate.py:swarm"]
+    assert known_refs(found.values(), "/elsewhere")[0] == "/work/digest.py:swarm"
+    looks = RenderContext(START)
+    rows = suggested_refs("", known, ["new.py:team", "digest.py:swarm"], looks)
+    assert [(row.key, plain_text(row.cells[1])) for row in rows] == [
+        ("digest.py:swarm", "run before"),
+        ("translate.py:swarm", "run before"),
+        ("new.py:team", "in a file"),
+    ]
+    assert [row.key for row in suggested_refs("team", known, ["new.py:team"], looks)] == ["new.py:team"]
+    assert suggested_refs("new.py:team", known, ["new.py:team"], looks) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", {}),
+        ("max_steps=20 max_total_cost_usd=0.5", {"max_steps": 20, "max_total_cost_usd": 0.5}),
+        ("max_steps=20, max_wall_time_s=1e3", {"max_steps": 20, "max_wall_time_s": 1000.0}),
+    ],
+)
+def test_limits_are_names_and_numbers(text: str, limits: dict[str, float]) -> None:
+    assert parse_limits(text) == limits
+
+
+@pytest.mark.parametrize("text", ["max_steps", "max_steps=", "max_steps=many", "20"])
+def test_what_is_no_limit_is_said(text: str) -> None:
+    with pytest.raises(InvalidLimits, match="write name=number"):
+        parse_limits(text)
+
+
+async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_there() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, desk):
+        desk.refs = ["new.py:team"]
+        await pilot.press("s")
+        await until(pilot, lambda: "new.py:team" in text_of(pilot))
+        assert "translate.py:swarm" in line_with(pilot, "Swarm ")
+        await pilot.press("tab", *"two", "enter", *"lines", "tab", *"mine", "tab", *"max_steps=5", "ctrl+s")
+        await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
+        assert isinstance(pilot.app.screen, SwarmsScreen)
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert started == {
+            "ref": "translate.py:swarm",
+            "input": "two\nlines",
+            "title": "mine",
+            "options": {"budget": {"max_steps": 5}},
+        }
+        assert pilot.app.opened[-1].run_id == "started-1"  # type: ignore[attr-defined]
+
+
+async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
+    desk = Desk()
+    desk.refs = ["one.py:a"]
+    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "2 then s starts one" in text_of(pilot))
+        await pilot.press("2")
+        await until(pilot, lambda: "s starts one" in text_of(pilot) and isinstance(app.screen, SwarmsScreen))
+        await pilot.press("s")
+        await until(pilot, lambda: "one.py:a" in text_of(pilot))
+        await pilot.press("down", "enter", *"go", "ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert desk.watched == ["started-0"]
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, SwarmsScreen))
+        await drawn(pilot)
+        assert "one.py:a" in text_of(pilot)
+
+
+async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        desk.refs = ["one.py:a", "two.py:b"]
+        await pilot.press("s")
+        await until(pilot, lambda: "two.py:b" in text_of(pilot))
+        await pilot.press(*"two", "down", "up", "down", "enter")
+        await pilot.press(*"go", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"], started["options"]) == ("two.py:b", "go", {})
+
+
+async def test_tab_passes_by_suggestions_whatever_is_suggested_by_then() -> None:
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        desk.refs = ["new.py:swarmy"]
+        await pilot.press("s", *"new.py:swarm")
+        await pilot.press("tab", *"the input", "shift+tab", "x", "tab", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"]) == ("new.py:swarmx", "the input")
+
+
+async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        desk.refs = ["jk.py:a", "two.py:b"]
+        await pilot.press("s")
+        await until(pilot, lambda: "two.py:b" in text_of(pilot))
+        await pilot.press("down", *"jk")
+        assert "jk" in line_with(pilot, "Swarm ")
+        await pilot.press("down")
+        pilot.app.post_message(events.Paste(".py:a\nand a second line"))
+        await until(pilot, lambda: "jk.py:a" in line_with(pilot, "Swarm "))
+        await until(pilot, lambda: "Found." in text_of(pilot))
+        assert "Nothing to suggest" not in text_of(pilot)
+        await pilot.press("tab", *"go", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"]) == ("jk.py:a", "go")
+
+
+async def test_what_stands_in_the_form_already_is_replaced_by_typing() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, desk):
+        desk.refs = ["new.py:team"]
+        await pilot.press("s")
+        await until(pilot, lambda: "new.py:team" in text_of(pilot))
+        await pilot.press(*"new.py:team")
+        assert "translate" not in line_with(pilot, "Swarm ")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args["ref"] for verb, args in desk.said if verb == "start") == "new.py:team"
+
+
+async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        desk.status = LinkStatus("lost", "the runtime went away")
+        await pilot.press("s")
+        await until(pilot, lambda: "No runtime, b outside of here" in text_of(pilot))
+        await pilot.press(*"typo.py:x", "ctrl+s")
+        await pilot.pause()
+        assert "typo.py:x" in text_of(pilot)
+        assert not desk.said
+
+
+async def test_on_a_tiny_terminal_the_field_with_the_focus_and_what_is_said_are_in_sight() -> None:
+    async with showing(SwarmsScreen, size=(40, 10)) as (pilot, _):
+        await pilot.press("s", "x", "tab", "tab", "tab", *"no-limit", "ctrl+s")
+        await until(pilot, lambda: "no-limit: write" in text_of(pilot))
+        assert "no-limit" in line_with(pilot, "Limits")
+
+
+async def test_where_nothing_is_listed_no_key_for_runs_is_offered() -> None:
+    async with showing(SwarmsScreen) as (pilot, desk):
+        await until(pilot, lambda: "s starts one" in text_of(pilot))
+        assert "freeze" not in text_of(pilot)
+        await pilot.press("p", "A")
+        story = workflow(1, 1)
+        desk.stories[story.run_id] = story
+        desk.changed()
+        await until(pilot, lambda: "p freeze" in text_of(pilot))
+
+
+async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_lost() -> None:
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        desk.refuses["check"] = "typo.py, line 2: '(' was never closed: correct it and try again"
+        await pilot.press("s", "ctrl+s")
+        await until(pilot, lambda: "Say which swarm" in text_of(pilot))
+        await pilot.press(*"typo.py:x", "tab", *"my input", "tab", "tab", *"max_steps", "ctrl+s")
+        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await pilot.press(*"=2", "ctrl+s")
+        await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
+        for typed in ("typo.py:x", "my input", "max_steps=2"):
+            assert typed in text_of(pilot)
+        assert not any(verb == "start" for verb, _ in desk.said)
+        desk.refuses = {"start": "budget max_step: Extra inputs are not permitted"}
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "budget max_step" in text_of(pilot))
+        desk.refuses = {}
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
+
+
+async def test_esc_leaves_and_what_was_typed_stands_in_the_next_form_until_it_is_emptied() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
+        for keys in (["escape"], ["tab", *"some", "enter", *"text", "tab", *"mine", "escape"]):
+            await pilot.press("s")
+            await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+            await pilot.press(*keys)
+            await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        await pilot.press("s")
+        await until(pilot, lambda: "As you left it" in text_of(pilot))
+        assert "translate.py:swarm" in line_with(pilot, "Swarm ")
+        assert "mine" in line_with(pilot, "Title")
+        await pilot.press("ctrl+n", *"a.py:b", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        started = next(args for verb, args in desk.said if verb == "start")
+        assert (started["ref"], started["input"], started["title"]) == ("a.py:b", "", "")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        assert "As you left it" not in text_of(pilot)
+
+
+async def test_a_limit_is_judged_where_it_is_typed_and_its_name_written_out() -> None:
+    async with showing(SwarmsScreen, size=(80, 24)) as (pilot, desk):
+        await pilot.press("s", *"a.py:b", "tab", "tab", "tab", *"max_stepz=3")
+        assert "no limit is called" not in text_of(pilot), "not before it is typed to its end"
+        await pilot.press("tab")
+        await until(pilot, lambda: "no limit is called 'max_stepz'" in text_of(pilot))
+        assert "max_wall_time_s" in text_of(pilot), "the whole sentence is read"
+        await pilot.press("shift+tab", "end", *["backspace"] * len("epz=3"))
+        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await pilot.press("e")
+        await until(pilot, lambda: "max_steps=" in text_of(pilot))
+        await pilot.press("right", "0", "tab")
+        await until(pilot, lambda: "a whole number of 1 or more" in text_of(pilot))
+        await pilot.press("shift+tab", "end", "backspace", "7")
+        await until(pilot, lambda: "or more" not in text_of(pilot))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args["options"] for verb, args in desk.said if verb == "start") == {"budget": {"max_steps": 7}}
+
+
+async def test_without_an_answer_about_files_there_is_what_was_run_before() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), limited(9), size=(100, 30)) as (pilot, desk):
+        desk.refuses["swarms"] = "no command is called 'swarms'"
+        await pilot.press("s")
+        await until(pilot, lambda: "The workspace's swarms are not known" in text_of(pilot))
+        assert "/work/digest.py:swarm" in text_of(pilot)
+
+
+async def test_on_several_hosts_the_form_asks_which() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
+        desk.host_names = ("east", "west")
+        desk.hosts = {"run-1": "west"}
+        desk.changed()
+        await drawn(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: "west" in line_with(pilot, "Host"))
+        await pilot.press("tab", "tab", "x", "tab")
+        await until(pilot, lambda: "no host is called westx; there are: east, west" in text_of(pilot))
+        await pilot.press("shift+tab", "end", "backspace", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args for verb, args in desk.said if verb == "start")["where"] == "west"
+
+
+async def test_a_host_that_is_lost_keeps_no_run_from_another() -> None:
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
+        desk.status = LinkStatus("lost", "west: gone")
+        desk.host_names = ("east",)
+        await pilot.press("s", *"a.py:b", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        assert next(args["where"] for verb, args in desk.said if verb == "start") == "east"
+
+
+async def test_with_no_runs_the_swarms_say_which_key_starts_one() -> None:
+    async with showing(SwarmsScreen, size=(80, 24)) as (pilot, _):
+        assert "No runs yet. s starts one." in text_of(pilot)
+
+
+async def test_a_viewer_looks_and_is_told_who_acts() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, desk):
+        desk.role = "viewer"
+        for key in ("s", "p", "A"):
+            await pilot.press("down", key)
+            await pilot.pause()
+            assert "A viewer may look, not act" in text_of(pilot)
+        assert isinstance(pilot.app.screen, SwarmsScreen)
+        assert desk.said == []
+
+
+# -- what all lists have to stand ------------------------------------------------------------------------------
+
+
+def hostile() -> Story:
+    story = Story("run-h", "\x1b]0;owned\x07[/x][@click=app.quit]go[/] \u202eevil")
+    story.tell(ev.RunCreated(ref="/work/\x1b[2Jx.py:swarm", title=story.title, input="\x1b[31m"))
+    story.tell(ev.RunStarted(epoch=1))
+    tool = story.start("tool", "\x1b[5mreach", story.open("agent", "\u202ea", story.open("swarm", "[bold]s")))
+    story.park(tool, BROKEN_TOOL, message="\x9b31m[/]", fingerprint="f-h", action={"arguments": {"a": "\x1b[2J"}})
+    return story
+
+
+@pytest.mark.parametrize("made", [InboxScreen, SwarmsScreen])
+async def test_hostile_text_stays_text_in_every_list_and_page(made: type[RuntimeScreen]) -> None:
+    twin = Story("run-i", "x")
+    twin.tell(ev.RunCreated(ref="x:y", title="\x1b[1m[/]"))
+    twin.park(twin.start("tool", "t", twin.open("agent", "a")), BROKEN_TOOL, fingerprint="f-h", message="\x1b[0m")
+    async with showing(made, hostile(), twin, size=(140, 40)) as (pilot, _):
+        for keys in (
+            ["right"],
+            ["B"],
+            ["r"],
+            ["escape", "escape"],
+            ["A"],
+            ["n", "escape"],
+            ["s"],
+            ["escape", "escape"],
+        ):
+            await pilot.press(*keys)
+            await pilot.pause()
+            shown = text_of(pilot)
+            assert not any(char in shown for char in "\x1b\x07\x9b\u202e")
+        assert "owned" in text_of(pilot)
+
+
+@pytest.mark.parametrize("made", [InboxScreen, SwarmsScreen])
+async def test_nothing_is_painted_while_nothing_happens(
+    made: type[RuntimeScreen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with showing(made, workflow(1, 2), limited(2), limited(3), finished(), size=(120, 40)) as (pilot, desk):
+        await pilot.press("F", "o", "o", "space")
+        await drawn(pilot)
+        painted = [watch_repaints(widget, monkeypatch) for widget in pilot.app.screen.walk_children(Widget)]
+        for _ in range(3):
+            desk.changed()
+            await drawn(pilot)
+        assert [regions for regions in painted if regions] == []

@@ -1,0 +1,625 @@
+"""What the run screen shows of a state: node detail, timeline, waits, status, acts; each without a terminal."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.judgement.reports.incident_report import build_report
+from runtime.judgement.reports.wait_graph import wait_chain
+from runtime.link.client.streamed_text import StreamedText
+from runtime.record.state import events as ev
+from screens.pages.run_detail import DetailPages
+from screens.render.glyphs import ASCII_GLYPHS
+from screens.render.layout import (
+    LINK_INK,
+    Spans,
+    plain_text,
+    width_of,
+)
+from screens.render.tree_outline import outline
+from screens.views.decisions.prompt import (
+    PromptChoice,
+    asked_for,
+    check_answer,
+    deadline_line,
+    prompt_choices,
+    question_lines,
+)
+from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
+from screens.views.run import timeline
+from screens.views.run.node import MAX_VALUE_CHARS, node_lines
+from screens.views.run.report import advised_option, link_events, report_lines
+from screens.views.run.status import status_line
+from screens.views.run.tree import RunTree, filter_nodes
+from screens.views.run.waits import waits_lines
+from screens.views.shared.render_context import RenderContext
+from screens.views.shared.row_filter import RowFilter
+from tests.screens.desk import Desk
+from tests.screens.stories import BROKEN_TOOL, MISSING, RATE_LIMITED, START, Story, digest, finished
+
+HOSTILE = json.loads((Path(__file__).parents[3] / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
+
+
+def at(story: Story, glyphs: Any = None) -> RenderContext:
+    return RenderContext(story.at, glyphs) if glyphs is not None else RenderContext(story.at)
+
+
+def words(lines: list[Spans]) -> list[str]:
+    return [plain_text(line) for line in lines]
+
+
+def node(story: Story, end: str) -> str:
+    return next(key for key in story.state.nodes if key.endswith(end))
+
+
+# -- a node ----------------------------------------------------------------------------------------------------
+
+
+def test_a_models_call_shows_what_it_was_sent_and_what_was_tried() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    messages = [{"role": "system", "content": "Be short.\nBe kind."}, {"role": "user", "content": "Look."}]
+    call = story.start("llm", "m", agent, agent="a", messages=messages, count=2, digest="d")
+    story.wait(2).fail(call, RATE_LIMITED)
+    story.retry(call, 2.0)
+    story.wait(2).start("llm", "m", agent, attempt=2, agent="a")
+    found = words(node_lines(story.state, call, at(story), streamed=StreamedText(2, "Hel", "hm")))
+    assert found[found.index("Thinking") + 1] == "hm"
+    assert found[found.index("So far") + 1] == "Hel"
+    assert found[found.index("Messages") + 1 :][:3] == ["system  Be short.", "  Be kind.", "user  Look."]
+    asked = "\n".join(found[found.index("Asked for") :])
+    assert '"count": 2' in asked
+    assert "messages" not in asked
+    attempts = found[found.index("Attempts") + 1]
+    assert attempts == " 1  ✗ rate limited after 0s at 09:00:02, then a pause of 2.0s (backoff)"
+
+
+def test_a_big_value_is_cut_and_the_cut_says_how_much_it_took() -> None:
+    story = Story()
+    tool = story.start("tool", "read", story.open("agent", "a", story.begin()))
+    story.end(tool, "x" * 50 + "\n" + "y" * 100_000)
+    found = words(node_lines(story.state, tool, at(story)))
+    assert sum(map(len, found)) < MAX_VALUE_CHARS + 1000
+    assert any("more characters" in line for line in found)
+
+
+def test_a_long_conversation_keeps_its_beginning_and_its_end() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    messages = [{"role": "user", "content": f"word {number}"} for number in range(100)]
+    call = story.start("llm", "m", agent, messages=messages)
+    found = words(node_lines(story.state, call, at(story)))
+    said = [line for line in found if line.startswith("user")]
+    assert (said[0], said[-1], len(said)) == ("user  word 0", "user  word 99", 40)
+    assert "… 60 more messages between these" in found
+
+
+def test_grants_decisions_and_changes_by_people_are_told() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    story.tell(ev.GrantUsed(grant_id="g-1", need="fs.write:/x"), f"{agent}/write~0", agent)
+    tool = story.start("tool", "write", agent, 0)
+    story.fail(tool, BROKEN_TOOL)
+    incident = story.park(tool, BROKEN_TOOL)
+    story.answer(incident, "edit", who="grace", arguments={"path": "/y"})
+    started = ev.StepStarted(kind="tool", name="write", agent="a", attempt=2, epoch=1,
+                             effective={"arguments": {"path": "/y"}})  # fmt: skip
+    story.tell(started, tool, agent)
+    found = words(node_lines(story.state, tool, at(story)))
+    assert "fs.write:/x by grant g-1 at 09:00:00" in found
+    assert "✓ Answered: Edit the arguments and retry by grace (console) after 0s" in found
+    assert '    "path": "/y"' in found[found.index("Carried out instead") :]
+
+
+def test_an_error_of_an_attempt_before_the_one_that_succeeded_is_no_error_of_the_node() -> None:
+    story = digest()
+    found = words(node_lines(story.state, node(story, "researcher~1/openai:gpt-4o~0"), at(story)))
+    assert "Error" not in found
+    assert "Attempts" in found
+
+
+# -- the timeline ----------------------------------------------------------------------------------------------
+
+
+def bars(story: Story, width: int = 20, glyphs: Any = None) -> dict[str, str]:
+    looks = at(story, glyphs)
+    scale = timeline.scale_of(story.state, looks.now, width)
+    state = story.state
+    return {
+        key.rpartition("/")[2]: plain_text(timeline.bar_of(state.nodes[key], state, scale, looks))
+        for key in state.nodes
+    }
+
+
+def bar_story() -> Story:
+    """Twenty seconds: a call that failed and paused, a call, and one that waits for a person."""
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    call = story.start("llm", "m", agent, 0)
+    story.wait(4).fail(call, RATE_LIMITED)
+    story.retry(call, 4.0)
+    story.wait(4).start("llm", "m", agent, 0, attempt=2)
+    story.wait(4).end(call, {"text": "x"})
+    tool = story.start("tool", "t", agent, 1)
+    story.wait(2).park(tool, MISSING, question="?")
+    return story.wait(5)
+
+
+def test_a_bar_tells_work_from_pauses_and_both_from_waiting_for_a_person() -> None:
+    found = bars(bar_story())
+    assert found["m~0"] == "━━━━┄┄┄┄┄━━━✓"
+    assert found["t~1"] == "            ━━▒▒▒▒▒◆"
+    assert found["a~0"] == "───────────────────●"
+
+
+def test_the_same_in_ascii() -> None:
+    found = bars(bar_story(), glyphs=ASCII_GLYPHS)
+    assert found["m~0"] == "====.....===+"
+    assert found["t~1"] == "            ==??????"
+
+
+def test_the_scale_is_said_in_words_and_grows_by_steps() -> None:
+    story = bar_story()
+    scale = timeline.scale_of(story.state, story.at, 20)
+    assert scale.seconds == 20
+    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, a cell is 1.0s  ━ works ┄ pauses ▒ a person"
+    assert timeline.scale_of(story.state, story.at + timedelta(seconds=2), 20).seconds == 30
+    assert timeline.scale_of(story.state, story.at + timedelta(days=3), 20).seconds == 4 * 86400
+
+
+def test_nothing_moves_while_a_cell_is_not_full() -> None:
+    """What waits for hours must not send a line every second."""
+    story = bar_story().wait(3600)
+    before = bars(story)
+    assert bars(story.wait(30)) == before
+
+
+def test_a_finished_run_fills_the_scale() -> None:
+    story = finished()
+    assert timeline.scale_of(story.state, story.at + timedelta(hours=9), 20).seconds == 12
+    assert bars(story)["anthropic:claude~0"] == "━" * 19 + "✓"
+
+
+def test_the_line_of_a_run_shows_when_anybody_worked_and_when_a_person_was_waited_for() -> None:
+    story = bar_story()
+    assert plain_text(timeline.run_line(story.state, at(story), 20)) == "━━━━━━━━━━━━━━▒▒▒▒▒▒"
+
+
+@given(
+    seconds=st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=6),
+    width=st.integers(1, 120),
+    later=st.floats(0, 1e7),
+)
+def test_no_bar_is_wider_than_its_room(seconds: list[float], width: int, later: float) -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    for number, pause in enumerate(seconds):
+        call = story.start("llm", "m", agent, number)
+        story.wait(pause).fail(call, RATE_LIMITED)
+        story.retry(call, pause)
+    looks = at(story.wait(later))
+    scale = timeline.scale_of(story.state, looks.now, width)
+    for found in story.state.nodes.values():
+        assert 0 < width_of(timeline.bar_of(found, story.state, scale, looks)) <= width
+    assert width_of(timeline.run_line(story.state, looks, width)) <= width
+
+
+# -- the tree, narrowed ----------------------------------------------------------------------------------------
+
+
+def left(story: Story, pattern: str = "", *, faults_only: bool = False) -> list[str]:
+    only = filter_nodes(story.state, RowFilter(pattern), faults_only=faults_only)
+    return [line.key.rpartition("/")[2] for line in outline(RunTree(story.state, at(story), only), {})]
+
+
+def test_faults_only_keeps_what_waits_and_what_is_above_it() -> None:
+    assert left(digest(), faults_only=True) == ["weekly_digest~0", "researcher~1", "write_file~2"]
+    assert left(finished(), faults_only=True) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "keys"),
+    [
+        ("planner", ["weekly_digest~0", "planner~0", "openai:gpt-4o~0"]),
+        ("releases|write", ["weekly_digest~0", "researcher~1", "search_releases~1", "write_file~2"]),
+        ("!model", ["weekly_digest~0", "planner~0", "researcher~1", "search_releases~1", "write_file~2"]),
+        ("waiting", ["weekly_digest~0", "researcher~1", "write_file~2"]),
+    ],
+)
+def test_a_filter_keeps_what_it_means_unfolded_below_what_is_above_it(pattern: str, keys: list[str]) -> None:
+    assert left(digest(), pattern) == keys
+
+
+@pytest.mark.parametrize("width", [4, 50])
+def test_a_reply_in_the_making_is_at_the_end_and_its_beginning_goes_in_steps(width: int) -> None:
+    story = Story()
+    call = story.start("llm", "m", story.open("agent", "a", story.begin()), messages=[])
+
+    def so_far(text: str) -> list[str]:
+        found = words(node_lines(story.state, call, at(story), streamed=StreamedText(1, text)))
+        return found[found.index("So far") + 1 :]
+
+    rows = [f"{number:0{width}}" for number in range(4000)]
+    assert so_far("\n".join(rows[:3])) == rows[:3]
+    before, *found = so_far("\n".join(rows[:3001]))
+    assert found[-100:] == rows[2901:3001]
+    number = len("\n".join(rows[:3001])) - len("\n".join(found))
+    assert before == f"... {number} characters before"
+    changes = {so_far("\n".join(rows[:number]))[1] for number in range(3001, 3051)}
+    assert len(changes) <= 2, "it goes in steps"
+
+
+def test_calls_of_one_tool_are_told_apart_by_what_they_were_called_with() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    for number in range(3):
+        story.start("tool", "fetch", agent, number, arguments={"url": f"http://h{number}/\u202e", "deep": {"n": 1}})
+    tree = RunTree(story.state, at(story))
+    lines = [plain_text(tree.row(child).cells[0]) for child in tree.children(agent)]
+    assert lines[2] == "● fetch http://h2/⟨U+202E⟩, {'n': 1}"
+    assert len(set(lines)) == 3
+    assert left(story, "h1/") == ["weekly_digest~0", "a~0", "fetch~1"]
+    long = story.start("tool", "fetch", agent, 3, arguments={"text": "begin" + "x" * 100_000 + "end"})
+    found = plain_text(tree.row(long).cells[0])
+    assert found.startswith("● fetch beginx")
+    assert found.endswith("xend")
+    assert len(found) < 100
+
+
+def test_what_came_a_moment_ago_is_marked_as_new_but_not_what_was_there_at_first() -> None:
+    story = digest()
+    since = story.at
+    new = story.wait(1).start("tool", "late", story.state.roots[0], 9)
+    tree = RunTree(story.state, at(story), None, since)
+    assert [key for key in story.state.nodes if tree.fresh(key)] == [new]
+    assert not RunTree(story.state, at(story.wait(30)), None, since).fresh(new)
+
+
+def test_a_node_that_a_rewind_dropped_since_the_last_look_is_an_empty_line() -> None:
+    story = digest()
+    tree = RunTree(story.state, at(story), None, START)
+    assert not any(plain_text(cell) for cell in tree.row("gone").cells)
+    assert len(tree.row("gone").cells) == len(tree.row(story.state.roots[0]).cells)
+    assert not tree.fresh("gone")
+
+
+# -- waits, status ---------------------------------------------------------------------------------------------
+
+
+def test_the_chain_leads_down_to_what_holds_it_up() -> None:
+    story = digest()
+    found = words(waits_lines(wait_chain(story.state), at(story)))
+    assert found[0] == "● weekly_digest  waits for researcher"
+    assert found[2] == "    ◆ write_file  a permission that somebody has to grant or deny"
+    assert "since    3m ago" in found
+    assert "decide   run-1-inc-1" in found
+
+
+def test_a_pause_counts_down() -> None:
+    story = Story()
+    call = story.start("llm", "m", story.open("agent", "a", story.begin()))
+    story.retry(call, 30)
+    assert "until    in 19s" in words(waits_lines(wait_chain(story.state), at(story.wait(12))))
+
+
+def test_a_freeze_shows_what_is_still_in_flight_until_nothing_is() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    one, two = story.start("tool", "fetch_page", agent, 0), story.start("tool", "search", agent, 1)
+    assert status_line(story.state, at(story)) == ()
+    story.tell(ev.RunFrozen(by=ev.Actor(name="ada")))
+    said = plain_text(status_line(story.state, at(story.wait(3))))
+    assert said == "freezing: 2 calls still in flight: fetch_page 3s, search 3s"
+    story.end(one, "x")
+    assert "1 call still in flight: search" in plain_text(status_line(story.state, at(story)))
+    story.end(two, "x")
+    assert plain_text(status_line(story.state, at(story))) == "frozen: nothing is in flight, p thaws"
+    story.tell(ev.RunThawed())
+    story.tell(ev.RunFrozen(reason="look [b]first[/b]\x1b[2J"))
+    said = plain_text(status_line(story.state, at(story)))
+    assert said.startswith("frozen: look [b]first[/b]")
+    assert "; nothing is in flight, p thaws" in said
+    assert "\x1b" not in said
+
+
+def test_a_run_that_was_turned_back_says_to_where_and_by_whom_though_nothing_is_left_of_it() -> None:
+    story = Story()
+    root = story.begin()
+    story.start("tool", "fetch", story.open("agent", "first", root), 0)
+    story.tell(ev.RewindRequested(by=ev.Actor(name="ada")), root)
+    assert plain_text(status_line(story.state, at(story))) == "being turned back to weekly_digest by ada"
+    story.tell(ev.RunRewound(by=ev.Actor(name="ada"), dropped=3), root)
+    assert not story.state.nodes
+    said = plain_text(status_line(story.state, at(story.wait(120))))
+    assert said.endswith("turned back to weekly_digest by ada 2m ago; 3 nodes dropped")
+
+
+def test_breakpoints_are_told() -> None:
+    story = digest()
+    story.tell(ev.BreakpointSet(what="tool", pattern="send_*"))
+    assert plain_text(status_line(story.state, at(story))) == "stops before tool send_*"
+
+
+# -- acts ------------------------------------------------------------------------------------------------------
+
+
+def act(story: Story, name: str, node_id: str = "") -> RunAction:
+    found = RUN_ACTIONS[name](story.state, node_id, at(story))
+    assert isinstance(found, RunAction), found
+    return found
+
+
+def test_a_freeze_tells_what_comes_to_its_end_and_becomes_a_thaw() -> None:
+    story = digest()
+    assert words(list(act(story, "freeze").lines)) == [
+        "No new step begins until it is thawed. Nothing is lost.",
+        "In flight, each to its end as usual:",
+        "  search_releases 3m",
+    ]
+    assert act(story, "freeze").verb == "freeze"
+    story.tell(ev.RunFrozen())
+    assert act(story, "freeze").verb == "thaw"
+
+
+def test_an_abort_tells_what_it_cancels_and_keeps_the_reason() -> None:
+    story = digest()
+    found = act(story, "abort")
+    said = "\n".join(words(list(found.lines)))
+    assert "search_releases" in said
+    assert "4 open nodes and 1 open decision" in said
+    assert found.filled("wrong input") == {"run_id": "run-1", "reason": "wrong input"}
+    assert found.filled("  ") == {"run_id": "run-1"}
+
+
+def test_running_again_from_a_node_names_what_goes_and_what_would_happen_twice() -> None:
+    story = Story()
+    agent = story.open("agent", "mailer", story.begin())
+    call = story.start("llm", "m", agent, 0)
+    story.end(call, {"text": "x"}, usd=0.25)
+    mail = story.start("tool", "send_mail", agent, 1, arguments={"to": "ada"})
+    story.end(mail, "sent")
+    found = act(story, "rewind", agent)
+    said = words(list(found.lines))
+    assert said[0] == "The run goes on from agent mailer; dropped: 3 nodes."
+    assert "What they cost the first time: $0.25." in said
+    assert said[-2:] == ["Took effect, or may have, and would AGAIN:", "  ✓ tool send_mail"]
+    assert found.args["confirm"] is True
+    assert found.filled("openai:o1") == {**found.args, "changes": {"model": "openai:o1"}}
+    harmless = act(story, "rewind", call)
+    assert harmless.args["confirm"] is True  # what comes after it goes, too
+    alone = act(story, "rewind", mail)
+    assert alone.asks is not None
+    assert json.loads(alone.asks.text) == {"to": "ada"}
+    assert alone.filled(alone.asks.text) == alone.args  # nothing was changed
+    assert alone.filled('{"to": "bob"}')["changes"] == {"arguments": {"to": "bob"}}
+    with pytest.raises(ValueError, match="no JSON"):
+        alone.filled("{")
+    with pytest.raises(ValueError, match="object"):
+        alone.filled("[]")
+
+
+def test_a_fork_says_what_it_takes_over() -> None:
+    story = digest()
+    found = act(story, "fork", node(story, "researcher~1"))
+    assert "It takes over 1 completed step, and asks models and tools anew from there on." in words(list(found.lines))
+    assert found.filled("") == {"run_id": "run-1", "node_id": node(story, "researcher~1")}
+
+
+def test_a_message_goes_to_the_agent_that_the_cursor_is_in_and_must_say_something() -> None:
+    story = digest()
+    found = act(story, "inject", node(story, "search_releases~1"))
+    assert found.args["agent"] == node(story, "researcher~1")
+    assert not found.confirms
+    assert found.filled("hurry up")["text"] == "hurry up"
+    with pytest.raises(ValueError, match="something is needed"):
+        found.filled(" ")
+    assert RUN_ACTIONS["inject"](story.state, node(story, "planner~0"), at(story)) == (
+        "planner has ended: a message is for an agent that still runs."
+    )
+
+
+def test_a_breakpoint_is_set_and_taken_away_by_the_same_key() -> None:
+    story = digest()
+    tool = node(story, "write_file~2")
+    assert act(story, "break", tool).filled("") == {"run_id": "run-1", "what": "tool", "pattern": "write_file"}
+    story.tell(ev.BreakpointSet(what="tool", pattern="write_file"))
+    assert act(story, "break", tool).filled("")["clear"] is True
+
+
+@pytest.mark.parametrize("name", ["freeze", "abort", "inject", "break"])
+def test_what_has_ended_takes_no_acts_and_says_so(name: str) -> None:
+    story = finished()
+    assert RUN_ACTIONS[name](story.state, story.state.roots[0], at(story)) == "The run has ended: it is completed."
+
+
+# -- analysis and prompt ---------------------------------------------------------------------------------------
+
+
+def analysed(text: str) -> Story:
+    story = digest()
+    story.analyse("run-1-inc-1", text)
+    return story
+
+
+def test_while_a_model_is_asked_the_report_says_whom_and_shows_what_has_come() -> None:
+    story = digest()
+    incident = story.state.incidents["run-1-inc-1"]
+    opened = incident.opened
+    story.tell(ev.AnalysisStarted(incident_id=opened.incident_id, model="anthropic:haiku"), opened.node_id)
+    report = build_report(story.state, opened)
+    found = words(report_lines(report, at(story.wait(3)), incident, StreamedText(1, "The folder")))
+    assert found[-2:] == ["Analysis: asking anthropic:haiku, 3s", "  The folder"]
+
+
+def test_an_analysis_is_marked_as_a_models_and_its_references_are_links() -> None:
+    story = analysed("Denied [#14] as before [#9999].\nRecommended: deny - it is outside.\nWrong if: the folder moved.")
+    incident = story.state.incidents["run-1-inc-1"]
+    incident.analysis = incident.analysis and incident.analysis.model_copy(update={"cost_usd": 0.02})
+    lines = report_lines(build_report(story.state, incident.opened), at(story), incident)
+    found = words(lines)
+    assert "Analysis: a model's words, not checked · scripted:analyst · $0.02" in found
+    assert "  Wrong if: the folder moved." in found
+    assert found[-1] == "  it would choose Deny, with a word to the agent"
+    assert [piece.text for line in lines for piece in line if piece.ink == LINK_INK] == ["[#14]"]
+    assert advised_option(incident) == "deny"
+
+
+@pytest.mark.parametrize("text", ["Recommended: launch - now.", "Recommended: GRANT_ALL", "no word of it"])
+def test_what_is_no_option_of_the_incident_is_recommended_by_nobody(text: str) -> None:
+    assert advised_option(analysed(text).state.incidents["run-1-inc-1"]) == ""
+
+
+def test_a_reference_is_no_link_where_no_such_event_can_be() -> None:
+    assert [piece.ink for piece in link_events("see [#7] and [#0] and [#12]", 9)] == ["ink", LINK_INK, "ink"]
+
+
+def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
+    story = digest()
+    opened = story.state.incidents["run-1-inc-1"].opened
+    assert deadline_line(opened, at(story)) == ()
+    timed = opened.model_copy(update={"deadline": story.at + timedelta(seconds=70)})
+    assert plain_text(deadline_line(timed, at(story))) == "in 1m11s, without an answer: Deny, with a word to the agent"
+    due = opened.model_copy(update={"deadline": story.at - timedelta(seconds=1)})
+    assert plain_text(deadline_line(due, at(story))).startswith("now, without an answer")
+    # Nothing ran when it was due: its whole time is given again.
+    long_ago = {"deadline": story.at - timedelta(seconds=9), "ts": story.at - timedelta(seconds=69)}
+    passed = opened.model_copy(update=long_ago)
+    assert plain_text(deadline_line(passed, at(story))).startswith("within 1m00s anew, without an answer: Deny")
+
+
+def asked(schema: dict[str, Any] | None, question: str = "Which?", **more: Any) -> ev.IncidentOpened:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    story.park(story.start("value", "ask", agent), MISSING, question=question)
+    return story.state.open_incidents[0].opened.model_copy(update={"answer_schema": schema, **more})
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (None, ""),
+        ({"type": "string"}, ""),
+        ({"enum": ["red", "blue"]}, 'one of "red", "blue"'),
+        ({"type": "boolean"}, "yes or no"),
+        ({"type": "integer"}, "a whole number"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, 'several, with commas between them: "a", "b"'),
+    ],
+)
+def test_what_kind_of_answer_is_wanted_is_said(schema: dict[str, Any] | None, says: str) -> None:
+    opened = asked(schema)
+    choice = next(each for each in prompt_choices(opened, RenderContext(START)) if each.option == "input")
+    assert asked_for(opened, choice, RenderContext(START)) == says
+
+
+def test_whoever_extends_a_budget_sees_what_of_it_is_used() -> None:
+    budget = {"limit": "max_steps", "scope": "a~0", "of": "a", "used": 6, "allowed": 6, "ends": "failed"}
+    opened = asked(None, question="", action={"budget": budget})
+    lines = [plain_text(line) for line in question_lines(opened, RenderContext(START))]
+    assert "limit  max_steps: 6 of 6 used, by a" in lines
+    choice = PromptChoice("x", "extend", "Extend the budget", need="amount")
+    assert asked_for(opened, choice, RenderContext(START)) == "how much more (max_steps: 6 of 6 used, by a)"
+
+
+def test_what_does_not_fit_is_said_before_it_is_sent() -> None:
+    check_answer(asked({"type": "integer"}), "input", {"value": "12"})
+    with pytest.raises(ValueError, match="integer"):
+        check_answer(asked({"type": "integer"}), "input", {"value": "many"})
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    opened = asked(None, "", arguments_schema=schema, action={"arguments": {"path": "x"}})
+    check_answer(opened, "edit", {"arguments": {"path": "y"}})
+    with pytest.raises(ValueError, match="path"):
+        check_answer(opened, "edit", {"arguments": {}})
+    with pytest.raises(ValueError, match="not a parameter"):
+        check_answer(opened, "edit", {"arguments": {"path": "y", "mode": "w"}})
+
+
+# -- the gate --------------------------------------------------------------------------------------------------
+
+
+def payload(found: dict[str, Any]) -> str:
+    return str(found["text"]) if "text" in found else str(found["unit"]) * int(found["repeat"]) + found.get("tail", "")
+
+
+def hostile_story(bad: str) -> Story:
+    """Every string that a model, a tool, a provider, or a user's file or name can fill is filled."""
+    story = Story(title=bad)
+    root = story.begin(bad)
+    agent = story.open("agent", bad, root, task=bad)
+    messages = [{"role": bad, "content": bad, "tool_calls": [{"name": bad, "arguments": bad}]}, {"content": [bad]}]
+    call = story.start("llm", bad, agent, 0, agent=bad, messages=messages, count=9, tools=[bad])
+    fault = RATE_LIMITED.model_copy(update={"technical": bad, "provider": bad, "user_message": bad})
+    story.fail(call, fault)
+    scheduled = ev.RetryScheduled(attempt=2, max_attempts=4, delay_s=1, until=story.at, source=bad, reason=bad)
+    story.tell(scheduled, call, agent)
+    story.tell(ev.StepFellBack(from_model=bad, to_model=bad, reason=bad), call, agent)
+    tool = story.start("tool", bad, agent, 1, agent=bad, arguments={bad: bad})
+    story.tell(ev.GrantUsed(grant_id=bad, need=bad), tool, agent)
+    story.tell(ev.Warned(text=bad), tool, agent)
+    story.park(tool, fault, message=bad, action={"tool": bad, "arguments": {bad: bad}}, question=bad, task=bad)
+    opened = story.state.open_incidents[0].opened
+    story.tell(ev.AnalysisStarted(incident_id=opened.incident_id, model=bad), tool, agent)
+    story.tell(ev.BreakpointSet(what="tool", pattern=bad))
+    story.tell(ev.RunFrozen(by=ev.Actor(name=bad)))
+    return story
+
+
+def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
+    """All lines of all new panes."""
+    looks = at(story, glyphs)
+    state = story.state
+    desk = Desk(story)
+    for key in (*state.nodes, *state.incidents):
+        desk.streamed[story.run_id, key] = StreamedText(1, bad, bad)
+    incident = next(iter(state.incidents.values()))
+    pages = DetailPages()
+    lines = [status_line(state, looks), timeline.run_line(state, looks, 30)]
+    scale = timeline.scale_of(state, looks.now, 30)
+    tree = timeline.Timeline(state, looks, scale=scale)
+    for key in state.nodes:
+        lines += pages.page_for(state, key, incident.opened.incident_id, looks, desk).lines
+        lines += node_lines(state, key, looks, streamed=StreamedText(1, bad, bad))
+        lines += waits_lines(wait_chain(state, key), looks)
+        lines += tree.row(key).cells
+        for make in RUN_ACTIONS.values():
+            found = make(state, key, looks)
+            if isinstance(found, RunAction):
+                lines += [*found.lines, ((found.title, "", False),)]  # type: ignore[list-item]
+            else:
+                lines.append(((found, "", False),))  # type: ignore[arg-type]
+    pages.show_event(3, {"type": bad, "ts": bad, bad: [bad], "node_id": bad})
+    lines += pages.page_for(state, "", "", looks, desk).lines
+    story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
+    lines += report_lines(build_report(state, incident.opened), looks, incident)
+    schema = {"enum": [bad], "properties": {bad: {"type": bad}}}
+    opened = incident.opened.model_copy(
+        update={"answer_schema": schema, "arguments_schema": schema, "deadline": looks.now, "safe": bad}
+    )
+    lines += [deadline_line(opened, looks)]
+    return lines
+
+
+def defused(lines: list[Spans], *, ascii_only: bool = False) -> None:
+    for line in lines:
+        text = "".join(piece[0] for piece in line)
+        assert all(char.isprintable() or unicodedata.category(char) == "Zs" for char in text), ascii(text)[:200]
+        assert not ascii_only or text.isascii(), ascii(text)[:200]
+
+
+@pytest.mark.parametrize("found", HOSTILE, ids=lambda found: found["id"])
+def test_no_pane_of_a_run_lets_hostile_text_through(found: dict[str, Any]) -> None:
+    bad = payload(found)
+    defused(panes(hostile_story(bad), bad))
+    defused(panes(hostile_story(bad), bad, ASCII_GLYPHS), ascii_only=True)
+
+
+@given(bad=st.text(st.characters(codec="utf-16"), max_size=40) | st.text("\x1b[]/@0;m\u202e\u200d\n\r\t", max_size=30))
+def test_no_pane_of_a_run_lets_any_text_through(bad: str) -> None:
+    defused(panes(hostile_story(bad), bad))
