@@ -1,4 +1,4 @@
-"""Writes screen exports as files: names them and creates them; `exporting` holds the directory."""
+"""Screen exports as files: the directory where they are written, their names, and how they are created."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from console.workspace import workspace
+
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def exports_directory() -> Path:
+    """Where screen exports are written: beside the journal of the directory that the console was opened in."""
+    return workspace().state / "exports"
 
 
 def write_export(directory: Path, name: str, text: str, *, now: datetime | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""Copy and export of screens: the clipboard, and the directory where screen exports are written."""
+"""Copy and export of screens: the clipboard, files and pictures, by key."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.app.export_files import write_export
+from console.app.export_files import exports_directory, write_export
 from console.app.theming import ThemedApp
 from console.preferences.schema import Preferences
 from console.terminal.escape_sequences import COPY_BYTES, clipboard_sequence
-from console.workspace import workspace
 
 if TYPE_CHECKING:
     from screens.shell.messages import CopyText, ExportText, TakePicture
@@ -29,7 +28,7 @@ class ExportingApp(ThemedApp):
     @property
     def exports(self) -> Path:
         """Where files go: beside the journal of the directory that the console was opened in."""
-        return workspace().state / "exports"
+        return exports_directory()
 
     @property
     def export_key(self) -> str:

@@ -1,6 +1,6 @@
-"""Rings the bell, sends terminal notices and sets the title, when new decisions wait.
+"""Rings the bell, sends terminal notices, sets the title. When the bell rings: `runtime.judgement.reports.notices`.
 
-A storm makes one notice, not one for each event (`runtime.judgement.reports.notices`).
+A storm makes one notice, not one for each event.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from console.app.export_files import exports_directory
 from console.preferences.keymap import PRESETS
 from console.terminal.escape_sequences import has_title
 from console.workspace import workspace
@@ -105,7 +106,7 @@ def _files() -> Iterator[Setting]:
     place = workspace()
     yield Setting("Files", "directory", str(place.root), "where the console was opened")
     yield Setting("Files", "state", str(place.state), "--state, $ORBITER_STATE, or .orbiter")
-    yield Setting("Files", "exports", str(place.state / "exports"), "beside the journal")
+    yield Setting("Files", "exports", str(exports_directory()), "beside the journal")
     yield Setting(
         "Files", "configuration", "orbiter-console config prints it all", "orbiter.toml, yours and this directory's"
     )

@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.recovery.breaker import BreakerPolicy
-from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.judgement.recovery.retry import MAX_BACKOFF_S, RetryPolicy
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -110,7 +110,8 @@ class ErrorHandlingConfig(_CheckedModel):
     max_attempts: int = Field(default=4, ge=1)
     """Attempts in total for everything but rate limits, over all layers."""
     base_retry_delay: float = Field(default=1.0, gt=0)
-    max_retry_delay: float = Field(default=60.0, gt=0)
+    max_retry_delay: float = Field(default=MAX_BACKOFF_S, gt=0)
+    """The cap of the back-off, in seconds."""
     max_hint_delay: float = Field(default=120.0, ge=0)
     """The longest wait that a server may ask for and that is sat through; a longer one parks the step."""
 

@@ -32,7 +32,7 @@ from runtime.swarms import loader
 __all__ = ["Decisions", "InvalidCommand", "Reach", "asking_agent"]
 
 Reach = Literal["attempt", "agent", "run"]
-_STEP_ONLY_OPTIONS: tuple[Reach, ...] = ("attempt",)
+_DEFAULT_REACHES: tuple[Reach, ...] = ("attempt",)
 _REACHES_BY_OPTION: dict[str, tuple[Reach, ...]] = {
     "abort": ("attempt", "agent", "run"),
     "skip": ("attempt", "agent"),
@@ -140,8 +140,8 @@ class Decisions:
         given = await self._validated_params(run_id, opened, option, params or {})
         if option == "abort":
             reason = reason or str(given.pop("value", ""))
-        if reach is not None and reach not in _REACHES_BY_OPTION.get(option, _STEP_ONLY_OPTIONS):
-            able = " or ".join(_REACHES_BY_OPTION.get(option, _STEP_ONLY_OPTIONS))
+        if reach is not None and reach not in _REACHES_BY_OPTION.get(option, _DEFAULT_REACHES):
+            able = " or ".join(_REACHES_BY_OPTION.get(option, _DEFAULT_REACHES))
             raise InvalidCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
         grant = await self._standing_grant(run_id, opened, given, by) if option == "grant" else None
         answer = ev.IncidentAnswered(

@@ -16,9 +16,9 @@ from typing import Final
 
 ARM_AFTER: Final = 0.4
 """Seconds after which what was painted takes keys (facts/consoles, section 2.1)."""
-SECOND_KEY: Final = 2.5
+SECOND_KEY_FACTOR: Final = 2.5
 """How many times as long it takes for the second key of an action, which confirms what a first key chose."""
-HELD_KEY_S: Final = 2.5
+HELD_KEY_FACTOR: Final = 2.5
 """The same key within so many moments of its last press is a key that is held down: keyboards begin to repeat after
 0.25 to 1 s.
 """
@@ -62,7 +62,7 @@ class ArmedKeys:
         if content == self._content:
             return False
         self._content, self._quiet_since = content, None
-        self._moment = self._after * (SECOND_KEY if second else 1.0)
+        self._moment = self._after * (SECOND_KEY_FACTOR if second else 1.0)
         return True
 
     def content_painted(self, content: object) -> bool:
@@ -95,7 +95,7 @@ class ArmedKeys:
 
         A whole line, typed and sent, comes without a `key`: it cannot be held down.
         """
-        held = bool(key) and self._last.press(key, self._clock()) < self._after * HELD_KEY_S
+        held = bool(key) and self._last.press(key, self._clock()) < self._after * HELD_KEY_FACTOR
         if self.armed and not held:
             return True
         self.ignored += 1

@@ -1,7 +1,8 @@
 """The options of an incident (kinds of answers): ids, labels, consequences, and for which faults each is offered.
 
 Pure: from a classification and the kind of place it happened at, to options and the safe one among them. Screens and
-the command line show what stands here and nothing else.
+the command line show what stands here and nothing else. What an answer does is in `runtime.execution.resolution`;
+its parameters and reaches are in `runtime.operations`; its key is in `screens.render.key_names`.
 """
 
 from __future__ import annotations

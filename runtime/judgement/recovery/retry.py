@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -21,6 +21,9 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
     Remedy,
 )
+
+MAX_BACKOFF_S: Final = 60.0
+"""The cap of the back-off, in seconds, where `errors.max_retry_delay` sets none (DESIGN section 8)."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -39,7 +42,7 @@ class RetryPolicy:
     base: float = 1.0
     factor: float = 2.0
     jitter: float = 0.1
-    cap: float = 60.0
+    cap: float = MAX_BACKOFF_S
     hint_cap: float = 120.0
     fixed: float | None = None
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Self, get_args
+from typing import Any, Final, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from runtime.judgement.error_config import ErrorHandlingConfig
@@ -27,6 +27,10 @@ SEVERITY_RANK = tuple(Severity)
 """From quiet to loud."""
 
 
+QUIET_S: Final = 10.0
+"""How long, in seconds, a channel stays quiet after a notice: a storm makes one bell."""
+
+
 @dataclass(slots=True, frozen=True)
 class NoticeRules:
     """Which channel is told of what, by how loud it is. A channel that is not named is silent."""
@@ -34,7 +38,7 @@ class NoticeRules:
     channels: Mapping[Channel, Severity] = field(default_factory=dict)
     webhook: str = ""
     """The address that is posted to."""
-    quiet_s: float = 10.0
+    quiet_s: float = QUIET_S
     """How long after a notice a channel stays silent; what comes meanwhile is gathered."""
 
     @classmethod
@@ -65,7 +69,7 @@ class NoticeRules:
         url = str(value.get("webhook_url", ""))
         if "webhook" in channels and not _is_address(url):
             raise ValueError("notices.webhook needs notices.webhook_url, an http or https address")
-        quiet = value.get("quiet_seconds", 10.0)
+        quiet = value.get("quiet_seconds", QUIET_S)
         if isinstance(quiet, bool) or not isinstance(quiet, int | float) or not 0 <= quiet <= 86_400:
             raise ValueError(f"notices.quiet_seconds is {quiet!r}: give a number of seconds, at most a day")
         return cls(channels, url, float(quiet))

@@ -33,7 +33,7 @@ WEBHOOK_TIMEOUT_S = 10.0
 FIRST_RETRY_S = 1.0
 MAX_RETRY_S = 300.0
 RUNTIME_CHANNELS = ("log", "webhook")
-MAX_PENDING = 100
+MAX_INCIDENTS_PER_POST = 100
 """Incidents that one post describes: receivers have limits, and nobody reads more."""
 
 
@@ -177,6 +177,6 @@ def webhook_body(notice: Notice) -> dict[str, Any]:
                 "fingerprint": opened.fingerprint,
                 "opened_at": opened.ts.isoformat(),
             }
-            for opened in notice.incidents[:MAX_PENDING]
+            for opened in notice.incidents[:MAX_INCIDENTS_PER_POST]
         ],
     }

@@ -120,7 +120,8 @@ def test_every_prompt_of_a_permission_marks_them() -> None:
 
 def test_the_tables_are_read_when_they_are_used() -> None:
     asked = (
-        "import sys, console.cli, screens.views.decisions.prompt, screens.render.confusables as l; l.mark('plain'); "
+        "import sys, console.cli, screens.views.decisions.prompt, screens.render.confusables as l;"
+        "l.mark_confusables('plain');"
     )
     told = subprocess.run(
         [sys.executable, "-c", f"{asked}print('confusable_homoglyphs' in sys.modules)"],

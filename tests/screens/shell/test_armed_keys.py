@@ -23,8 +23,8 @@ from console.app.app import OrbiterApp
 from screens.base.armed_screen import ArmedScreen
 from screens.shell.armed_keys import (
     ARM_AFTER,
-    HELD_KEY_S,
-    SECOND_KEY,
+    HELD_KEY_FACTOR,
+    SECOND_KEY_FACTOR,
     ArmedKeys,
 )
 from screens.shell.context import ConsoleContext
@@ -57,7 +57,7 @@ def test_keys_that_follow_each_other_fast_never_count_and_each_is_counted(presse
         assert keys.ignored == number
 
 
-@given(st.floats(0.0, ARM_AFTER * HELD_KEY_S * 0.99), st.booleans())
+@given(st.floats(0.0, ARM_AFTER * HELD_KEY_FACTOR * 0.99), st.booleans())
 def test_a_key_that_is_held_never_counts_however_late_its_repeats_begin(delay: float, second: bool) -> None:
     clock = Clock()
     keys = ArmedKeys(clock=clock)
@@ -101,9 +101,9 @@ def test_the_second_key_takes_longer() -> None:
     keys = ArmedKeys(clock=clock)
     keys.ask("sure?", second=True)
     keys.content_painted("sure?")
-    clock.now += ARM_AFTER * SECOND_KEY * 0.99
+    clock.now += ARM_AFTER * SECOND_KEY_FACTOR * 0.99
     assert not keys.armed
-    clock.now += ARM_AFTER * SECOND_KEY * 0.02
+    clock.now += ARM_AFTER * SECOND_KEY_FACTOR * 0.02
     assert keys.armed
 
 
