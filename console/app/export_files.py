@@ -8,14 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from console.workspace import workspace
-
 _NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def exports_directory() -> Path:
-    """Where screen exports are written: beside the journal of the directory that the console was opened in."""
-    return workspace().state / "exports"
+def exports_directory(state: Path) -> Path:
+    """Where screen exports are written: beside the journal in the directory `state`."""
+    return state / "exports"
 
 
 def write_export(directory: Path, name: str, text: str, *, now: datetime | None = None) -> Path:

@@ -10,6 +10,7 @@ from console.app.export_files import exports_directory, write_export
 from console.app.theming import ThemedApp
 from console.preferences.schema import Preferences
 from console.terminal.escape_sequences import COPY_BYTES, clipboard_sequence
+from console.workspace import workspace
 
 if TYPE_CHECKING:
     from screens.shell.messages import CopyText, ExportText, TakePicture
@@ -28,7 +29,7 @@ class ExportingApp(ThemedApp):
     @property
     def exports(self) -> Path:
         """Where files go: beside the journal of the directory that the console was opened in."""
-        return exports_directory()
+        return exports_directory(workspace().state)
 
     @property
     def export_key(self) -> str:

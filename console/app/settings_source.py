@@ -106,7 +106,7 @@ def _files() -> Iterator[Setting]:
     place = workspace()
     yield Setting("Files", "directory", str(place.root), "where the console was opened")
     yield Setting("Files", "state", str(place.state), "--state, $ORBITER_STATE, or .orbiter")
-    yield Setting("Files", "exports", str(exports_directory()), "beside the journal")
+    yield Setting("Files", "exports", str(exports_directory(place.state)), "beside the journal")
     yield Setting(
         "Files", "configuration", "orbiter-console config prints it all", "orbiter.toml, yours and this directory's"
     )

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -130,7 +130,7 @@ def keep(root: Path, name: str, replaced: Mapping[str, str]) -> None:
     target = DATA / name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    with sqlite3.connect(root / ".orbiter" / "journal.db") as journal:
+    with closing(sqlite3.connect(root / ".orbiter" / "journal.db")) as journal, journal:
         journal.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         pragmas = [
             f"PRAGMA {pragma} = {journal.execute(f'PRAGMA {pragma}').fetchone()[0]};"

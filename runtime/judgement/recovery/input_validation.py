@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from orbiter.json_schema import find_problems
 from orbiter.redaction import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH
@@ -20,6 +21,9 @@ class InvalidInput(ValueError):
     """The input does not fit; the text says where, and what would."""
 
 
+MAX_NESTING: Final = 200
+"""Levels of typed JSON, at most: what is read back from a journal may have no more (pydantic)."""
+_STRING_OR_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
 MAX_WAIT_S = 366 * 86_400
 """A wait of a year: a longer one is a slip, and some are no date of the calendar any more."""
 MAX_AMOUNT = 1e15
@@ -95,18 +99,27 @@ def _parse_list(schema: Mapping[str, Any], text: str) -> list[Any]:
     return [_read(items, part) if isinstance(items, Mapping) else part for part in parts]
 
 
+def _nesting(text: str) -> int:
+    """How deep the brackets of a JSON text are nested, also where it is cut off. Brackets in strings do not count."""
+    depth = deepest = 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def json_object(text: str) -> dict[str, Any]:
     """The arguments of a call as they are typed: a JSON object.
 
     Raises:
         BadInput: the text is not JSON, or not an object.
     """
+    if _nesting(text) > MAX_NESTING:
+        raise InvalidInput(f"that JSON is nested too deeply to be read: {MAX_NESTING} levels are the limit")
     try:
         found = json.loads(text)
     except ValueError as exc:
         raise InvalidInput(f"that is no JSON: {exc}") from exc
-    except RecursionError as exc:
-        raise InvalidInput("that JSON is nested too deeply to be read") from exc
     if not isinstance(found, dict):
         raise InvalidInput('that is JSON, but no object: give an object, as in {"path": "a.md"}')
     return found

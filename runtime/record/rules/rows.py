@@ -23,7 +23,7 @@ from runtime.record.state.summary import Summary
 _IN_COLUMNS = {"v", "seq", "run_id", "type"}
 _MAX_NESTING = 128
 """Only a text with more brackets than this can be nested too deeply."""
-_MIN_BLOB_BYTES = 20
+_RESERVED_LEVELS = 20
 """Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
 MAX_EVENT_BYTES = 500_000_000
 """Of one event's JSON, in bytes: half of the smallest limit of a store for a whole row (SQLite: a billion)."""
@@ -49,7 +49,7 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
         body = dump_json(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
         if body.count("{") + body.count("[") > _MAX_NESTING:
             # What can be written can be nested deeper than what can be read (pydantic: 255 levels and 200).
-            from_json(f"{'[' * _MIN_BLOB_BYTES}{body}{']' * _MIN_BLOB_BYTES}", cache_strings=False)
+            from_json(f"{'[' * _RESERVED_LEVELS}{body}{']' * _RESERVED_LEVELS}", cache_strings=False)
         if len(body) > MAX_EVENT_BYTES:
             raise ValueError(f"{len(body):,} characters")
     except (PydanticSerializationError, RecursionError, ValueError) as exc:

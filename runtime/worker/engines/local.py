@@ -66,4 +66,6 @@ class LocalEngine:
     async def join(self) -> None:
         """Wait until nothing is driven any more."""
         while self._driving:
-            await asyncio.gather(*self._driving.values(), return_exceptions=True)
+            # `wait` gives the loop a turn, in which tasks that ended leave. `gather` does not, since Python 3.12, where
+            # all of its tasks have ended: it would be repeated for ever.
+            await asyncio.wait(self._driving.values())

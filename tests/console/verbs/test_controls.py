@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,7 @@ def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: 
     assert "it exists" in refused.stdout
     assert program.json("prune", "--max-size", "1k") == [{"id": run, "state": "forgotten"}]
     assert program.json("runs") == []
-    with sqlite3.connect(copy) as journal:
+    with closing(sqlite3.connect(copy)) as journal, journal:
         journal.execute("DELETE FROM event WHERE seq = 2 AND run != 1")
     copy.rename(program.directory / ".orbiter" / "journal.db")
     hurt = program("doctor")

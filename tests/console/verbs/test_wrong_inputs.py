@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_journal_that_cannot_be_opened_is_told_in_a_sentence(tmp_path: Path) -
 
 def test_a_journal_without_its_version_is_not_called_empty(tmp_path: Path) -> None:
     place = kept.opened("headless", tmp_path)
-    with sqlite3.connect(place / ".orbiter" / "journal.db") as journal:
+    with closing(sqlite3.connect(place / ".orbiter" / "journal.db")) as journal, journal:
         journal.execute("PRAGMA user_version = 0")
     journal.close()
     program = Program(place)
@@ -129,7 +130,7 @@ def test_a_journal_without_its_version_is_not_called_empty(tmp_path: Path) -> No
         assert "has tables, but its schema version is 0" in done.stderr
         assert "is empty" not in done.stderr
     (command,) = re.findall(r"sqlite3 (\S+) '(.+)'", done.stderr)
-    with sqlite3.connect(command[0]) as journal:
+    with closing(sqlite3.connect(command[0])) as journal, journal:
         journal.execute(command[1])
     journal.close()
     assert len(program.json("runs")) == 9

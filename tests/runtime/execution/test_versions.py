@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ async def _parked(bench: Bench) -> tuple[str, str]:
 async def _reopened(bench: Bench, path: Path, run: str, old: str, new: str) -> Bench:
     """The journal with the text of one of the run's events changed, as another program would have written it."""
     await bench.journal.close()
-    with sqlite3.connect(path) as file:
+    with closing(sqlite3.connect(path)) as file, file:
         found = file.execute(
             "UPDATE event SET body = replace(body, ?, ?)"
             " WHERE instr(body, ?) AND run = (SELECT rid FROM run WHERE id = ?)",

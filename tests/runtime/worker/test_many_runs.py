@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,7 @@ async def _parked(bench: Bench, deadline_s: float) -> str:
 
 def _multiply(path: Path, run_id: str, copies: int) -> None:
     """Copy a run with its events and its incident, as often as that."""
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         (rid,) = connection.execute("SELECT rid FROM run WHERE id = ?", (run_id,)).fetchone()
         pos, last = connection.execute("SELECT max(pos), count(*) FROM event").fetchone()
         numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :copies) "
