@@ -1,6 +1,6 @@
 """The console's own log file, beside the journal.
 
-On the screen there is no room for a traceback, and after it nobody wants to read one.
+The screen has no room for a traceback.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
-MOST: Final = 8 * 1024 * 1024
+MAX_TEXT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of a file, unless its reader says otherwise."""
 _KINDS: Final = {
     stat.S_IFDIR: "a directory",
@@ -21,7 +21,7 @@ _KINDS: Final = {
 }
 
 
-class BadText(ValueError):
+class UnreadableText(ValueError):
     """A file or stdin that cannot be read, or that is not text; the message says which, where and why."""
 
 
@@ -29,46 +29,46 @@ def decode(data: bytes, name: str) -> str:
     """`data` as text; a byte order mark is left out.
 
     Raises:
-        BadText: it is not UTF-8; the message names the byte and its line.
+        UnreadableText: it is not UTF-8; the message names the byte and its line.
     """
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
-        raise BadText(
+        raise UnreadableText(
             f"{name} is not UTF-8 text: byte 0x{data[exc.start]:02x} in line {line}; convert it, for example with iconv"
         ) from exc
 
 
-def read_bytes(path: Path, *, most: int = MOST, pipe: bool = False) -> bytes:
+def read_bytes(path: Path, *, most: int = MAX_TEXT_BYTES, pipe: bool = False) -> bytes:
     """The content of a regular file. `pipe`: a pipe too, for which the reader may have to wait.
 
     Raises:
-        BadText: it is missing, cannot be read, is not a file, or is larger than `most` bytes.
+        UnreadableText: it is missing, cannot be read, is not a file, or is larger than `most` bytes.
     """
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
         if kind in _KINDS and not (pipe and kind == stat.S_IFIFO):
-            raise BadText(f"{path} is {_KINDS[kind]}, not a file")
+            raise UnreadableText(f"{path} is {_KINDS[kind]}, not a file")
         # Without waiting: another process may have put a pipe in its place.
         with open(path, "rb", opener=None if pipe else _open_at_once) as file:
-            return _bounded(file, str(path), most if kind == stat.S_IFREG else min(most, MOST))
+            return _bounded(file, str(path), most if kind == stat.S_IFREG else min(most, MAX_TEXT_BYTES))
     except (OSError, ValueError) as exc:
-        if isinstance(exc, BadText):
+        if isinstance(exc, UnreadableText):
             raise
-        raise BadText(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
+        raise UnreadableText(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
 
 
-def read_text(path: Path, *, most: int = MOST, pipe: bool = False) -> str:
+def read_text(path: Path, *, most: int = MAX_TEXT_BYTES, pipe: bool = False) -> str:
     """The content of a file as text. Raises as `read_bytes` and `decode`."""
     return decode(read_bytes(path, most=most, pipe=pipe), str(path))
 
 
-def read_stdin(stream: BinaryIO, *, most: int = MOST) -> str:
+def read_stdin(stream: BinaryIO, *, most: int = MAX_TEXT_BYTES) -> str:
     """All of stdin as text, with its line breaks as line feeds.
 
     Raises:
-        BadText: it is not UTF-8, or longer than `most` bytes.
+        UnreadableText: it is not UTF-8, or longer than `most` bytes.
     """
     text = decode(_bounded(stream, "stdin", most), "stdin")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -77,7 +77,7 @@ def read_stdin(stream: BinaryIO, *, most: int = MOST) -> str:
 def _bounded(file: BinaryIO, name: str, most: int) -> bytes:
     data = file.read(most + 1)
     if len(data) > most:
-        raise BadText(f"{name} is too large: {most} bytes at most")
+        raise UnreadableText(f"{name} is too large: {most} bytes at most")
     return data
 
 

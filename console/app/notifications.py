@@ -87,7 +87,7 @@ class Notifications:
                 self._write(wrap_for_multiplexer(escape_sequences(notice, _redacted), self._environment))
                 told = True
             self._outbox.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
-        self._set_title(len(link.incidents), anew=told)
+        self._set_title(len(link.incidents), changed=told)
         held = self._outbox.next_at()
         return None if held is None else max(0.05, (held - now).total_seconds())
 
@@ -105,11 +105,11 @@ class Notifications:
                 self._outbox.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
         self._known, self._heard = now, True
 
-    def _set_title(self, waiting: int, *, anew: bool) -> None:
+    def _set_title(self, waiting: int, *, changed: bool) -> None:
         """A notice may have set the title to its own words."""
         if not self._name or self._write is None:
             return
         words = f"{pluralize(waiting, 'decision')} - {self._name}" if waiting else self._name
-        if words != self._title or anew:
+        if words != self._title or changed:
             self._title = words
             self._write(title_sequence(words))

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from console.linear.prompts import GoBack, InvalidEntry, read_params
 from console.output import print_note, print_prompt, prompt_answered
-from orbiter.text_input import BadText, decode
+from orbiter.text_input import UnreadableText, decode
 from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence_text, is_destructive
 from runtime.judgement.reports import incident_report
 from runtime.record.state.durable_run import DurableRun
@@ -111,7 +111,7 @@ class PersonAtTerminal:
     def _take(self, line: bytes) -> None:
         try:
             self._put(decode(line, "what was typed").strip())
-        except BadText as exc:
+        except UnreadableText as exc:
             print_note(f"{exc}; type it again")
 
     def _put(self, line: str | None) -> None:

@@ -129,7 +129,7 @@ def build_keymap(
         preset: Instead of the one in `given`.
 
     Raises:
-        InvalidKeys: an unknown preset, context or action; a key that is none; two actions on one key at the same time.
+        InvalidKeys: an unknown preset, context or action; an unknown key; two actions on one key at the same time.
     """
     table = dict(given or {})
     reading = _Reading({action.id: action for action in actions}, sources or {})

@@ -20,7 +20,7 @@ from console.preferences.schema import (
     unknown_section,
 )
 from console.workspace import workspace
-from orbiter.text_input import BadText, read_text
+from orbiter.text_input import UnreadableText, read_text
 from runtime.config.environment import config_files
 from runtime.config.toml_lines import KeyPath as Key
 from runtime.config.toml_lines import key_lines, line_of_key
@@ -73,7 +73,7 @@ def keys_in_force(found: Preferences, *, preset: str = "") -> Keymap:
     """The map of keys that these preferences make. Imports every screen.
 
     Raises:
-        InvalidKeys: an unknown action, a key that is none, two actions on one key.
+        InvalidKeys: an unknown action, an unknown key, two actions on one key.
     """
     from console.preferences.keymap import build_keymap
     from screens.shell.key_actions import actions
@@ -100,7 +100,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Key, int]]:
         raise InvalidPreferences(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
         raise InvalidPreferences(f"{path}: cannot be read: it is nested too deeply") from exc
-    except BadText as exc:
+    except UnreadableText as exc:
         raise InvalidPreferences(str(exc)) from exc
 
 

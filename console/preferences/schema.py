@@ -35,7 +35,7 @@ class InvalidPreferences(ConfigurationError):
 
 @dataclass(slots=True, frozen=True)
 class Preferences:
-    """`mouse`: taken, left to the terminal, or (None) as `by_default` says. `theme`: empty where none is asked for.
+    """`mouse`: taken, left to the terminal, or (None) as `mouse_by_default` says. `theme`: empty if not set.
     `copy`: through the terminal (OSC 52), or always into a file. `title`: whether the terminal's title is ours.
     `keys` and `notices`: the sections as they stand there.
     """

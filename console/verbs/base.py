@@ -22,7 +22,7 @@ from console.preferences.loader import read_preferences, redacted_views
 from console.verbs.completion import with_completion
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
-from orbiter.text_input import MOST, BadText, read_stdin
+from orbiter.text_input import MAX_TEXT_BYTES, UnreadableText, read_stdin
 from runtime.judgement.recovery import input_validation
 from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.record.journal import AmbiguousId, Journal, JournalError
@@ -163,7 +163,7 @@ def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Para
 _PATHS = ("FILE", "DIR", "PATH")
 
 
-def text_of_stdin(*, most: int = MOST) -> str:
+def text_of_stdin(*, most: int = MAX_TEXT_BYTES) -> str:
     """All of stdin, for an argument `-`.
 
     Raises:
@@ -173,7 +173,7 @@ def text_of_stdin(*, most: int = MOST) -> str:
         raise BadInput("stdin is closed: give the text as an argument, or pipe it in")
     try:
         return read_stdin(sys.stdin.buffer, most=most)
-    except BadText as exc:
+    except UnreadableText as exc:
         raise BadInput(str(exc)) from exc
 
 

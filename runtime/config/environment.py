@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from orbiter.text_input import BadText, read_text
+from orbiter.text_input import UnreadableText, read_text
 
 _MAX_FILE_BYTES = 1024 * 1024
 """Bytes of an `env_file`: Linux takes no more for a whole environment than some of these."""
@@ -81,7 +81,7 @@ def read_env_file(path: Path) -> dict[str, str]:
     """
     try:
         text = read_text(path, most=_MAX_FILE_BYTES)
-    except BadText as exc:
+    except UnreadableText as exc:
         raise InvalidEnvironment(f"cannot read env_file: {exc}") from exc
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from orbiter.errors import ConfigurationError
 from orbiter.redaction import BadPattern, Redactor
-from orbiter.text_input import BadText, read_text
+from orbiter.text_input import UnreadableText, read_text
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
 from runtime.config.schema import NoticeSettings, Settings, unknown_key
 from runtime.config.toml_lines import KeyPath as Key
@@ -184,7 +184,7 @@ def _read(path: Path) -> _ConfigFile:
         raise InvalidConfiguration(f"{path}: no TOML: {exc}") from exc
     except RecursionError as exc:
         raise InvalidConfiguration(f"{path}: cannot be read: it is nested too deeply") from exc
-    except BadText as exc:
+    except UnreadableText as exc:
         raise InvalidConfiguration(str(exc)) from exc
 
 

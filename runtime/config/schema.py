@@ -56,8 +56,8 @@ class PermissionSettings(BaseModel):
 class NoticeSettings(BaseModel):
     """From which severity on each channel is told of incidents (see `runtime.judgement.reports.notices`).
 
-    A channel that is not
-    set is silent. Where none is set, `errors.notification_channels` says who is told of what is critical.
+    A channel that is not set is silent. Where no channel is set, `errors.notification_channels` says which ones get
+    critical incidents.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

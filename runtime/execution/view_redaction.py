@@ -1,7 +1,7 @@
 """Masks secrets in what viewers are shown, where the setting `redact_views` says so.
 
 The journal holds secrets in clear. With the setting, every message of the link and everything that a verb prints is
-masked. An edit of what was shown has masks in it: `restored` puts the original values back, so that no mask ever
+masked. An edit of what was shown has masks in it: `restore` puts the original values back, so that no mask ever
 reaches a tool.
 """
 
@@ -66,7 +66,10 @@ class ViewRedactor:
             return line
         message = json.loads(line)
         result = message.pop("result", None) if message.get("t") == "reply" else None
-        shown = {**self.mask_message(message), **({"result": self.mask_message(result)} if result is not None else {})}
+        redactor = make_redactor(self._patterns)
+        shown = _mask(message, redactor)
+        if result is not None:
+            shown["result"] = _mask(result, redactor)
         return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
 
     def restore(self, given: Any, original: Any = None) -> Any:

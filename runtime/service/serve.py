@@ -91,9 +91,8 @@ async def serve(state_dir: Path, given: ExecutionConfig, ready: Callable[[], Non
 
     Also until another program is installed in place of this one: then, and only then, True is returned, and whoever
     called goes on as that one (see `exec_program`). Where a tool blocks the driving thread for good the process ends
-    here,
-    with status 0: the lock must not stay with it. With `outlive` a hang-up of the terminal ends nothing. `ready` is
-    called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
+    here, with status 0: the lock must not stay with it. With `outlive` a hang-up of the terminal ends nothing. `ready`
+    is called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
     """
     loop = asyncio.get_running_loop()
     begun = await asyncio.to_thread(

@@ -57,7 +57,7 @@ class ArmedKeys:
     def ask(self, content: object, *, second: bool = False) -> bool:
         """The next key decides about `content`. `second`: it confirms what a first key chose.
 
-        Returns whether this is other content than before; then no key counts until it is `painted`.
+        Returns whether this is other content than before; then no key counts until `content_painted` was called for it.
         """
         if content == self._content:
             return False

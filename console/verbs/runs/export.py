@@ -16,7 +16,7 @@ from console.verbs.base import (
 )
 from console.verbs.program.open_console import open_export
 from console.workspace import workspace
-from orbiter.text_input import BadText, read_text
+from orbiter.text_input import UnreadableText, read_text
 from runtime.config.loader import load_configuration, load_env_file
 from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file
@@ -85,7 +85,7 @@ def read_export_file(path: str) -> export_file.Export:
     """
     try:
         return export_file.read_export(read_text(Path(path), most=_EXPORT_BYTES))
-    except BadText as exc:
+    except UnreadableText as exc:
         raise BadInput(clean_line(str(exc))) from exc
     except export_file.InvalidExport as exc:
         raise BadInput(f"{clean_line(path)}: {exc}") from exc

@@ -1,7 +1,6 @@
 """The registry of link verbs: their arguments, and which role may call them.
 
-A verb either looks or acts. Looking changes nothing, so its reply is not kept and a viewer may do it. RunActionScreen
-is done
+A verb either looks or acts. Looking changes nothing, so its reply is not kept and a viewer may do it. Acting is done
 once for each command id: its reply is stored in the journal, and a command that comes again, even to a runtime that
 was restarted in between, gets the stored reply.
 """

@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.record.sqlite.statements import POSITION
-from runtime.record.sqlite.wal_loss import read_mark
+from runtime.record.sqlite.wal_loss import WAL_HEADER_BYTES, read_mark
 
 _TABLE = "CREATE TABLE IF NOT EXISTS life (token TEXT NOT NULL)"
 _NOT_A_DATABASE = "not a database"
 _TIMESTAMP_SETTLE_S = 0.1
 """Seconds since its last change after which a file is at rest: more than the resolution of its time stamps."""
-_WAL_HEADER_BYTES = 32
 
 
 @dataclass(slots=True, frozen=True)
@@ -118,12 +117,12 @@ class ContentWatch:
         known = read_mark(self._path)
         try:
             with self._log.open("rb") as file:  # this file has no locks that closing could drop
-                head, size = file.read(_WAL_HEADER_BYTES), file.seek(0, 2)
+                head, size = file.read(WAL_HEADER_BYTES), file.seek(0, 2)
         except OSError:
             return ""
         salts, before = head[16:24], self._salts
-        cut = size >= _WAL_HEADER_BYTES and salts == before and size < self._log_size
-        if size < _WAL_HEADER_BYTES and known > self._marked:
+        cut = size >= WAL_HEADER_BYTES and salts == before and size < self._log_size
+        if size < WAL_HEADER_BYTES and known > self._marked:
             content, at_rest = self._read(self._stamp_now())
             cut = at_rest and content is not None and content.position < known
         self._salts, self._log_size = salts, size

@@ -24,7 +24,7 @@ LOSS_REASON: Final = (
     "the journal has lost its newest events, and what runs did after what is left of them may be done again:"
     " look at them, then thaw"
 )
-_WAL_HEADER_BYTES: Final = 32
+WAL_HEADER_BYTES: Final = 32
 _FRAME_HEADER_BYTES: Final = 24
 _MAGIC: Final = (0x377F0682, 0x377F0683)
 _SLOTS: Final = 64
@@ -36,7 +36,7 @@ _RECHECK_S: Final = 0.01
 def find_loss(connection: sqlite3.Connection, path: Path) -> str:
     """What is missing at the end, in words; empty if nothing is. `path` is the journal's.
 
-    For whoever opens it first after the last process died, before anything new is written.
+    For the process that opens it first after the last one died, before it writes anything.
     """
     known = read_mark(path)  # before the position: another process may be writing, and both only rise
     (position,) = connection.execute(POSITION).fetchone()
@@ -97,8 +97,8 @@ def _transactions_behind(log: Path, read: int) -> int:
     """Transactions in the file behind its first `read` frames that belong to what stands before them."""
     try:
         with log.open("rb") as file:
-            head = file.read(_WAL_HEADER_BYTES)
-            if len(head) < _WAL_HEADER_BYTES:
+            head = file.read(WAL_HEADER_BYTES)
+            if len(head) < WAL_HEADER_BYTES:
                 return 0
             page = int.from_bytes(head[8:12], "big")
             if int.from_bytes(head[:4], "big") not in _MAGIC or not 512 <= page <= 65_536:
@@ -106,7 +106,7 @@ def _transactions_behind(log: Path, read: int) -> int:
                 return 1 if any(file.read(page or 1)) else 0
             order = ">" if head[3] & 1 else "<"
             count, before = 0, b""
-            file.seek(_WAL_HEADER_BYTES + read * (_FRAME_HEADER_BYTES + page))
+            file.seek(WAL_HEADER_BYTES + read * (_FRAME_HEADER_BYTES + page))
             while (
                 len(frame := file.read(_FRAME_HEADER_BYTES)) == _FRAME_HEADER_BYTES
                 and len(content := file.read(page)) == page

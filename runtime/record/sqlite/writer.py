@@ -266,7 +266,7 @@ class Writer:
         return results, written
 
     def _mark(self, position: int) -> None:
-        """Keep how far the journal has come (see `sqlite_loss`). What was written stands also where this fails."""
+        """Keep how far the journal has come (see `wal_loss`). What was written stands also where this fails."""
         try:
             wal_loss.write_mark(self._path, position)
         except OSError as exc:

@@ -157,7 +157,7 @@ def _error_text(exc: Exception) -> str:
 
 def webhook_body(notice: Notice) -> dict[str, Any]:
     """What a webhook is posted, as JSON: `text` for chat programs that show just that, the number of incidents, and the
-    first `MOST` of them.
+    first `MAX_INCIDENTS_PER_POST` of them.
     """
     return {
         "text": f"{notice.title()}\n{notice.body()}",

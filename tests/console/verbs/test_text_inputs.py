@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orbiter.text_input import (
-    BadText,
+    UnreadableText,
     decode,
     read_bytes,
     read_text,
@@ -63,7 +63,7 @@ def made(tmp_path: Path) -> Callable[[Callable[[Path], object]], Path]:
 def test_a_file_is_read_by_one_rule(made: Callable[[Callable[[Path], object]], Path], kind: str) -> None:
     how, told = BAD_FILES[kind]
     file = made(how)
-    with pytest.raises(BadText, match=told):
+    with pytest.raises(UnreadableText, match=told):
         read_text(file)
     with pytest.raises(InvalidEnvironment, match=told):
         read_env_file(file)
