@@ -1,7 +1,7 @@
 """Benchmarks as ratios: each compares two ways of doing the same work, in one process and one run.
 
-``python -m benchmarks [module …]`` runs them. A module of this package with ``run() -> list[Ratio]`` is one; nothing
-need be registered. Absolute times are the machine's and change with it; ratios are ours.
+``python -m benchmarks [module …]`` runs them. A module of this package with ``run() -> Iterable[Ratio]`` is one;
+nothing need be registered. Absolute times are the machine's and change with it; ratios are ours.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed (not on a busy machine)")
     chosen = parser.parse_args()
     if unknown := [name for name in chosen.module if name not in known]:
-        parser.error(f"there is no benchmark {', '.join(unknown)}; there are: {', '.join(known)}")
+        parser.error(f"unknown benchmark {', '.join(unknown)}; the benchmarks are: {', '.join(known)}")
     missed = False
     for name in chosen.module or known:
         module = importlib.import_module(f"benchmarks.{name}")

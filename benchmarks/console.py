@@ -1,7 +1,7 @@
 """The console in a pseudo-terminal against a bare Textual app with a tree and a table, in turn, the best of each.
 
 First paint is the first frame with our words in it; the inbox is what stands there once the runtime has told its
-picture, with 1,000 runs in the journal. The runtime runs already, as it does for whoever opens a console a second time;
+picture, with 1,000 runs in the journal. The runtime runs already, as it does where a console is opened a second time;
 then the first frame is that of the inbox.
 """
 

@@ -272,8 +272,8 @@ async def parked(directory: Path) -> list[Ratio]:
             await asyncio.gather(*(journal.append(lease, waits) for lease in leases))
             await asyncio.gather(*(journal.release(lease) for lease in leases))
             await journal.create(ev.RunCreated(run_id="one", ref="/bench.py:swarm"), Summary(id="one"))
-            assert await journal.runnable(ev.utc_now()) == ["one"]
-            times[count] = [await timed(lambda j=journal: j.runnable(ev.utc_now())) for _ in range(200)]  # type: ignore[misc]
+            assert await journal.runnable() == ["one"]
+            times[count] = [await timed(lambda j=journal: j.runnable()) for _ in range(200)]  # type: ignore[misc]
     many_, none = (statistics.median(times[count]) for count in (PARKED, 0))
     name = f"what is runnable: beside {PARKED} parked runs / beside none"
     return [Ratio(name, many_ / none, 1.5, f"{many_ * 1e6:.0f} us against {none * 1e6:.0f} us")]

@@ -1,6 +1,6 @@
 """A frame of the lists with 10,000 runs in them, of which there are ten a second, against a list made from nothing.
 
-Each frame is told the time anew, and that a hundred runs have changed, as under load.
+Each frame is told a new time, and that a hundred runs have changed, as under load.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from datetime import UTC, datetime, timedelta
 from benchmarks import Ratio
 from runtime.record.state.summary import Summary
 from screens.views.lists.inbox import inbox_rows
-from screens.views.lists.runs import COLUMNS
-from screens.views.lists.swarms import COLUMNS as SWARM_COLUMNS
-from screens.views.lists.swarms import swarm_rows
+from screens.views.lists.runs import RUN_COLUMNS
+from screens.views.lists.swarms import SWARM_COLUMNS, swarm_rows
 from screens.views.run.sparkline import TokenTrends
 from screens.views.shared.list_state import ListState
 from screens.views.shared.render_context import RenderContext
@@ -34,14 +33,14 @@ def run() -> list[Ratio]:
     """Inbox and swarms, each as remembered and as made from nothing; and a filter over all of it."""
     found: list[Ratio] = []
     for name, frame in (("inbox", _inbox("")), ("swarms", _swarms()), ("filtered inbox", _inbox("run 99"))):
-        anew = min(_frames(frame, 3, remembered=False))
+        first = min(_frames(frame, 3, remembered=False))
         usual = sorted(_frames(frame, FRAMES, remembered=True))[FRAMES // 2]
         found.append(
             Ratio(
                 f"{name}: a frame of {RUNS:,} runs, {CHANGED} changed / made from nothing",
-                usual / anew,
+                usual / first,
                 0.25 if name != "filtered inbox" else None,
-                f"{usual * 1000:.0f} ms of {anew * 1000:.0f}",
+                f"{usual * 1000:.0f} ms of {first * 1000:.0f}",
             )
         )
     return found
@@ -64,12 +63,12 @@ def _runs(count: int) -> dict[str, Summary]:
 
 
 def _inbox(text: str) -> Frame:
-    listing = ListState(COLUMNS)
+    listing = ListState(RUN_COLUMNS)
     listing.narrow(text)
 
-    def frame(runs: dict[str, Summary], looks: RenderContext, memory: RowCache) -> object:
-        rows = inbox_rows(runs, [], looks, memory=memory)
-        return listing.rows(rows), listing.fresh(rows, looks.now)
+    def frame(runs: dict[str, Summary], context: RenderContext, memory: RowCache) -> object:
+        rows = inbox_rows(runs, [], context, memory=memory)
+        return listing.rows(rows), listing.fresh(rows, context.now)
 
     return frame
 
@@ -77,10 +76,10 @@ def _inbox(text: str) -> Frame:
 def _swarms() -> Frame:
     listing, trends = ListState(SWARM_COLUMNS), TokenTrends()
 
-    def frame(runs: dict[str, Summary], looks: RenderContext, memory: RowCache) -> object:
-        trends.sample(runs, looks.now)
-        rows = swarm_rows(runs, looks, trends, memory=memory)
-        return listing.rows(rows), listing.fresh(rows, looks.now)
+    def frame(runs: dict[str, Summary], context: RenderContext, memory: RowCache) -> object:
+        trends.sample(runs, context.now)
+        rows = swarm_rows(runs, context, trends, memory=memory)
+        return listing.rows(rows), listing.fresh(rows, context.now)
 
     return frame
 

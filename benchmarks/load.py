@@ -5,7 +5,7 @@ with the same updates made in its own process: keys, CPU, bytes; and on a termin
 
 Both are real processes in pseudo-terminals of 120 by 40. Where "in sight", all updates are of the first 30 nodes, else
 of any of the 10,000. A key is `j` or `k`, pressed every 0.15 s; its screen is there when the line that the cursor went
-to, or the one that it left, was painted anew. CPU is that of the process with the screen.
+to, or the one that it left, was painted again. CPU is that of the process with the screen.
 """
 
 from __future__ import annotations

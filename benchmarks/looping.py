@@ -2,7 +2,7 @@
 latency.
 
 Also a swarm file: ``benchmarks/looping.py:agent`` is driven by the runtime, as a user's own file would be. Each run
-reads it anew, so what only the loop by hand needs stands in `benchmarks.by_hand`.
+reads it again, so what only the loop by hand needs stands in `benchmarks.by_hand`.
 """
 
 from __future__ import annotations

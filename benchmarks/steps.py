@@ -70,13 +70,13 @@ async def _durably(root: Path, runs: int, rounds: int) -> tuple[float, float]:
     """Seconds and bytes per step of so many runs driven at once. One run before them pays for what is loaded once."""
     path = root / "journal.db"
     async with await open_journal(root) as journal:
-        desk = Decisions(journal, root)
-        conditions = ExecutionConfig(workspace=str(root), policy=RetryPolicy())
+        link = Decisions(journal, root)
+        config = ExecutionConfig(workspace=str(root), policy=RetryPolicy())
         by = ev.Actor(name="benchmark")
-        first, *ids = [await desk.start(f"{LOOPING}:agent", f"loop {rounds}", by=by) for _ in range(runs + 1)]
-        assert await drive(journal, first, "me", conditions) == "finished"
+        first, *ids = [await link.start(f"{LOOPING}:agent", f"loop {rounds}", by=by) for _ in range(runs + 1)]
+        assert await drive(journal, first, "me", config) == "finished"
         before, began = _bytes(path), time.perf_counter()
-        outcomes = await asyncio.gather(*(drive(journal, run_id, "me", conditions) for run_id in ids))
+        outcomes = await asyncio.gather(*(drive(journal, run_id, "me", config) for run_id in ids))
         seconds = time.perf_counter() - began
         assert set(outcomes) == {"finished"}
     steps = runs * (2 * rounds + 1)
@@ -92,7 +92,7 @@ def _bytes(path: Path) -> int:
 
 
 async def _writing(root: Path, runs: int, rounds: int) -> float:
-    """Seconds per step of the same loops by hand, with a writer by hand: a row for each begin, which nobody waits for,
+    """Seconds per step of the same loops by hand, with a writer by hand: a row for each begin, which is not awaited,
     and a durable one for each end.
     """
     provider = Instant(ModelConfig(provider="instant", model_name="x"))

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 waiting for a person. This 
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib import import_module
 from typing import Any
@@ -14,9 +15,12 @@ import click
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("console.verbs.runs.demo:demo", "A real swarm over this directory; four faults arise and are decided."),
+    "init": ("console.verbs.program.init:init", "Begin in this directory: settings, an example, keys."),
     "run": ("console.verbs.runs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),
+    "drill": ("console.verbs.runs.drill:drill", "Write a file of faults for `run --drill`."),
     "runs": ("console.verbs.runs.runs:runs", "List the runs of this workspace, newest first."),
     "show": ("console.verbs.runs.runs:show", "Show one run: its tree and its incidents."),
+    "diff": ("console.verbs.runs.diff:diff", "Say where two runs differ, and where they first part."),
     "waits": ("console.verbs.runs.waits:waits", "Say what a run waits for, down to what holds it up."),
     "incidents": ("console.verbs.decisions.incidents:incidents", "List what waits for a person."),
     "answer": ("console.verbs.decisions.answer:answer", "Answer an incident."),
@@ -26,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "thaw": ("console.verbs.runs.controls:thaw", "Let frozen runs go on."),
     "rewind": ("console.verbs.runs.controls:rewind", "Turn a run back to a node, which then runs again."),
     "fork": ("console.verbs.runs.controls:fork", "Begin another run with what one has completed."),
+    "cancel": ("console.verbs.runs.controls:cancel", "Cancel one call of a tool that is under way."),
     "inject": ("console.verbs.runs.controls:inject", "Give an agent of a run a message."),
     "break": ("console.verbs.runs.controls:breakpoint_", "Make a run wait before a tool or an agent."),
     "grants": (
@@ -41,10 +46,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "classify": ("console.verbs.program.classify:classify", "Say how errors would be judged (JSON lines)."),
     "breakers": ("console.verbs.decisions.breakers:breakers", "List circuit breakers, and reset one."),
     "budgets": ("console.verbs.decisions.breakers:budgets", "Say what runs have spent of what they may."),
+    "metrics": ("console.verbs.program.metrics:metrics", "Print figures for Prometheus, or serve them."),
     "log": ("console.verbs.program.log:log", "Say what happened, in all runs or in one."),
     "config": ("console.verbs.program.config:config", "Show what is configured, and where it comes from."),
     "serve": ("console.verbs.program.serve:serve", "Drive this workspace's runs and serve its consoles."),
     "stop": ("console.verbs.program.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
+    "worker": ("console.verbs.program.workers:worker", "Drive runs of a workspace on Postgres, until stopped."),
+    "workers": ("console.verbs.program.workers:workers", "List workers, and runs for which there is none."),
+    "move": ("console.verbs.program.workers:move", "Let a run go on with code of another label."),
     "dial-stdio": (
         "console.verbs.program.dial_stdio:dial_stdio",
         "Connect stdin and stdout to this workspace's runtime (for ssh).",
@@ -54,6 +63,16 @@ VERBS: dict[str, tuple[str, str]] = {
         "List the themes that --theme and $ORBITER_THEME can choose.",
     ),
     "keys": ("console.verbs.program.themes_keys:keys", "List the console's actions and the keys that do them."),
+    "mcp": ("console.verbs.program.mcp_server:mcp", "Be an MCP server on stdin and stdout, for agents that ask."),
+    "mcp-approve": (
+        "console.verbs.program.mcp_servers:mcp_approve",
+        "Let an MCP server of this workspace be started.",
+    ),
+    "mcp-login": ("console.verbs.program.mcp_servers:mcp_login", "Log in at an MCP server."),
+    "database": (
+        "console.verbs.program.database:database",
+        "Make a workspace on Postgres; import, export.",
+    ),
     "doctor": ("console.verbs.program.doctor:doctor", "Check this installation and this workspace."),
 }
 
@@ -69,6 +88,7 @@ class Verbs(click.Group):
             return None
         module, _, attribute = VERBS[cmd_name][0].partition(":")
         found: click.Command = getattr(import_module(module), attribute)
+        collect_again()
         return found
 
     def resolve_command(
@@ -82,9 +102,9 @@ class Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as exc:  # click repeats what was typed as it is, escape sequences and all
-            from screens.render.sanitize import clean_line
+            from screens.render.sanitize import sanitize_line
 
-            exc.message = clean_line(exc.message, limit=2_000)  # type: ignore[misc]  # there is no other way in
+            exc.message = sanitize_line(exc.message, limit=2_000)  # type: ignore[misc]  # there is no other way in
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -94,17 +114,27 @@ class Verbs(click.Group):
 
 @click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state (default: .orbiter).")
+@click.option("--workspace", metavar="ADDRESS", help="postgres://host/db?workspace=name (default: $ORBITER_WORKSPACE).")
 @click.option("--embedded", is_flag=True, help="Without a verb: keep the runtime inside the console's process.")
 @click.option("--host", "hosts", multiple=True, metavar="HOST", help="[user@]host[:path], or a name in orbiter.toml.")
 @click.option("--viewer", is_flag=True, help="With --host: look, and act on nothing.")
 @click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: the mouse (default: not over SSH, in tmux).")
-@click.option("--theme", metavar="NAME", help="Without a verb: the looks (default: $ORBITER_THEME; see `themes`).")
+@click.option("--theme", metavar="NAME", help="Without a verb: the theme (default: $ORBITER_THEME; see `themes`).")
 @click.option("--linear", is_flag=True, help="Without a verb: in lines, as for a screen reader, and with TERM=dumb.")
 @click.option("--ascii", "plain", is_flag=True, help="Paint and print ASCII alone (or: $ORBITER_ASCII).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context
-def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | None, **console: Any) -> None:
+def cli(
+    ctx: click.Context,
+    /,
+    state: str | None,
+    workspace: str | None,
+    *,
+    plain: bool,
+    mouse: bool | None,
+    **console: Any,
+) -> None:
     """Run swarms of agents durably, and decide what happens when one of them fails.
 
     Without a verb, open the console on the current directory, or on those of other machines (--host, several times).
@@ -112,13 +142,18 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
     _check_directory()
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
-    if not console["hosts"] and ctx.invoked_subcommand != "doctor":
+    if workspace is not None:
+        os.environ["ORBITER_WORKSPACE"] = workspace
+    if os.environ.get("ORBITER_WORKSPACE"):
+        _check_workspace()
+    elif not console["hosts"] and ctx.invoked_subcommand != "doctor":
         _check_state(os.environ.get("ORBITER_STATE") or ".orbiter")
     if plain:
         os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
         from console.verbs.program.open_console import open_for_terminal
 
+        collect_again()
         ctx.exit(open_for_terminal(mouse=mouse, **console))
     given = [f"--{name.removesuffix('s')}" for name, value in console.items() if value]
     given += ["--mouse"] if mouse is not None else []
@@ -127,7 +162,7 @@ def cli(ctx: click.Context, /, state: str | None, *, plain: bool, mouse: bool | 
 
 
 def _no_verb(name: str) -> str:
-    from difflib import get_close_matches  # only where somebody mistyped
+    from difflib import get_close_matches  # only where a verb was mistyped
 
     from screens.base.screen_registry import SCREENS
 
@@ -136,7 +171,7 @@ def _no_verb(name: str) -> str:
     near = [verb for verb in same if verb in VERBS]
     near = near or [verb for verb in VERBS if verb.startswith(name)] or get_close_matches(name, VERBS)
     hint = f"did you mean {' or '.join(near)}?" if near else "--help lists them"
-    return f"there is no verb {name!r}: {hint}"
+    return f"unknown verb {name!r}: {hint}"
 
 
 def _check_directory() -> None:
@@ -146,16 +181,36 @@ def _check_directory() -> None:
         raise click.UsageError("the current directory was deleted: change to one that exists (cd)") from exc
 
 
+def _check_workspace() -> None:
+    from console.workspace import workspace
+    from runtime.record.journal import JournalError
+
+    try:
+        workspace()
+    except JournalError as exc:
+        raise click.UsageError(str(exc)) from exc
+
+
 def _check_state(path: str) -> None:
     if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112 - pathlib costs start-up time
         raise click.UsageError(
-            f"{path} is no directory, and what is kept of a workspace lies in one: move it away, or name another with"
-            " --state DIR"
+            f"{path} must be a directory, in which all that is kept of a workspace lies: move the file away, or name"
+            " another with --state DIR"
         )
+
+
+def collect_again() -> None:
+    """What is imported stays as long as the process: the garbage collector, which `main` turned off, need not look
+    through it.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def main() -> None:
     """The console script."""
+    gc.disable()  # until a verb's modules are there: else a fifth of their time is a search for garbage among them
     cli()
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
+from console.driver import Driver
 from console.workspace import Workspace
 from runtime.config.loader import load_configuration
 from runtime.daemon.log_file import log_path, open_log, rotate_log
@@ -19,7 +17,7 @@ from runtime.record.state.events import utc_now
 from runtime.record.workspace_lock import RUN_PROGRAM, Locked
 from runtime.worker.driving_thread import DrivingThread
 
-TURN_S = 0.5
+POLL_S = 0.5
 """How often the lock is asked for while another process holds it, and the thread for whether it lives."""
 
 
@@ -34,7 +32,7 @@ def log_line(place: Workspace, line: str) -> None:
         os.close(descriptor)
 
 
-class EmbeddedDriver:
+class EmbeddedDriver(Driver):
     """Sees to it that the workspace's runs are driven while its ``async with`` lasts.
 
     `grace_s` is how long a run in which everything waits stays in memory before it is parked.
@@ -44,27 +42,9 @@ class EmbeddedDriver:
     """
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
+        super().__init__()
         conditions = load_configuration(workspace.root).execution_config(grace_s=grace_s)
         self._host = DrivingThread(workspace.state, conditions, program=RUN_PROGRAM)
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._drive())
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        assert self._task is not None
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        await asyncio.to_thread(self._host.stop)
-
-    async def wait_for_failure(self) -> None:
-        """Raises, with its cause, when driving has come to an end; never returns before. Cancel it when done."""
-        assert self._task is not None
-        await asyncio.shield(self._task)
 
     async def _drive(self) -> None:
         while True:
@@ -72,7 +52,10 @@ class EmbeddedDriver:
                 self._host.start()
                 break
             except Locked:
-                await asyncio.sleep(TURN_S)
+                await asyncio.sleep(POLL_S)
         while self._host.is_alive:  # noqa: ASYNC110 - a thread that dies sets nothing
-            await asyncio.sleep(TURN_S)
+            await asyncio.sleep(POLL_S)
         self._host.stop()  # raises what ended it
+
+    async def _stop(self) -> None:
+        await asyncio.to_thread(self._host.stop)

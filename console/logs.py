@@ -9,8 +9,7 @@ import logging
 import traceback
 
 from console.output import print_note
-from runtime.execution.secret_vault import make_redactor
-from screens.render.sanitize import clean, clean_line
+from screens.render.sanitize import sanitize_line, sanitize_text
 
 SHOWN_ELSEWHERE = frozenset({"runtime.faults", "runtime.notices.told"})
 """Loggers whose warnings a followed run shows already, as events."""
@@ -30,20 +29,22 @@ class NoteHandler(logging.Handler):
             text = record.getMessage()
             if record.exc_info and record.exc_info[1] is not None:
                 text += ": " + " ".join(traceback.format_exception_only(record.exc_info[1]))
-            print_note(clean_line(f"{record.levelname.lower()}: {record.name}: {mask_text(text)}"))
+            print_note(sanitize_line(f"{record.levelname.lower()}: {record.name}: {mask_text(text)}"))
         except Exception:
             self.handleError(record)
 
 
 def mask_text(text: str) -> str:
     """Without what looks like a key, and without the secrets that operators gave."""
+    from runtime.execution.secret_vault import make_redactor  # most verbs write no log
+
     return make_redactor(addresses=False).text(text)
 
 
 def log_text(record: logging.LogRecord) -> str:
     """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
     lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
-    return clean(mask_text(lines))
+    return sanitize_text(mask_text(lines))
 
 
 def sanitize_logs() -> NoteHandler:

@@ -7,7 +7,6 @@ is looked for, or started, when the first frame is painted: a person sees at onc
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import sys
@@ -19,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 from console.output import print_note, supports_unicode
 from console.preferences.schema import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
+from runtime.judgement.recovery.option_table import option_keys
+from runtime.record.user_directories import config_home
+from runtime.service.gc_policy import GcPolicy
 from screens.shell import streams
 from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import DEFAULT_THEME
@@ -58,7 +60,7 @@ def open_console(
         Unreachable: the runtime did not come up; with the last lines of its log.
         Locked: embedded, and another process drives this workspace.
         ThemeError: there is no such theme, or its file cannot be used.
-        InvalidSetting: a setting that is not known, or a value that it cannot have.
+        InvalidConfiguration: a setting that is not known, or a value that it cannot have.
     """
     given = dict(settings or {})
     with ExitStack() as stack:
@@ -124,9 +126,11 @@ def run_app(
     """Run the app on the link that `way` gives, which is called when the first frame stands; the exit code.
 
     `at_once`: `way` takes no time, and the first frame is that of the first screen. `goes_on`: the runs outlive the
-    console. Raises what `way` does.
+    console; else they share its process. Raises what `way` does.
     """
-    gc.disable()  # loading makes no garbage, only work for whoever looks for it; `attach` ends this
+    preferred = preferences or Preferences()
+    gc_policy = GcPolicy(enabled=goes_on if preferred.idle_gc is None else preferred.idle_gc)
+    gc_policy.loading()
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
     for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
@@ -134,49 +138,49 @@ def run_app(
     from console.log_file import LOG_NAME, log_to
     from screens.shell.frame_rate import FrameRateGovernor
 
-    preferred = preferences or Preferences()
     unicode = supports_unicode()  # asked now: Textual takes stdout for itself
 
     def session() -> ConsoleContext:
         from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
-        from screens.render.key_names import KEYS
+        from screens.shell.answer_hold import AnswerHold
         from screens.shell.context import ConsoleContext
 
         glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
-        letters = preferred.keymap.letters() if preferred.keymap is not None else dict(KEYS)
-        return ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters)
+        letters = preferred.keymap.letters() if preferred.keymap is not None else option_keys()
+        hold = AnswerHold(preferred.undo_seconds)
+        return ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters, hold=hold)
 
     governor = FrameRateGovernor()
     app = OrbiterApp(
         session,
         theme=theme,
-        shelf=ThemeCatalog(theme_places(os.environ, workspace().state)),
+        shelf=ThemeCatalog(theme_places(config_home(os.environ), workspace().state)),
         ascii_only=not unicode,
         run_id=run_id,
         opening=opening,
         governor=governor,
         preferences=preferred,
+        gc_policy=gc_policy,
         digest=True,
         at_once=at_once,
     )
     wanted = preferred.mouse if mouse is None else mouse
     app.mouse = mouse_by_default(os.environ) if wanted is None else wanted
     written = log_to(workspace().state / LOG_NAME)
-    app.log_file = str(written.path)
+    app.errors.log_file = str(written.path)
     if streams.are_own():  # what user code prints has a place of its own; Textual would drop it
         vars(app).update(_capture_stdout=sys.stdout, _capture_stderr=sys.stderr)
     try:
         app.run(mouse=app.mouse)
     except Exception as exc:  # the terminal is given back already, or never was taken
         logging.getLogger(__name__).exception("the console failed")
-        app.broke = app.broke or f"{type(exc).__name__}: {exc}"
+        app.errors.broke = app.errors.broke or f"{type(exc).__name__}: {exc}"
     if app.failure is not None:
         raise app.failure
-    if app.broke:
+    if app.errors.broke:
         then = "The runs go on; orbiter-console shows them again" if goes_on else "Its runs wait for the next one"
-        print_note(
-            f"The console failed and had to close: {app.broke}. {then}. Please report it: {written.path} has all of it."
-        )
+        why = f"The console failed and had to close: {app.errors.broke}. {then}."
+        print_note(f"{why} Please report it: {written.path} has all of it.")
         return app.return_code or 1
     if goes_on and not app.return_code:
         _print_ongoing(app.session)

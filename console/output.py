@@ -12,25 +12,23 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
+import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from screens.render.sanitize import clean, clean_line
+from runtime.operations.requests.codec import encode
+from screens.render.sanitize import sanitize_line, sanitize_text
 from screens.shell import streams
 
-if TYPE_CHECKING:  # a console says nothing here, and is there sooner without it
-    from pydantic import BaseModel
-
+if TYPE_CHECKING:  # a program that reads JSON waits for none of it
+    from rich.console import Console
 
 _writing = threading.RLock()
 """What user code prints is shown by a thread (`console.output_capture`): one writes at a time."""
 
 
 def supports_unicode(stream: TextIO | None = None) -> bool:
-    """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are: nobody asked for
-    ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, the locale, if one is set, is in UTF-8, and it is no
+    """Whether glyphs and foreign letters can be written there (on stdout, if not said) as they are: no request for
+    ASCII (`--ascii`, `$ORBITER_ASCII`), the stream takes them, the locale, if one is set, is in UTF-8, and it is not a
     terminal whose font has not enough of them, unless `ORBITER_ASCII=0` says that it has.
     """
     stream = stream or streams.stdout()
@@ -86,10 +84,9 @@ def mask_value(value: Any) -> Any:
     return value if _mask is None else _mask.mask_value(value)
 
 
-def print_json(value: BaseModel | dict[str, Any]) -> None:
+def print_json(value: msgspec.Struct | Mapping[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
-    body = value if isinstance(value, dict) else value.model_dump(mode="json")
-    text = json.dumps(body, default=str)
+    text = json.dumps(encode(value), default=str)
     if _mask is not None:
         text = json.dumps(_mask.mask_message(json.loads(text)))
     with _writing:
@@ -118,7 +115,7 @@ def print_line(text: str, *, style: str = "", framed: bool = False) -> None:
 
 
 def print_note(text: str, *, style: str = "", framed: bool = False) -> None:
-    """What is no result, to stderr. `framed`: see `say`."""
+    """What is not a result, to stderr. `framed`: see `say`."""
     _write(streams.stderr(), text, style, framed=framed)
 
 
@@ -131,14 +128,19 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
     is the widest: an id that was cut would be none.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     rows = [[mask_value(cell) for cell in row] for row in rows]
     plain = not supports_unicode(streams.stdout())
     console = _console(streams.stdout())
     if not console.is_terminal:
-        _print_piped([headings, *([clean_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)])
+        _print_piped(
+            [headings, *([sanitize_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)]
+        )
         return
     overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"
-    cells = [[Text(clean_line(cell, limit=200, ascii_only=plain)) for cell in row] for row in rows]
+    cells = [[Text(sanitize_line(cell, limit=200, ascii_only=plain)) for cell in row] for row in rows]
     heads = [Text(heading) for heading in headings]
     natural = [max(cell.cell_len for cell in column) for column in zip(heads, *cells, strict=True)]
     grid = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="dim")
@@ -150,7 +152,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _print_piped(lines: Sequence[Sequence[str]]) -> None:
-    """Nothing is cut: whoever reads the pipe cuts by himself."""
+    """Nothing is cut: the reader of the pipe can cut."""
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         shown = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
@@ -179,7 +181,7 @@ def print_prompt(text: str) -> None:
     with _writing:
         _own_line()
         stream = streams.stderr()
-        stream.write(clean_line(mask_value(text), ascii_only=not supports_unicode(stream)) + " ")
+        stream.write(sanitize_line(mask_value(text), ascii_only=not supports_unicode(stream)) + " ")
         stream.flush()
         _Cursor.behind_question = True
 
@@ -210,7 +212,7 @@ def _hanging_indent(text: str, width: int) -> str:
 
 
 def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
-    shown = clean(mask_value(text), ascii_only=not supports_unicode(stream))
+    shown = sanitize_text(mask_value(text), ascii_only=not supports_unicode(stream))
     with _writing:
         if stream.isatty():
             _own_line()
@@ -218,6 +220,8 @@ def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
         if console.is_terminal:
             if framed and console.width >= _MIN_COLUMN_CELLS:
                 shown = _hanging_indent(shown, console.width)
+            from rich.text import Text
+
             console.print(Text(shown, style=style), soft_wrap=True)
         else:
             stream.write(shown + "\n")
@@ -225,4 +229,6 @@ def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
 
 
 def _console(stream: TextIO) -> Console:
+    from rich.console import Console
+
     return Console(file=stream, markup=False, emoji=False, highlight=False)

@@ -27,7 +27,7 @@ from typing import Final, TextIO
 
 from console.logs import mask_text
 from console.output import print_note
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 from screens.shell import streams
 
 LABEL: Final = "output: "
@@ -140,7 +140,7 @@ class Capture:
     def _show(self, lines: str) -> None:
         room = MAX_LINE_CHARS - len(LABEL)
         for line in mask_text(lines).split("\n"):
-            shown = clean_line(line, limit=_EXPANDED * (len(line) + 1))
+            shown = sanitize_line(line, limit=_EXPANDED * (len(line) + 1))
             for start in range(0, len(shown), room) or (0,):
                 with suppress(OSError):  # the terminal is gone: the run goes on
                     self.sink(LABEL + shown[start : start + room])

@@ -1,7 +1,8 @@
 """The workspace: its directory, and its state directory (`.orbiter`).
 
 A workspace is a directory in which swarms are run; what is kept of them lies in its `.orbiter`, or where `--state`
-(or `ORBITER_STATE`) says.
+(or `ORBITER_STATE`) says. With `--workspace` (or `ORBITER_WORKSPACE`) the journal is on Postgres, and the state
+directory is one of this machine's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ class Workspace:
 
 
 def workspace() -> Workspace:
-    """The workspace of this process: the current directory's."""
-    root = Path.cwd()
-    return Workspace(root, root / (os.environ.get("ORBITER_STATE") or ".orbiter"))
+    """The workspace of this process: the current directory's.
+
+    Raises:
+        JournalError: `ORBITER_WORKSPACE` cannot be used.
+    """
+    root, state = Path.cwd(), os.environ.get("ORBITER_STATE")
+    if url := os.environ.get("ORBITER_WORKSPACE"):
+        from runtime.record.places import make_state_directory  # `dial-stdio` starts fast without it
+
+        return Workspace(root, make_state_directory(url, root / state if state else None))
+    return Workspace(root, root / (state or ".orbiter"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio as asyncio  # noqa: PLC0414 - seed 000 shows the wait here: programs replace `orbiter.agent.asyncio.sleep`
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from pydantic import BaseModel
 
@@ -19,18 +19,19 @@ from orbiter._internal.declarations.serialization import (
     import_tool,
     tool_path,
 )
+from orbiter._internal.toolset import Toolset
 from orbiter.config import parse_model_string
-from orbiter.errors import AgentError
+from orbiter.errors import AgentConfigurationError, AgentError
 from orbiter.hooks import Hook, HookManager, HookPoint
-from orbiter.policy import FailurePolicy, fallback_chain
+from orbiter.policy import BUDGET_LIMITS, FailurePolicy, fallback_chain
 from orbiter.steps import Traits
 from orbiter.tool import FunctionTool, Tool
-from orbiter.types import AgentOutput, Message
+from orbiter.types import AgentOutput, Message, OutputT_co
 
 __all__ = ["Agent", "AgentError"]
 
 _DEFAULT_FAILURE = FailurePolicy()
-_PLAIN_FIELDS = ("model", "max_steps", "temperature", "max_tokens")
+_PLAIN_FIELDS = ("model", "max_steps", "max_wall_time_s", "temperature", "max_tokens")
 _FIELDS = frozenset(
     {"name", "instructions", *_PLAIN_FIELDS, "tools", "handoffs", "output_type", "fallbacks", "failure"}
 )
@@ -39,19 +40,21 @@ _FIELDS = frozenset(
 Instructions = str | Callable[[str], str | Awaitable[str]]
 
 
-class Agent:
-    """An agent, declared by keywords.
+class Agent(Generic[OutputT_co]):
+    """An agent, declared by keywords. ``Agent[Report]`` is one whose `output_type` is ``Report``.
 
     Args:
         name: Unique within a swarm.
         model: ``provider:model``; without a colon the provider is ``openai``.
         instructions: The system message, or a callable (also async) that gets the agent's name and returns it; None
             or empty: no system message.
-        tools: Tools; plain functions become tools.
+        tools: Tools; plain functions become tools. A tool set (`orbiter.mcp.mcp_tools`) is opened when the agent runs.
         handoffs: Agents to which this one may hand over in handoff mode.
         hooks: Pairs of `HookPoint` and hook.
         output_type: A pydantic model that the final answer must fit; what does not goes back to the model.
         max_steps: Replies with tool calls before the agent stops with what it has.
+        max_wall_time_s: Seconds that one run of the agent may take (seed 004); None: no limit. Under a runtime without
+            the time in which it waits for a person. What it means that it is over, the policies around it say.
         temperature: For the model.
         max_tokens: For the model's reply.
         memory: Kept for its owner; not read here.
@@ -62,8 +65,20 @@ class Agent:
         get_retry_policy: Gives the retry settings for this agent's model calls; a subclass may define it as a method.
 
     Raises:
-        AgentError: Two tools or two handoffs of one name, `max_steps` below 1, or a value of the wrong kind: a
-            handoff that is not an agent, hooks that are not pairs, an output type that is not a pydantic model.
+        AgentConfigurationError: Two tools or two handoffs of one name, `max_steps` below 1, a time limit that is not
+            above 0, or a value of the wrong kind: a handoff that is not an agent, hooks that are not pairs, an output
+            type that is not a pydantic model.
+
+    Examples:
+        >>> from orbiter import Agent, run, tool
+        >>> from orbiter.models.scripted.provider import Call, Reply, script
+        >>> @tool
+        ... def price(item: str) -> str:
+        ...     "The price of an item."
+        ...     return f"{item}: 21.53 EUR"
+        >>> _ = script("shop", [Reply(calls=[Call("price", {"item": "lamp"})]), Reply("A lamp costs 21.53 EUR.")])
+        >>> run.sync(Agent(name="clerk", model="scripted:shop", tools=[price]), "What does a lamp cost?").output
+        'A lamp costs 21.53 EUR.'
     """
 
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
@@ -75,11 +90,12 @@ class Agent:
         name: str,
         model: str = "openai:gpt-4o",
         instructions: Instructions | None = "",
-        tools: Iterable[Tool | Callable[..., Any]] | None = None,
+        tools: Iterable[Tool | Toolset | Callable[..., Any]] | None = None,
         handoffs: Iterable[Agent] | None = None,
         hooks: Iterable[tuple[HookPoint, Hook]] | None = None,
-        output_type: type[BaseModel] | None = None,
+        output_type: type[OutputT_co] | None = None,
         max_steps: int = 10,
+        max_wall_time_s: float | None = None,
         temperature: float = 1.0,
         max_tokens: int | None = None,
         memory: Any = None,
@@ -90,10 +106,11 @@ class Agent:
         get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         if max_steps < 1:
-            raise AgentError(
+            raise AgentConfigurationError(
                 f"Agent '{name}': max_steps must be at least 1, got {max_steps}",
                 suggestion="One step is one model call.",
             )
+        _check_wall_time(name, max_wall_time_s)
         _check_kinds(name, model, output_type)
         self.name = name
         self.model = model
@@ -101,6 +118,7 @@ class Agent:
         self.instructions: Instructions = "" if instructions is None else instructions
         self.output_type = output_type
         self.max_steps = max_steps
+        self.max_wall_time_s = max_wall_time_s
         self.temperature = temperature
         self.max_tokens = max_tokens
         self.memory = memory
@@ -108,6 +126,7 @@ class Agent:
         self.fallbacks = fallback_chain(fallbacks, model)
         self.failure = _DEFAULT_FAILURE if failure is None else FailurePolicy.of(failure)
         self.tools: dict[str, Any] = {}
+        self.toolsets: list[Toolset] = []
         for tool in tools or ():
             self._add_tool(tool)
         self.handoffs: dict[str, Agent] = {}
@@ -130,12 +149,15 @@ class Agent:
             retry_policy=self.get_retry_policy,
         )
 
-    def _add_tool(self, tool: Tool | Callable[..., Any]) -> None:
+    def _add_tool(self, tool: Tool | Toolset | Callable[..., Any]) -> None:
+        if isinstance(tool, Toolset):
+            self.toolsets.append(tool)
+            return
         made: Any = tool
         if not isinstance(tool, Tool) and not hasattr(tool, "execute"):
             made = FunctionTool(tool)
         if made.name in self.tools:
-            raise AgentError(
+            raise AgentConfigurationError(
                 f"Duplicate tool name '{made.name}' on agent '{self.name}'",
                 suggestion="Give one of them another name=.",
             )
@@ -143,7 +165,7 @@ class Agent:
 
     def _add_hook(self, pair: Any) -> None:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise AgentError(
+            raise AgentConfigurationError(
                 f"Agent '{self.name}': hooks are pairs of a hook point and a function, got {pair!r}",
                 suggestion="Write hooks=[(HookPoint.START, my_hook)].",
             )
@@ -151,18 +173,18 @@ class Agent:
 
     def _add_handoff(self, agent: Agent) -> None:
         if not hasattr(agent, "name"):
-            raise AgentError(
+            raise AgentConfigurationError(
                 f"Agent '{self.name}': handoffs are agents, got {agent!r}", suggestion="Pass the agent, not its name."
             )
         if agent.name in self.handoffs:
-            raise AgentError(
+            raise AgentConfigurationError(
                 f"Duplicate handoff agent '{agent.name}' on agent '{self.name}'", suggestion="Name each agent once."
             )
         self.handoffs[agent.name] = agent
 
     async def run(
         self, input: str, *, messages: list[Message] | None = None, provider: Any = None, max_retries: int = 3
-    ) -> AgentOutput:
+    ) -> AgentOutput[OutputT_co]:
         """Run the tool loop until the model answers without a tool call. No loop check: `run()` has it.
 
         Args:
@@ -180,7 +202,7 @@ class Agent:
             OutputParseError: The model spoiled `max_retries` replies in a row.
             Exception: Whatever a hook raises.
         """
-        from orbiter._internal.loop.agent_run import get_run
+        from orbiter._internal.loop.prepared_run import get_run
 
         return await get_run(self, messages=messages, provider=provider, max_retries=max_retries).run(input)
 
@@ -193,7 +215,7 @@ class Agent:
         return {
             "name": self.name,
             "model": self.model,
-            "tools": list(self.tools),
+            "tools": [*self.tools, *(each.name for each in self.toolsets)],
             "handoffs": list(self.handoffs),
             "max_steps": self.max_steps,
             "output_type": self.output_type.__name__ if self.output_type is not None else None,
@@ -217,6 +239,11 @@ class Agent:
             raise SerialisationError(f"{owner}: callable instructions cannot be serialised", suggestion="Use a string.")
         if any(self.hook_manager.has_hooks(point) for point in HookPoint):
             raise SerialisationError(f"{owner}: hooks cannot be serialised", suggestion="Add them after from_dict().")
+        if self.toolsets:
+            raise SerialisationError(
+                f"{owner}: the tool set '{self.toolsets[0].name}' cannot be serialised",
+                suggestion="Add it after from_dict().",
+            )
         for name in ("memory", "context", "classify_error", "get_retry_policy"):
             if vars(self).get(name) is not None:
                 raise SerialisationError(
@@ -258,18 +285,29 @@ class Agent:
         return cls(**fields)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(name={self.name!r}, model={self.model!r})"
+        parts = [f"name={self.name!r}", f"model={self.model!r}"]
+        held = {"tools": list(self.tools), "handoffs": list(self.handoffs)}
+        parts.extend(f"{what}={names!r}" for what, names in held.items() if names)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _check_wall_time(name: str, limit: Any) -> None:
+    allowed = BUDGET_LIMITS["max_wall_time_s"]
+    if limit is not None and not allowed.takes(limit):
+        raise AgentConfigurationError(
+            f"Agent '{name}': max_wall_time_s must be {allowed.words}, for example 30, got {limit!r}"
+        )
 
 
 def _check_kinds(name: str, model: Any, output_type: Any) -> None:
     """Refuse what cannot be meant, where it is written."""
     if not isinstance(model, str):
-        raise AgentError(
+        raise AgentConfigurationError(
             f"Agent '{name}': model must be a string, got {model!r}",
             suggestion="Write 'provider:model', such as 'openai:gpt-4o'; a provider of your own goes to run().",
         )
     if output_type is not None and not (isinstance(output_type, type) and issubclass(output_type, BaseModel)):
-        raise AgentError(
+        raise AgentConfigurationError(
             f"Agent '{name}': output_type must be a pydantic model, got {output_type!r}",
             suggestion="Derive a class from pydantic.BaseModel.",
         )

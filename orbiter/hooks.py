@@ -19,7 +19,28 @@ __all__ = ["EXTRA_KEYWORDS", "Hook", "HookError", "HookManager", "HookPoint", "r
 
 
 class HookPoint(Enum):
-    """Where a hook can stand."""
+    """Where a hook can stand. A hook is a callable that takes keywords; one that raises aborts the operation.
+
+    Attributes:
+        START: Before an agent's first step.
+        FINISHED: After its last.
+        ERROR: When the agent failed; the hook gets `error`.
+        PRE_LLM_CALL: Before each call of a model; the hook gets `messages`.
+        POST_LLM_CALL: After each; the hook gets `response`.
+        PRE_TOOL_CALL: Before each call of a tool; the hook gets `tool_name` and `arguments`.
+        POST_TOOL_CALL: After each; the hook gets `result` too.
+
+    Examples:
+        >>> from orbiter import Agent, HookPoint, run
+        >>> from orbiter.models.scripted.provider import Reply, script
+        >>> _ = script("quiet", [Reply("Done.")])
+        >>> async def tell(**facts):
+        ...     print(facts["agent"].name, "has finished")
+        >>> agent = Agent(name="worker", model="scripted:quiet", hooks=[(HookPoint.FINISHED, tell)])
+        >>> run.sync(agent, "Go").output
+        worker has finished
+        'Done.'
+    """
 
     # Members are unique objects; Enum's own hash is a Python function and is taken several times in each step.
     __hash__ = object.__hash__
@@ -71,7 +92,7 @@ class HookManager:
         """Add `hook` at `point`; the same hook may be added twice and then runs twice.
 
         Raises:
-            HookError: `point` is no `HookPoint`, or `hook` is not callable.
+            HookError: `point` is not a `HookPoint`, or `hook` is not callable.
         """
         if point not in _POINTS:
             points = ", ".join(f"HookPoint.{known.name}" for known in HookPoint)
@@ -81,16 +102,11 @@ class HookManager:
         self._hooks.setdefault(point, []).append(_Registered(hook, _declined(hook)))
 
     def remove(self, point: HookPoint, hook: Hook) -> None:
-        """Remove the first occurrence of `hook` at `point`.
-
-        Raises:
-            HookError: `hook` is not registered there (also a `ValueError`).
-        """
+        """Remove the first occurrence of `hook` at `point`; one that is not registered there changes nothing."""
         for registered in self._hooks.get(point, ()):
             if registered.hook == hook:
                 self._hooks[point].remove(registered)
                 return
-        raise HookError(f"Hook {hook!r} is not registered at {point.name}")
 
     async def run(self, point: HookPoint, **data: Any) -> None:
         """Run the hooks of `point` one after another with `data`. The first one that raises ends it."""

@@ -1,7 +1,7 @@
 """A tool with which a model asks a person.
 
 Under a runtime the question goes to the operators (see `orbiter.ask`): the tool waits, the answer is recorded. Under
-plain `run` a handler asks; without one, the model is told that there is no one to ask.
+plain `run` a handler asks; without one, the model is told that no person can be asked.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ConsoleHandler(HumanInputHandler):
         out.flush()
         line = await _in_thread((self._stdin or sys.stdin).readline)
         if not line:
-            raise ToolError("Nobody can answer: standard input has ended")
+            raise ToolError("The question cannot be answered: standard input has ended")
         return line.rstrip("\r\n")
 
 
@@ -68,10 +68,16 @@ class HumanInputTool(Tool):
     An answer that is not one of the choices is asked for again, and never read as another.
 
     Args:
-        handler: Asks under plain `run`; None: the model is told that there is no one to ask.
+        handler: Asks under plain `run`; None: the model is told that no person can be asked.
         timeout: Seconds to wait for an answer under plain `run`; None: no limit.
         name: The tool's name.
         description: What the model is told of it.
+
+    Examples:
+        >>> from orbiter import Agent, HumanInputTool
+        >>> agent = Agent(name="clerk", tools=[HumanInputTool(timeout=60.0)])
+        >>> list(agent.tools)
+        ['human_input']
     """
 
     def __init__(
@@ -105,14 +111,16 @@ class HumanInputTool(Tool):
         """Ask.
 
         Raises:
-            ToolError: ``Human input request timed out``, or there is no one to ask.
+            ToolError: ``Human input request timed out``, or no person can be asked.
         """
         prompt: str = kwargs["prompt"]
         choices: list[str] = list(kwargs.get("choices") or ())
         if steps.inside():
             return str(await self._ask_operator(prompt, choices))
         if self.handler is None:
-            raise ToolError("Nobody can be asked: this tool has no handler", hint="Give HumanInputTool a handler.")
+            raise ToolError(
+                "The question cannot be asked: this tool has no handler", hint="Give HumanInputTool a handler."
+            )
         try:
             async with asyncio.timeout(self.timeout):
                 return await self._ask_handler(self.handler, prompt, choices)

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
-__all__ = ["find_problems"]
+    from orbiter._internal.schema_problems import SchemaProblem
+
+__all__ = ["find_problems", "locate_problems", "size_of"]
 
 MAX_SCHEMA_SIZE = 20_000
 """Objects, lists and values of a schema; a larger one is not checked against."""
@@ -39,9 +41,14 @@ _MAX_PATTERN_SIZE = 2_000
 
 def find_problems(schema: Mapping[str, Any], value: Any) -> list[str]:
     """What is wrong with `value`, one text for each place; empty if it fits."""
-    if _size(schema, MAX_SCHEMA_SIZE, MAX_DEPTH) > MAX_SCHEMA_SIZE:
+    return [problem.sentence for problem in locate_problems(schema, value)]
+
+
+def locate_problems(schema: Mapping[str, Any], value: Any) -> list[SchemaProblem]:
+    """What is wrong with `value`, and where; empty if it fits."""
+    if size_of(schema, MAX_SCHEMA_SIZE, MAX_DEPTH) > MAX_SCHEMA_SIZE:
         return []
-    token = _check.set(_Check(schema, MAX_WORK + 20 * _size(value, 1_000_000, 1_000_000)))
+    token = _check.set(_Check(schema, MAX_WORK + 20 * size_of(value, 1_000_000, 1_000_000)))
     found: list[ValidationError] = []
     try:
         for error in islice(_validator(schema).iter_errors(value), MAX_PROBLEMS):
@@ -72,7 +79,7 @@ class _Check:
 _check: ContextVar[_Check] = ContextVar("orbiter_json_schema_check")
 
 
-def _size(value: Any, most: int, depth: int) -> int:
+def size_of(value: Any, most: int, depth: int) -> int:
     """How many values a JSON value consists of; more than `most` where it is larger, or deeper than `depth`."""
     count, level = 0, [value]
     for _ in range(depth):
@@ -116,7 +123,7 @@ def _guarded_draft(draft: Any) -> tuple[Any, Any]:
     keywords = {**draft.VALIDATORS, **{name: ours[name] for name in ours.keys() & draft.VALIDATORS.keys()}}
     types = draft.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple))
     formats = FormatChecker(())
-    formats.checkers = {**draft.FORMAT_CHECKER.checkers, "date-time": (_is_date_time, ValueError)}
+    formats.checkers = {**draft.FORMAT_CHECKER.checkers, "date-time": (_is_date_time, ValueError), "uri": (_is_uri, ())}
     extend: Any = validators.extend
     made = extend(draft, {name: _guarded(name, run) for name, run in keywords.items()}, type_checker=types)
     return made, formats
@@ -263,3 +270,11 @@ def _hashable(value: Any) -> Any:
 def _is_date_time(value: object) -> bool:
     """Whether a text is a date with a time. The offset may be missing, as pydantic has it."""
     return not isinstance(value, str) or (len(value) > 10 and datetime.fromisoformat(value) is not None)
+
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`\x00-\x20\x7f]+")
+
+
+def _is_uri(value: object) -> bool:
+    """Whether a text has a scheme and none of the characters that RFC 3986 never allows."""
+    return not isinstance(value, str) or _URI.fullmatch(value) is not None

@@ -1,4 +1,4 @@
-"""What a failure means, when a group has succeeded, and which models stand in for another.
+"""What a failure means, when a group has succeeded, which models stand in for another, and how errors are handled.
 
 The words are seed 004's: failure policies ``fail``, ``degrade``, ``continue``; join policies ``all_required``,
 ``allow_optional_failures``, ``first_success``, ``quorum``. They are checked when a policy is made: an unknown word is
@@ -12,14 +12,31 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
+from orbiter._internal.declarations.budget_limits import BUDGET_LIMITS, BudgetLimit
+from orbiter._internal.declarations.error_handling import (
+    BackoffStrategy,
+    Channel,
+    ErrorHandlingConfig,
+    ProviderErrorSettings,
+    QuotaAction,
+    as_error_handling,
+)
 from orbiter.errors import ConfigurationError, JoinError
 
 __all__ = [
+    "BUDGET_LIMITS",
+    "BackoffStrategy",
+    "BudgetLimit",
+    "Channel",
+    "ErrorHandlingConfig",
     "FailureMode",
     "FailurePolicy",
     "JoinKind",
     "JoinPolicy",
+    "ProviderErrorSettings",
+    "QuotaAction",
     "Verdict",
+    "as_error_handling",
     "failure_word",
     "fallback_chain",
 ]
@@ -58,11 +75,23 @@ def failure_word(word: object, place: str, valid: tuple[str, ...] = get_args(Fai
 class FailurePolicy:
     """What a failure means once retries and fallbacks are spent, by where it happened.
 
-    A model's failure cannot be continued past, since there is no reply to go on with: `model` is ``fail`` or
+    A model's failure cannot be continued past, because an agent needs its reply: `model` is ``fail`` or
     ``degrade``.
+
+    Args:
+        model: What a failed model call means: ``fail`` or ``degrade``.
+        tool: What a failed tool means: ``fail``, ``degrade`` or ``continue`` (the model is told and goes on).
+        agent: What a failed sub-agent means: ``fail``, ``degrade`` or ``continue``.
 
     Raises:
         ConfigurationError: A word is unknown.
+
+    Examples:
+        >>> from orbiter import Agent, FailurePolicy
+        >>> Agent(name="clerk", failure=FailurePolicy(tool="fail")).failure.tool
+        'fail'
+        >>> FailurePolicy.of("degrade").model
+        'degrade'
     """
 
     model: FailureMode = "fail"
@@ -94,6 +123,12 @@ class FailurePolicy:
         return cls(model="degrade" if word == "continue" else word, tool=word, agent=word)
 
 
+def declared_agent_policy(value: FailurePolicy | Mapping[str, Any] | str | None) -> FailureMode | None:
+    """What was said of sub-agents; None where nothing was, and an operator is asked where one may be."""
+    said = value is not None and not (isinstance(value, Mapping) and "agent" not in value)
+    return FailurePolicy.of(value).agent if said else None
+
+
 @dataclass(frozen=True, slots=True)
 class JoinPolicy:
     """When a group or team has succeeded.
@@ -104,8 +139,21 @@ class JoinPolicy:
     - ``first_success``: one success is enough; the others are not waited for.
     - ``quorum``: `quorum` successes are enough; the others are not waited for.
 
+    Args:
+        kind: One of the four words.
+        quorum: How many successes are enough, for ``quorum``; at least 1.
+        optional: Members that may fail, for ``allow_optional_failures``.
+
     Raises:
         ConfigurationError: The kind is unknown, or `quorum` or `optional` does not belong to it.
+
+    Examples:
+        >>> from orbiter import JoinPolicy
+        >>> policy = JoinPolicy.of("quorum:2")
+        >>> policy.verdict(["a", "b", "c"], succeeded=["a"], failed=["b"])
+        'pending'
+        >>> policy.verdict(["a", "b", "c"], succeeded=["a", "c"], failed=["b"])
+        'met'
     """
 
     kind: JoinKind = "all_required"
@@ -123,14 +171,19 @@ class JoinPolicy:
             )
 
     @classmethod
-    def of(cls, value: JoinPolicy | str | None) -> JoinPolicy:
-        """A policy from itself, its word (``quorum:2`` for a quorum of two), or None for ``all_required``.
+    def of(cls, value: JoinPolicy | Mapping[str, Any] | str | None) -> JoinPolicy:
+        """A policy from itself, its word (``quorum:2`` for a quorum of two), a mapping of its fields, or None for
+        ``all_required``.
 
         Raises:
-            ConfigurationError: The word is unknown, or its number is missing or malformed.
+            ConfigurationError: The word or a field is unknown, or its number is missing or malformed.
         """
         if value is None:
             return cls()
+        if isinstance(value, Mapping):
+            for field in value:
+                _word(field, tuple(cls.__slots__), "field of a join policy", "join")
+            return cls(**{**value, "optional": tuple(value.get("optional", ()))})
         if isinstance(value, JoinPolicy):
             return value
         word, colon, number = str(value).partition(":")
@@ -139,6 +192,15 @@ class JoinPolicy:
                 raise ConfigurationError(f"Unknown join policy {value!r}", hint="Write a quorum of two as 'quorum:2'")
             return cls("quorum", quorum=int(number))
         return cls(cast("JoinKind", value))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as JSON, for `of`: the fields that mean something for its kind."""
+        found: dict[str, Any] = {"kind": self.kind}
+        if self.kind == "quorum":
+            found["quorum"] = self.quorum
+        if self.optional:
+            found["optional"] = list(self.optional)
+        return found
 
     def check(self, members: Collection[str], place: str) -> None:
         """Check the policy against the members that it will judge.
@@ -154,6 +216,12 @@ class JoinPolicy:
         for name in self.optional:
             if name not in members:
                 _word(name, tuple(members), f"optional member of {place}", "optional")
+
+    def may_fail(self, members: Collection[str]) -> tuple[str, ...]:
+        """The members whose failure alone does not violate the policy: it waits for no person."""
+        if self.kind == "all_required":
+            return ()
+        return self.optional or tuple(members)
 
     def verdict(self, members: Collection[str], succeeded: Collection[str], failed: Collection[str]) -> Verdict:
         """What the outcomes so far come to. ``pending`` says that a member still running can change it."""

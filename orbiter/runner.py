@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, overload
 
 from orbiter import steps
 from orbiter._internal.call_runner import CallRunnerError, run_agent, uses_standard_run
-from orbiter._internal.groups.members import RunSettings, is_container, run_container
+from orbiter._internal.groups.members import is_container, run_container
+from orbiter._internal.keywords import fill_keywords, show_keywords
 from orbiter._internal.loop.event_sink import wanted_types
 from orbiter._internal.loop.loop_detection import LoopDetector
+from orbiter._internal.run_options import (
+    RUN_DEFAULTS,
+    STREAM_DEFAULTS,
+    RunOptions,
+    RunSettings,
+    StreamOptions,
+)
 from orbiter._internal.worker_threads import awaiting_loop, pool
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
-from orbiter.types import Message, RunResult
+from orbiter.types import OutputT_co, Runnable, RunResult
 
 if TYPE_CHECKING:
     from orbiter._internal.event_stream import EventStream
+    from orbiter.agent import Agent
 
-__all__ = ["CallRunnerError", "NestedLoopError", "provider_for", "run", "why_no_provider"]
+__all__ = [
+    "CallRunnerError",
+    "NestedLoopError",
+    "RunOptions",
+    "StreamOptions",
+    "provider_for",
+    "run",
+    "why_no_provider",
+]
 
 
 class NestedLoopError(ExecutionError, RuntimeError):
@@ -94,18 +112,11 @@ def _settings_for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
     if not isinstance(agents, dict) or not agents:
         return settings
     first = agents.get(swarm.flow_order[0]) if swarm.flow_order else next(iter(agents.values()))
-    return RunSettings(_resolve_provider(first), settings.max_retries, settings.loop_threshold)
+    return replace(settings, provider=_resolve_provider(first))
 
 
-def _sync(
-    agent: Any,
-    input: str,
-    *,
-    messages: list[Message] | None = None,
-    provider: Any = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
-) -> RunResult:
+@show_keywords(RunOptions, RUN_DEFAULTS)
+def _sync(agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult:
     """`run` for code that is not asynchronous.
 
     Inside a tool that runs in a thread, the run is handed to the event loop that waits for the tool, as part of the
@@ -122,31 +133,14 @@ def _sync(
         raise NestedLoopError(
             "run.sync() cannot be called from a running event loop", suggestion="Use 'await run(…)' there."
         )
-    work = run(
-        agent,
-        input,
-        messages=messages,
-        provider=provider,
-        max_retries=max_retries,
-        loop_threshold=loop_threshold,
-    )
+    work = run(agent, input, **options)
     if awaiting_loop() is None:
         return asyncio.run(work)
     return pool.run_on_loop(work)
 
 
-def _stream(
-    agent: Any,
-    input: str,
-    *,
-    messages: list[Message] | None = None,
-    provider: Any = None,
-    max_steps: int | None = None,
-    detailed: bool = False,
-    event_types: Collection[str] | None = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
-) -> EventStream:
+@show_keywords(StreamOptions, STREAM_DEFAULTS)
+def _stream(agent: Runnable, input: str, **options: Unpack[StreamOptions]) -> EventStream:
     """Run an agent or a swarm and tell what happens as it happens.
 
     Without more it is the answer as it is written: `TextEvent` and `ToolCallEvent` (and `ErrorEvent`). With `detailed`
@@ -166,78 +160,60 @@ def _stream(
     from orbiter._internal.loop.container_stream import ContainerStream
     from orbiter._internal.loop.stream_run import StreamedRun
 
+    told = fill_keywords("run.stream", options, STREAM_DEFAULTS)
     _require_name(agent)
-    wanted = wanted_types(detailed, event_types)
-    if uses_standard_run(agent) and not steps.inside():
+    wanted = wanted_types(told["detailed"], told["event_types"])
+    own_task = steps.inside() or told["errors"] is not None
+    if uses_standard_run(agent) and not own_task and getattr(agent, "max_wall_time_s", None) is None:
+        # A time limit and an error configuration are for the task that does the work: a generator has none of its own.
         streamed = StreamedRun(
             agent,
-            history=messages,
-            provider=provider,
-            max_retries=max_retries,
-            loop_detector=LoopDetector(loop_threshold),
+            history=told["messages"],
+            provider=told["provider"],
+            max_retries=told["max_retries"],
+            loop_detector=LoopDetector(told["loop_threshold"]),
             resolve=provider_for,
             wanted=wanted,
-            max_steps=max_steps,
+            max_steps=told["max_steps"],
         )
         return EventStream(streamed.events(input), streamed.result)
 
     def work() -> Awaitable[RunResult]:
-        return run(
-            agent,
-            input,
-            messages=messages,
-            provider=provider,
-            max_retries=max_retries,
-            loop_threshold=loop_threshold,
-        )
+        return _run(agent, input, told)
 
-    all_agents = detailed or event_types is not None
-    stream = ContainerStream(agent.name, wanted, detailed=all_agents, max_steps=max_steps, work=work)
+    all_agents = told["detailed"] or told["event_types"] is not None
+    stream = ContainerStream(agent.name, wanted, detailed=all_agents, max_steps=told["max_steps"], work=work)
     return EventStream(stream.events(), stream.result)
 
 
 class Run(Protocol):
     """What `run` is: a coroutine function with two more entry points on it."""
 
+    @overload
     async def __call__(
-        self,
-        agent: Any,
-        input: str,
-        *,
-        messages: list[Message] | None = None,
-        provider: Any = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
-    ) -> RunResult:
+        self, agent: Agent[OutputT_co], input: str, **options: Unpack[RunOptions]
+    ) -> RunResult[OutputT_co]: ...
+    @overload
+    async def __call__(self, agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult: ...
+    async def __call__(self, agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult:
         """Run an agent or swarm."""
         ...
 
-    def sync(
-        self,
-        agent: Any,
-        input: str,
-        *,
-        messages: list[Message] | None = None,
-        provider: Any = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
-    ) -> RunResult:
+    @overload
+    def sync(self, agent: Agent[OutputT_co], input: str, **options: Unpack[RunOptions]) -> RunResult[OutputT_co]: ...
+    @overload
+    def sync(self, agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult: ...
+    def sync(self, agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult:
         """`run` for code that is not asynchronous."""
         ...
 
+    @overload
     def stream(
-        self,
-        agent: Any,
-        input: str,
-        *,
-        messages: list[Message] | None = None,
-        provider: Any = None,
-        max_steps: int | None = None,
-        detailed: bool = False,
-        event_types: Collection[str] | None = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
-    ) -> EventStream:
+        self, agent: Agent[OutputT_co], input: str, **options: Unpack[StreamOptions]
+    ) -> EventStream[OutputT_co]: ...
+    @overload
+    def stream(self, agent: Runnable, input: str, **options: Unpack[StreamOptions]) -> EventStream: ...
+    def stream(self, agent: Runnable, input: str, **options: Unpack[StreamOptions]) -> EventStream:
         """What happens, as it happens."""
         ...
 
@@ -251,40 +227,46 @@ def _entry_points(function: Any) -> Run:
 
 
 @_entry_points
-async def run(
-    agent: Any,
-    input: str,
-    *,
-    messages: list[Message] | None = None,
-    provider: Any = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
-) -> RunResult:
+@show_keywords(RunOptions, RUN_DEFAULTS)
+async def run(agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult:
     """Run an agent, a swarm or a group, and say what it came to.
 
     Args:
         agent: Who runs.
         input: What the user says.
-        messages: The conversation before.
-        provider: Who answers; None: each agent's own model string decides.
-        max_retries: Attempts for each model call, 1, 2, 4 … s apart.
-        loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
+        **options: See `RunOptions`: `messages` (the conversation before), `provider` (who answers; None: each agent's
+            own model string decides), `max_retries` (3: attempts for each model call, 1, 2, 4 … s apart),
+            `loop_threshold` (3: equal tool calls in a row that make an endless loop; 0 or less: no check) and `errors`
+            (an `ErrorHandlingConfig`, over what swarms declare; without a runtime its attempts and waits hold).
+
+    Returns:
+        The last answer, with the conversation, tokens and state. `parsed` has the type of the agent's `output_type`.
 
     Raises:
         CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
         SwarmError: A swarm cannot be run, or handed over too often.
         AgentError: `agent` is nothing of the kind.
+        TypeError: An unknown option.
+
+    Examples:
+        >>> import asyncio
+        >>> from orbiter import Agent, run
+        >>> from orbiter.models.scripted.provider import Reply, script
+        >>> _ = script("hello", [Reply("Good morning.")])
+        >>> async def main():
+        ...     result = await run(Agent(name="host", model="scripted:hello"), "Hello")
+        ...     return result.output
+        >>> asyncio.run(main())
+        'Good morning.'
     """
+    return await _run(agent, input, fill_keywords("run", options, RUN_DEFAULTS))
+
+
+async def _run(agent: Any, input: str, options: RunOptions) -> RunResult:
+    """See `run`; `options` has all its keys."""
     _require_name(agent)
-    settings = RunSettings(provider, max_retries, loop_threshold)
-    if is_container(agent):
-        return await run_container(agent, input, _settings_for_foreign(agent, settings), messages)
-    return await run_agent(
-        agent,
-        input,
-        messages=messages,
-        provider=provider,
-        max_retries=max_retries,
-        loop_threshold=loop_threshold,
-        resolve=provider_for,
-    )
+    settings, messages = RunSettings.of(options), options["messages"]
+    with steps.errors_of_run(options["errors"]):
+        if is_container(agent):
+            return await run_container(agent, input, _settings_for_foreign(agent, settings), messages)
+        return await run_agent(agent, input, settings, messages=messages, resolve=provider_for)

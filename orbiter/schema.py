@@ -86,11 +86,11 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
                 fields[name] = (hint, _field(name, hint, parameter.default, texts.get(name)))
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 positional.append(name)
-    arguments = _arguments_model(fn, fields, open_ended)
+    arguments, schema = _arguments_model(fn, fields, open_ended)
     names = tuple((f"p{index}", name) for index, name in enumerate(fields))
     return Signature(
         summary,
-        _parameters(arguments),
+        _parameters(schema),
         arguments,
         names,
         open_ended,
@@ -237,7 +237,10 @@ def _mentions(hint: Any, kind: type) -> bool:
 # --- building the schema --------------------------------------------------------------------------------------------
 
 
-def _arguments_model(fn: Callable[..., Any], fields: Mapping[str, _Parameter], open_ended: bool) -> type[BaseModel]:
+def _arguments_model(
+    fn: Callable[..., Any], fields: Mapping[str, _Parameter], open_ended: bool
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """The model of the arguments, and its JSON schema."""
     name = f"{getattr(fn, '__name__', type(fn).__name__)}_arguments"
     config = ConfigDict(extra="allow" if open_ended else "forbid", protected_namespaces=())
     try:
@@ -247,11 +250,12 @@ def _arguments_model(fn: Callable[..., Any], fields: Mapping[str, _Parameter], o
         return _checked_model(name, config, usable)
 
 
-def _checked_model(name: str, config: ConfigDict, fields: Mapping[str, _Parameter]) -> type[BaseModel]:
+def _checked_model(
+    name: str, config: ConfigDict, fields: Mapping[str, _Parameter]
+) -> tuple[type[BaseModel], dict[str, Any]]:
     definitions: dict[str, Any] = {f"p{index}": field for index, field in enumerate(fields.values())}
     model: type[BaseModel] = create_model(name, __config__=config, **definitions)
-    model.model_json_schema()
-    return model
+    return model, model.model_json_schema()
 
 
 def _usable(hint: Any, config: ConfigDict) -> Any:
@@ -275,8 +279,8 @@ def _field(name: str, hint: Any, default: Any, text: str | None) -> FieldInfo:
     return cast("FieldInfo", Field(... if default is inspect.Parameter.empty else default, alias=name, **settings))
 
 
-def _parameters(model: type[BaseModel]) -> dict[str, Any]:
-    simple = simplify_schema(model.model_json_schema())
+def _parameters(found: dict[str, Any]) -> dict[str, Any]:
+    simple = simplify_schema(found)
     schema: dict[str, Any] = {"type": "object", "properties": simple.get("properties", {})}
     for key in ("required", "$defs"):
         if simple.get(key):

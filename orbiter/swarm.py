@@ -5,20 +5,21 @@ A `Swarm` is a declaration: it imports nothing of what runs it, and `run` and `s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
-from orbiter._internal.declarations.container import Container
-from orbiter._internal.declarations.flow import agents_by_name, order_flow
+from orbiter._internal.declarations.container import Container, members_by_name
+from orbiter._internal.declarations.flow import order_flow
 from orbiter._internal.declarations.recovery_policy import RecoveryPolicy
 from orbiter._internal.declarations.serialization import SerialisationError
+from orbiter._internal.keywords import show_keywords
 from orbiter._internal.nested import SwarmNode
+from orbiter._internal.run_options import STREAM_DEFAULTS, StreamOptions
 from orbiter.agent import Agent
 from orbiter.errors import SwarmError
-from orbiter.policy import FailurePolicy, JoinPolicy
-from orbiter.steps import ScopeKind
-from orbiter.types import Message
+from orbiter.policy import ErrorHandlingConfig, FailurePolicy, JoinPolicy, as_error_handling, declared_agent_policy
+from orbiter.steps import SWARM_KEY, ScopeKind, errors_as_json
 
 if TYPE_CHECKING:
     from orbiter._internal.event_stream import EventStream
@@ -37,8 +38,12 @@ else:
 __all__ = ["ParallelGroup", "SerialGroup", "Swarm", "SwarmError", "SwarmNode", "_DelegateTool"]
 
 MODES = ("workflow", "handoff", "team")
-_FIELDS = frozenset({"agents", "flow", "mode", "max_handoffs", "planner", "router", "fallbacks", "budget"})
+_POLICIES = ("planner", "router", "join", "failure", "budget", "errors")
+_FIELDS = frozenset({"agents", "flow", "mode", "max_handoffs", "fallbacks", *_POLICIES})
 """What `from_dict` reads."""
+
+
+SwarmMode = Literal["workflow", "handoff", "team"]
 
 
 class Swarm(Container):
@@ -51,20 +56,38 @@ class Swarm(Container):
         mode: ``workflow`` (each output is the next one's input), ``handoff`` (an agent whose output is the name of one
             of its handoffs hands the conversation over) or ``team`` (the first agent leads and delegates to the rest).
         max_handoffs: Transitions between agents that a handoff swarm may make.
-        join: When a parallel stage, or a team's delegated work, has succeeded: a `JoinPolicy` or its word.
-        failure: What an agent's failure means to a workflow: with ``degrade`` or ``continue`` the next stage gets the
-            input that the failed one had.
+        join: When a parallel stage, or a team's delegated work, has succeeded: a `JoinPolicy`, its word, or a
+            mapping of its fields.
+        failure: What an agent's failure means to a workflow or a team: with ``degrade`` or ``continue`` the next stage
+            gets the input that the failed one had, and a team's lead is told; with ``fail`` the swarm fails at once.
+            Without a word for agents an operator is asked, where one may be.
         planner: Who gets a failure that asks for another plan (seed 002, REPLANNING); by default a team's lead, or
             the first agent of a handoff swarm. For a runtime.
         router: Who gets a failure that asks for another agent (RECLASSIFICATION); by default as `planner`.
         fallbacks: Who stands in: models for a model string, agents for an agent's name, each tried in turn.
         budget: What the swarm may use up under a runtime: `max_steps`, `max_tool_calls`, `max_llm_calls`,
             `max_total_cost_usd`, `max_total_tokens`, `max_wall_time_s`.
+        errors: How failures in it are handled: what is set there holds in place of what swarms around it and the
+            workspace's ``[errors]`` say; what `run(…, errors=…)` sets goes over it. Without a runtime its attempts and
+            waits hold.
+        classify_error: ``(exception, context) -> classification`` for all failures in it of which neither a tool nor an
+            agent says anything. For a runtime; a subclass may define it as a method.
+        get_retry_policy: Gives the retry settings where neither a tool nor an agent has any.
 
     Raises:
         SwarmError: No agents, two of one name, or a flow that is malformed, has a cycle, names strangers, or leaves
             agents out; a planner or router that is not a member. An unknown mode is refused by `run`.
-        ConfigurationError: A fallback that is not a model or an agent, or an unknown budget.
+        ConfigurationError: A fallback that is not a model or an agent, an unknown budget, or an unknown setting of
+            errors.
+
+    Examples:
+        >>> from orbiter import Agent, Swarm, run
+        >>> from orbiter.models.scripted.provider import Reply, script
+        >>> _ = script("plan", [Reply("1. measure 2. cut")]), script("build", [Reply("It is built.")])
+        >>> agents = [Agent(name="planner", model="scripted:plan"), Agent(name="builder", model="scripted:build")]
+        >>> result = run.sync(Swarm(agents=agents, flow="planner >> builder"), "Build a table.")
+        >>> result.output, result.total_steps
+        ('It is built.', 2)
     """
 
     _kind: ScopeKind = "swarm"
@@ -74,24 +97,33 @@ class Swarm(Container):
         *,
         agents: Iterable[Any],
         flow: str | None = None,
-        mode: str = "workflow",
+        mode: SwarmMode = "workflow",
         max_handoffs: int = 10,
-        join: JoinPolicy | str | None = None,
+        join: JoinPolicy | Mapping[str, Any] | str | None = None,
         failure: FailurePolicy | Mapping[str, Any] | str | None = None,
         planner: str | None = None,
         router: str | None = None,
         fallbacks: Mapping[str, Any] | None = None,
         budget: Mapping[str, float] | None = None,
+        errors: ErrorHandlingConfig | Mapping[str, Any] | None = None,
+        classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
+        get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
-        self.agents: dict[str, Any] = agents_by_name(agents)
+        self.agents: dict[str, Any] = members_by_name(agents, SwarmError, "Swarm", "swarm")
         self.flow = flow
         self.mode = mode
         self.max_handoffs = max_handoffs
         self.join = JoinPolicy.of(join)
         self.failure = FailurePolicy.of(failure)
+        self.agent_policy = declared_agent_policy(failure)
         self.recovery = RecoveryPolicy.of(
             self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget
         )
+        self.errors = as_error_handling(errors)
+        if classify_error is not None:
+            self.classify_error = classify_error
+        if get_retry_policy is not None:
+            self.get_retry_policy = get_retry_policy
         self.name = f"swarm({next(iter(self.agents))}...)"
         if flow is None:
             self.flow_order = list(self.agents)
@@ -104,36 +136,29 @@ class Swarm(Container):
 
     def _info(self) -> dict[str, Any]:
         info = {"mode": self.mode, **self.recovery.info(self.mode, self.flow_order[0])}
-        if self.mode == "workflow" and self.failure.agent != "fail":
-            info["failure"] = self.failure.agent
+        if self.mode == "workflow":
+            info["stages"] = [list(stage) for stage in self.stages]
+        if self.agent_policy == "fail" or (self.agent_policy and self.mode in ("workflow", "team")):
+            info["failure"] = self.agent_policy
+        if self.errors is not None:
+            info[SWARM_KEY] = errors_as_json(self.errors)
+        if optional := self._optional():
+            info["optional"] = optional
         return info
 
-    def stream(
-        self,
-        input: str,
-        *,
-        messages: list[Message] | None = None,
-        provider: Any = None,
-        detailed: bool = False,
-        max_steps: int | None = None,
-        event_types: Collection[str] | None = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
-    ) -> EventStream:
+    def _optional(self) -> list[str]:
+        """Members side by side, or a team's workers, that may fail as far as the join policy is concerned."""
+        if self.mode == "team":
+            return list(self.join.may_fail(self.flow_order[1:]))
+        side_by_side = [name for stage in self.stages if len(stage) > 1 for name in stage]
+        return [name for name in self.join.may_fail(side_by_side) if name in side_by_side]
+
+    @show_keywords(StreamOptions, STREAM_DEFAULTS)
+    def stream(self, input: str, **options: Unpack[StreamOptions]) -> EventStream:
         """The swarm's run as events; see `run.stream`."""
         from orbiter.runner import run
 
-        return run.stream(
-            self,
-            input,
-            messages=messages,
-            provider=provider,
-            detailed=detailed,
-            max_steps=max_steps,
-            event_types=event_types,
-            max_retries=max_retries,
-            loop_threshold=loop_threshold,
-        )
+        return run.stream(self, input, **options)
 
     def describe(self) -> dict[str, Any]:
         """The swarm in a few words, JSON-able."""
@@ -160,8 +185,32 @@ class Swarm(Container):
                     suggestion="Only swarms of plain agents can.",
                 )
             agents.append(Agent._to_dict(agent))
+        for name in ("classify_error", "get_retry_policy"):
+            if vars(self).get(name) is not None:
+                raise SerialisationError(
+                    f"Swarm '{self.name}': {name} cannot be serialised", suggestion="Set it after from_dict()."
+                )
         described = {"agents": agents, "flow": self.flow, "mode": self.mode, "max_handoffs": self.max_handoffs}
-        return {**described, **_recovery_to_dict(self.recovery)}
+        return {**described, **self._policies_to_dict()}
+
+    def _policies_to_dict(self) -> dict[str, Any]:
+        """What is said of failures and of joining, where anything is."""
+        policy = self.recovery
+        stand_ins = {name: [Agent._to_dict(agent) for agent in chain] for name, chain in policy.agents.items()}
+        failure = {place: getattr(self.failure, place) for place in ("model", "tool", "agent")}
+        if self.agent_policy is None:
+            # Without a word for agents a person is asked: the default's word would say more than was said.
+            del failure["agent"]
+        found = {
+            "planner": policy.planner,
+            "router": policy.router,
+            "fallbacks": {**{model: list(chain) for model, chain in policy.models.items()}, **stand_ins},
+            "budget": dict(policy.budget),
+            "errors": errors_as_json(self.errors) if self.errors is not None else None,
+            "join": self.join.to_dict() if self.join != JoinPolicy() else None,
+            "failure": failure if self.agent_policy is not None or self.failure != FailurePolicy() else None,
+        }
+        return {name: value for name, value in found.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -183,13 +232,11 @@ class Swarm(Container):
             flow=data.get("flow"),
             mode=data.get("mode", "workflow"),
             max_handoffs=data.get("max_handoffs", 10),
-            planner=data.get("planner"),
-            router=data.get("router"),
+            **{name: data.get(name) for name in _POLICIES},
             fallbacks={
                 name: [each if isinstance(each, str) else Agent.from_dict(each) for each in chain]
                 for name, chain in (data.get("fallbacks") or {}).items()
             },
-            budget=data.get("budget"),
         )
 
     def __repr__(self) -> str:
@@ -199,11 +246,3 @@ class Swarm(Container):
 def _described(agent: Any) -> Any:
     describe = getattr(agent, "describe", None)
     return describe() if callable(describe) else {"name": agent.name}
-
-
-def _recovery_to_dict(policy: RecoveryPolicy) -> dict[str, Any]:
-    """What is said of failures, where anything is."""
-    stand_ins = {name: [Agent._to_dict(agent) for agent in chain] for name, chain in policy.agents.items()}
-    fallbacks = {**{model: list(chain) for model, chain in policy.models.items()}, **stand_ins}
-    found = {"planner": policy.planner, "router": policy.router, "fallbacks": fallbacks, "budget": dict(policy.budget)}
-    return {name: value for name, value in found.items() if value}

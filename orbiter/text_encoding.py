@@ -42,3 +42,15 @@ def dump_json(model: BaseModel, **options: Any) -> str:
         return model.model_dump_json(**options)
     except PydanticSerializationError:
         return to_json(drop_surrogates_in(model.model_dump(**options))).decode()
+
+
+def mend_json_text(text: str) -> str:
+    """JSON in which halves of characters (escapes of lone surrogates) are replaced: a text that a program cut within
+    one is JSON that strict readers refuse.
+    """
+    return _HALF_CHARACTER.sub(r"\\ufffd", text)
+
+
+_HALF_CHARACTER = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)

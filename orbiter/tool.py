@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from pydantic import ValidationError as PydanticValidationError
 
+from orbiter._internal.keywords import fill_keywords, show_keywords
 from orbiter._internal.schema.tool_options import (
-    Failure,
-    RetryPolicy,
+    TOOL_DEFAULTS,
+    ToolOptions,
     check_failure,
     check_function,
     check_permissions,
@@ -38,6 +39,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolExecutionError",
+    "ToolOptions",
     "current_tool_context",
     "result_content",
     "tool",
@@ -49,7 +51,24 @@ __all__ = [
 class ToolContext:
     """What a tool may know of the call that it serves: annotate a parameter with it, and it is filled in.
 
-    `run_id` and `node_id` are empty under plain `run`. `scope` is the open node (see orbiter.steps).
+    Args:
+        agent: The name of the agent that calls.
+        tool_name: The tool's name.
+        tool_call_id: The model's own id of the call.
+        run_id: The run; empty under plain `run`.
+        node_id: The node of the call in the run's tree; empty under plain `run`.
+        attempt: Counted from 1.
+        scope: The open node (see orbiter.steps).
+        metadata: The agent's `context`.
+
+    Examples:
+        >>> from orbiter import ToolContext, tool
+        >>> @tool
+        ... def note(text: str, context: ToolContext) -> str:
+        ...     "Note something."
+        ...     return f"{context.agent}: {text}"
+        >>> list(note.parameters["properties"])
+        ['text']
     """
 
     agent: str = ""
@@ -88,8 +107,30 @@ def tool_context(context: ToolContext) -> Iterator[None]:
 class Tool(ABC):
     """Something an agent can call. Subclasses set `name`, `description` and `parameters` and define `execute`.
 
-    `parameters` is a JSON schema of the arguments; `traits` is what an operator or a policy must know before it runs;
-    `composite` says that the tool only runs agents, and so has no effect on the world of its own.
+    A subclass may define ``classify_error(exc, context)`` and ``get_retry_policy()``, as methods or static
+    methods (seed 002).
+
+    Attributes:
+        name: What the model calls it by.
+        description: What the model is told of it.
+        parameters: A JSON schema of the arguments.
+        traits: What an operator or a policy must know before it runs: permissions, time limit in seconds, risk.
+        composite: It only runs agents, and so has no effect on the world of its own.
+        context_parameter: The argument that gets a `ToolContext`; None: none does.
+        classify_error: ``(exception, context) -> classification``.
+        get_retry_policy: Gives the retry settings of its own.
+
+    Examples:
+        >>> from orbiter import Tool
+        >>> class Greet(Tool):
+        ...     name = "greet"
+        ...     description = "Greet a person."
+        ...     parameters = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
+        ...     async def execute(self, /, **kwargs):
+        ...         return f"Hello {kwargs['who']}"
+        >>> import asyncio
+        >>> asyncio.run(Greet().invoke({"who": "Ada"}))
+        'Hello Ada'
     """
 
     name: str = ""
@@ -98,6 +139,8 @@ class Tool(ABC):
     traits: Traits = NO_TRAITS
     composite: bool = False
     context_parameter: str | None = None
+    classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
+    get_retry_policy: Callable[[], Mapping[str, Any]] | None = None
 
     @abstractmethod
     async def execute(self, /, **kwargs: Any) -> Any:
@@ -136,57 +179,44 @@ class FunctionTool(Tool):
 
     Args:
         fn: The function; its signature and docstring give the schema.
-        name: Instead of the function's name.
-        description: Instead of the docstring's first line.
-        permissions: What an operator must have granted before it runs.
-        idempotent: Whether running it twice is as good as once.
-        timeout: Seconds for one attempt.
-        risk: What can go wrong, in words, for the operator who is asked.
-        failure: What its failure means: ``fail``, ``degrade`` or ``continue`` (the default: the model is told).
-        composite: It only runs agents.
-        classify_error: ``(exception, context) -> classification``, as in seed 002.
-        retry_policy: Gives the retry settings of its own: ``max_attempts``, ``delay_seconds``, ``backoff_factor``.
-        on_late: Gets result or exception of a plain function that ended after its call was abandoned.
+        **options: See `ToolOptions`.
 
     Raises:
-        ToolError: `fn` is not callable, or a setting is not one of its words.
+        ToolError: `fn` is not callable, or an option is not one of its words.
+        TypeError: An unknown option.
+
+    Examples:
+        >>> from orbiter import FunctionTool
+        >>> def price(item: str, count: int = 1) -> str:
+        ...     "The price of an item."
+        ...     return f"{21.53 * count:.2f} EUR"
+        >>> made = FunctionTool(price, timeout=10.0)
+        >>> made.name, made.description, made("lamp", 3)
+        ('price', 'The price of an item.', '64.59 EUR')
     """
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        permissions: Sequence[str] = (),
-        idempotent: bool = False,
-        timeout: float | None = None,
-        risk: str = "",
-        failure: Failure = "",
-        composite: bool = False,
-        classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
-        retry_policy: RetryPolicy | None = None,
-        on_late: Callable[[Any, BaseException | None], None] | None = None,
-    ) -> None:
+    @show_keywords(ToolOptions, TOOL_DEFAULTS)
+    def __init__(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> None:
         check_function(fn)
+        told = fill_keywords("FunctionTool", options, TOOL_DEFAULTS)
         self._fn = fn
         self._is_async = _is_async(fn)
-        self._on_late = on_late
-        self.name = name or str(getattr(fn, "__name__", type(fn).__name__))
+        self._on_late = told["on_late"]
+        self.name = told["name"] or str(getattr(fn, "__name__", type(fn).__name__))
         self._takes_self = next(iter(inspect.signature(fn).parameters), "") == "self" and not inspect.ismethod(fn)
         self._attribute = self.name
-        self.composite = composite
+        self.composite = told["composite"]
         self.traits = Traits(
-            idempotent=idempotent,
-            permissions=check_permissions(self.name, permissions),
-            timeout=check_timeout(self.name, timeout),
-            risk=risk,
-            failure=check_failure(self.name, failure),
-            classify_error=classify_error,
-            retry_policy=check_retry_policy(retry_policy),
+            idempotent=told["idempotent"],
+            permissions=check_permissions(self.name, told["permissions"]),
+            timeout=check_timeout(self.name, told["timeout"]),
+            risk=told["risk"],
+            failure=check_failure(self.name, told["failure"]),
+            classify_error=told["classify_error"],
+            retry_policy=check_retry_policy(told["retry_policy"]),
         )
         self._read_signature()
-        self.description = self._signature.summary if description is None else description
+        self.description = self._signature.summary if told["description"] is None else told["description"]
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
 
@@ -266,29 +296,36 @@ def tool(fn: Callable[..., Any], /) -> FunctionTool: ...
 
 
 @overload
-def tool(
-    fn: None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    permissions: Sequence[str] = (),
-    idempotent: bool = False,
-    timeout: float | None = None,
-    risk: str = "",
-    failure: Failure = "",
-    composite: bool = False,
-    classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
-    retry_policy: RetryPolicy | None = None,
-    on_late: Callable[[Any, BaseException | None], None] | None = None,
-) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
-def tool(fn: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
-    """A function as a `FunctionTool`: ``@tool``, ``@tool()`` or ``@tool(name=…, …)`` with `FunctionTool`'s settings."""
+@show_keywords(ToolOptions, TOOL_DEFAULTS)
+def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """A function as a `FunctionTool`: ``@tool``, ``@tool()`` or ``@tool(name=…, …)``.
+
+    Args:
+        fn: The function; its signature and docstring give the schema.
+        **options: See `ToolOptions`.
+
+    Returns:
+        The tool; with options alone, a decorator that makes it.
+
+    Raises:
+        ToolError: `fn` is not callable, or an option is not one of its words.
+        TypeError: An unknown option.
+
+    Examples:
+        >>> from orbiter import tool
+        >>> @tool(idempotent=True, timeout=5.0)
+        ... def price(item: str) -> str:
+        ...     "The price of an item."
+        ...     return "21.53 EUR"
+        >>> price.parameters["required"]
+        ['item']
+    """
     if fn is not None:
-        return FunctionTool(fn, **settings)
-    return partial(FunctionTool, **settings)
+        return FunctionTool(fn, **options)
+    return partial(FunctionTool, **options)
 
 
 def _generate_schema(fn: Callable[..., Any]) -> dict[str, Any]:

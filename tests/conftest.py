@@ -4,19 +4,27 @@ the console goes on after a mishap hides none from its tests.
 
 from __future__ import annotations
 
+import gc
+import itertools
 import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A loaded machine is no fault of what is tested: no example is timed, nor is the making of examples. Everybody, CI too,
-# tries the same ones, so that a change is what makes a test fail; `--hypothesis-profile explore` looks for new ones.
-settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("explore", settings.get_profile("suite"), derandomize=False)
+from tests.mcp_server import PeerServer, serve_http
+from tests.postgres_server import PostgresServer, start_server
+
+# A loaded machine is not a fault of what is tested: no example is timed, nor is the making of examples. Everybody, CI
+# too, tries the same ones, so that a change is what makes a test fail; `--hypothesis-profile explore` looks for more,
+# and for new ones.
+settings.register_profile(
+    "suite", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", settings.get_profile("suite"), derandomize=False, max_examples=200)
 settings.load_profile("suite")
 
 # Who runs the tests, and where, is not told by what they find: an editor, colours, a theme or a state directory of
@@ -24,6 +32,7 @@ settings.load_profile("suite")
 for _name in list(os.environ):
     if _name in {"VISUAL", "EDITOR", "NO_COLOR", "COLUMNS", "LINES"} or _name.startswith("ORBITER_"):
         del os.environ[_name]
+os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 # The suite starts hundreds of processes: without bytecode each of them compiles all that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -64,6 +73,44 @@ def no_mishaps(request: pytest.FixtureRequest) -> Iterator[None]:
     for record in kept.records:
         if record.exc_info and record.exc_info[1] is not None:
             raise record.exc_info[1]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collecting makes a million objects that live as long as the process: the garbage collector is not to look through
+    them again and again. It took a sixth of the suite's time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres(testrun_uid: str, worker_id: str) -> Iterator[PostgresServer]:
+    """The test run's server, with a database for this process."""
+    server = start_server(f"orbiter-pg-{testrun_uid[:12]}")
+    server.make_database(f"tests_{worker_id}")
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def mcp_peer() -> Iterator[PeerServer]:
+    """An MCP server over HTTP, for all tests of this process."""
+    with serve_http() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer, worker_id: str) -> str:
+    """The address of a workspace that is not there yet."""
+    return postgres.url(f"tests_{worker_id}", f"w{os.getpid()}-{next(_numbers)}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,5 @@
-"""The pages of the documentation that are made from the code: keys, commands, and the map of the source.
+"""The pages of the documentation that are made from the code: keys, commands, the map of the source, and the tables of
+settings and options.
 
 `python -m tests.pages` writes them; `tests/test_docs_pages.py` says when they are out of date.
 """
@@ -6,6 +7,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import tomllib
 from collections.abc import Iterator
 from itertools import chain, groupby
@@ -15,9 +18,13 @@ from typing import Final
 import click
 
 from console.cli import VERBS, cli
+from console.preferences.schema import CONSOLE_SETTINGS
+from runtime.config.schema import sections
+from runtime.judgement.recovery.option_table import OPTIONS
 from screens.render.key_names import DECISIONS, key_in_words
 from screens.shell.key_actions import actions
 from tests.import_contract import stated_imports
+from tests.public_api import public_api
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FLOORS: Final = ("console", "screens", "runtime", "orbiter", "themes")
@@ -32,13 +39,16 @@ RUNTIME_LAYERS: Final[list[str]] = next(
 
 VERB_OF: Final = {
     "home.answer_alike": "answer --like-this",
+    "home.begin_here": "init",
     "runs.freeze": "freeze, thaw",
     "runs.abort": "abort",
+    "runs.compare": "diff",
     "swarms.start": "run",
     "ledger.revoke": "revoke",
     "ledger.audit": "audit",
     "limits.reset": "breakers --reset",
     "limits.extend": "answer INCIDENT extend",
+    "workers.move": "move",
     "log.filter": "log --grep",
     "log.find": "log --grep",
     "log.faults": "log --faults",
@@ -49,6 +59,7 @@ VERB_OF: Final = {
     "start.start": "run",
     "run.freeze": "freeze, thaw",
     "run.abort": "abort",
+    "run.cancel": "cancel",
     "run.rewind": "rewind",
     "run.fork": "fork",
     "run.inject": "inject",
@@ -57,6 +68,8 @@ VERB_OF: Final = {
     "run.find_fault": "report",
     "run.timeline": "show",
     "run.log": "log RUN",
+    "run.report": "export",
+    "run.compare": "diff",
     "app.next_decision": "incidents",
     "app.inbox": "incidents",
     "app.swarms": "runs",
@@ -65,12 +78,14 @@ VERB_OF: Final = {
     "app.log": "log",
     "app.settings": "config",
     "app.audit": "audit",
+    "app.workers": "workers",
     "app.revive": "serve",
     "app.help": "keys",
     "decision.grant_longer": "answer INCIDENT grant --for",
 }
 """What does the same on the command line; keys that only move about, copy or close have nothing to do there."""
 
+MARK: Final = "<!-- made by: python -m tests.pages -->"
 COMMANDS: Final = """\
 # Commands
 
@@ -102,7 +117,7 @@ writes events; `runtime/record` stores them and folds them into state; `runtime/
 `runtime/execution` acts on it.
 
 Search this page for a word of the field: lease, bell, arming, snapshot, retry, export. For frequent changes
-[CONTRIBUTING.md](../CONTRIBUTING.md) names the file and the constant.
+`CONTRIBUTING.md` names the file and the constant.
 
 <!-- made by: python -m tests.pages -->
 
@@ -139,6 +154,25 @@ def verb_of(action: str, place: str) -> str:
     return VERB_OF.get(action, "")
 
 
+def recovery_page() -> str:
+    """The page as it is, with its table of options made from theirs."""
+    before, mark, rest = (ROOT / "docs/recovery.md").read_text(encoding="utf-8").partition(f"{MARK}\n\n")
+    if not mark:
+        raise ValueError(f"docs/recovery.md: the table of options needs the line {MARK} above it")
+    return before + mark + options_table() + "\n\n" + rest.partition("\n\n")[2]
+
+
+def options_table() -> str:
+    """A row for each option: its label and default key, the flags it takes, what it does."""
+    lines = ["| option | label | key | takes | what it does |", "| --- | --- | --- | --- | --- |"]
+    for spec in OPTIONS.values():
+        flags = [f"`--{param.name}`" for param in spec.params]
+        flags += ["`--file`"] if spec.param("value") is not None else []
+        flags += ["`--reach`"] if len(spec.reaches) > 1 else []
+        lines.append(f"| `{spec.id}` | {spec.label} | `{spec.key}` | {', '.join(flags)} | {spec.does} |")
+    return "\n".join(lines)
+
+
 def _verb(action: str, place: str) -> str:
     found = verb_of(action, place)
     return f"`{found}`" if found else ""
@@ -165,7 +199,7 @@ def _options(command: click.Command) -> list[str]:
     context = click.Context(command, info_name="orbiter-console")
     rows = [
         record
-        for each in command.params
+        for each in command.get_params(context)
         if isinstance(each, click.Option) and (record := each.get_help_record(context)) is not None
     ]
     return ["| option | does |", "| --- | --- |", *(f"| `{_cell(name)}` | {_cell(does)} |" for name, does in rows)]
@@ -173,6 +207,53 @@ def _options(command: click.Command) -> list[str]:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("*", "\\*")
+
+
+def configuration_page() -> str:
+    """The page as it is, with each section's table of settings made from the schema."""
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    for name, table in settings_tables().items():
+        dotted = re.escape(name).replace(r"\.", r"(?:\.NAME)?\.")
+        heading = rf"^## `\[+{dotted}[\]\.](?:(?!^## ).)*?^{re.escape(MARK)}\n\n"
+        found = re.compile(rf"(?P<before>{heading}).*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+        page, count = found.subn(lambda each, table=table: each["before"] + table, page, count=1)  # type: ignore[misc]
+        if not count:
+            raise ValueError(f"docs/configuration.md: [{name}] needs a heading and below it the line {MARK}")
+    return page
+
+
+def settings_tables() -> dict[str, str]:
+    """The table of each section of `orbiter.toml`, by the section's name."""
+    tables: dict[str, str] = {}
+    for name, shape, model in sections():
+        if name == "errors.rules":
+            continue
+        rows = [
+            (key, "needed" if each.is_required() else _default_cell(each.get_default(call_default_factory=True)),
+             each.description or "")
+            for key, each in model.model_fields.items()
+        ]  # fmt: skip
+        tables[name] = _settings_table(rows, defaults=shape != "list")
+    console = [(each.name, _default_cell(each.default, empty='`""`'), each.meaning) for each in CONSOLE_SETTINGS]
+    return {**tables, "console": _settings_table(console, defaults=True)}
+
+
+def _default_cell(value: object, empty: str = "") -> str:
+    """A default as it would be written in the file."""
+    if value is None or value == "":
+        return empty
+    if isinstance(value, float):
+        return f"`{value:g}`"
+    return f"`{json.dumps(value)}`"
+
+
+def _settings_table(rows: list[tuple[str, str, str]], *, defaults: bool) -> str:
+    head = "| key | default | meaning |\n|---|---|---|" if defaults else "| key | meaning |\n|---|---|"
+    lines = (
+        f"| `{key}` | {default} | {meaning} |" if defaults else f"| `{key}` | {meaning} |"
+        for key, default, meaning in rows
+    )
+    return "\n".join((head, *lines)).replace("|  |", "| |")
 
 
 def source_page() -> str:
@@ -236,7 +317,14 @@ def _first_sentence(path: Path) -> str:
     return paragraph[: end + 1]
 
 
-PAGES: Final = {"docs/keys.md": keys_page, "docs/commands.md": commands_page, "docs/source.md": source_page}
+PAGES: Final = {
+    "docs/keys.md": keys_page,
+    "docs/commands.md": commands_page,
+    "docs/source.md": source_page,
+    "docs/configuration.md": configuration_page,
+    "docs/recovery.md": recovery_page,
+    "tests/orbiter/public_api.txt": public_api,
+}
 
 
 def write() -> None:

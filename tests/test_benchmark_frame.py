@@ -33,7 +33,7 @@ def test_a_benchmark_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: 
         main()
     assert caught.value.code == 2
     said = capsys.readouterr().err.replace("\n", " ")
-    assert "there is no benchmark nonsense; there are: " in said
+    assert "unknown benchmark nonsense; the benchmarks are: " in said
     assert "journal" in said
 
 
@@ -53,11 +53,12 @@ def test_a_benchmark_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: 
 def test_a_soak_tells_a_leak_from_a_step_of_the_allocator(
     minutes: int, mib_an_hour: float, steps: dict[float, float], verdict: str
 ) -> None:
-    looks = [at * 10.0 for at in range(minutes * 6)]
+    context = [at * 10.0 for at in range(minutes * 6)]
     points = [
-        (at, 60 + mib_an_hour * at / 3600 + sum(mib for when, mib in steps.items() if at >= when * 60)) for at in looks
+        (at, 60 + mib_an_hour * at / 3600 + sum(mib for when, mib in steps.items() if at >= when * 60))
+        for at in context
     ]
-    points[len(points) * 3 // 4] = (looks[len(points) * 3 // 4], 90.0)  # one look in the middle of a collection
+    points[len(points) * 3 // 4] = (context[len(points) * 3 // 4], 90.0)  # one look in the middle of a collection
     assert growth(points).verdict == verdict
 
 

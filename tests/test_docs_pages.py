@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,16 +15,12 @@ import pytest
 from pydantic import BaseModel
 
 from console.cli import VERBS, cli
-from console.preferences.schema import CONSOLE_KEYS, preferences
-from runtime.config.schema import (
-    _LIST_MODELS,
-    _MAP_MODELS,
-    _TABLE_MODELS,
-    Settings,
-    unknown_key,
-)
+from console.preferences.schema import CONSOLE_SETTINGS, preferences
+from runtime.config.schema import Settings, sections, unknown_key
+from runtime.testing.drills.drill_file import parse_drill
 from screens.shell.key_actions import actions
 from tests.pages import PAGES, ROOT, VERB_OF, verb_of
+from themes.loader import parse_theme
 
 TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
@@ -29,20 +28,22 @@ CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize(("name", "page"), PAGES.items())
 def test_what_is_made_from_the_code_is_up_to_date(name: str, page: Callable[[], str]) -> None:
-    assert (ROOT / name).read_text(encoding="utf-8") == page(), "write it anew: python -m tests.pages"
+    assert (ROOT / name).read_text(encoding="utf-8") == page(), "write it again: python -m tests.pages"
 
 
 def _settings() -> Iterator[tuple[str, str]]:
     """Every key of `orbiter.toml`, with the section that it stands in."""
-    for (_, name), model in {**_TABLE_MODELS, **_MAP_MODELS, **_LIST_MODELS}.items():
-        yield from ((name, key) for key in model.model_fields)
-    yield from (("console", key) for key in CONSOLE_KEYS)
+    for name, _, model in sections():
+        yield from ((name.rpartition(".")[2], key) for key in model.model_fields)
+    yield from (("console", each.name) for each in CONSOLE_SETTINGS)
     yield "keys", "preset"
 
 
 def _section(name: str) -> str:
     """What the page says under the heading of a section."""
-    found = re.search(rf"^## `\[+(?:errors\.)?{name}\W.*?(?=^## |\Z)", CONFIGURATION, re.MULTILINE | re.DOTALL)
+    found = re.search(
+        rf"^## `\[+(?:errors\.|guests\.|mcp\.)?{name}\W.*?(?=^## |\Z)", CONFIGURATION, re.MULTILINE | re.DOTALL
+    )
     assert found is not None, f"[{name}] has no heading"
     return found[0]
 
@@ -74,7 +75,7 @@ def _default(model: type[BaseModel], key: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("section", "model"), [(name, model) for (_, name), model in {**_TABLE_MODELS, **_MAP_MODELS}.items()]
+    ("section", "model"), [(name.rpartition(".")[2], model) for name, shape, model in sections() if shape != "list"]
 )
 def test_the_defaults_are_those_of_the_code(section: str, model: type[BaseModel]) -> None:
     rows = _rows(section)
@@ -93,7 +94,13 @@ def _blocks(language: str) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "text"), _blocks("toml"))
-def test_the_examples_of_settings_are_accepted(page: str, text: str) -> None:
+def test_the_examples_of_settings_and_themes_are_accepted(page: str, text: str) -> None:
+    if page == "themes.md":
+        assert parse_theme(text, f"{page}.toml", name="example").name == "example"
+        return
+    if text.startswith("[[faults]]"):
+        assert parse_drill(text, page).faults
+        return
     data = tomllib.loads(text)
     assert unknown_key(data) == ((), []), page
     Settings.model_validate(data)
@@ -110,7 +117,7 @@ def _command_lines() -> Iterator[tuple[str, list[str]]]:
 
 
 def _known(command: click.Command) -> set[str]:
-    names = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    names = {name for each in command.get_params(click.Context(command)) for name in (*each.opts, *each.secondary_opts)}
     return names | {"--help", "-h"}
 
 
@@ -148,3 +155,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_can_be_reached_from_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert {page.name for page in (ROOT / "docs").glob("*.md")} <= set(re.findall(r"\(docs/([\w-]+\.md)\)", readme))
+
+
+def test_the_manual_builds_without_a_warning(tmp_path: Path) -> None:
+    """Links, the navigation, and each `Args` entry of the reference against its signature."""
+    build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(
+        build, cwd=ROOT, check=False, capture_output=True, text=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert "retry_after" in (tmp_path / "reference" / "errors" / "index.html").read_text(encoding="utf-8")

@@ -8,10 +8,28 @@ from pathlib import Path
 
 import pytest
 
+from runtime.operations.handler_table import HANDLERS
+from runtime.operations.operations import handler_of
+
 ROOT = Path(__file__).parents[1]
 VENDORS = frozenset({"orbiter.models.anthropic.provider", "orbiter.models.openai.provider"})
 """What is loaded when a model of theirs is called; each may load its own vendor's SDK."""
-HEAVY = ("textual", "rich", "anthropic", "openai", "httpx", "httpx2")
+FRAMEWORKS = ("orbiter.guests.pydantic_ai", "orbiter.guests.langgraph", "orbiter.guests.openai_agents")
+"""What is loaded when an agent of another framework is run; a framework brings what it needs."""
+MCP_SDK = ("orbiter.mcp.sdk",)
+"""What is loaded when an MCP server is first connected."""
+HEAVY = (
+    "textual",
+    "rich",
+    "anthropic",
+    "openai",
+    "httpx",
+    "httpx2",
+    "genai_prices",
+    "mcp",
+    "mcp_types",
+    "opentelemetry",
+)
 
 
 def modules_of(package: str) -> list[str]:
@@ -30,16 +48,21 @@ def loaded_after(code: str, watched: tuple[str, ...]) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("package", ["orbiter", "runtime"])
+@pytest.mark.parametrize(
+    "package", ["orbiter", "orbiter.mcp", "runtime", "runtime.config.loader", "runtime.worker.telemetry.trace_export"]
+)
 def test_importing_a_lower_floor_loads_neither_textual_nor_a_vendor_sdk(package: str) -> None:
     assert loaded_after(f"import {package}", HEAVY) == set()
 
 
 @pytest.mark.parametrize("package", ["orbiter", "runtime"])
 def test_no_module_of_a_lower_floor_loads_them_either(package: str) -> None:
-    modules = [name for name in modules_of(package) if name not in VENDORS]
+    modules = [
+        name for name in modules_of(package) if name not in VENDORS and not name.startswith(FRAMEWORKS + MCP_SDK)
+    ]
     assert package in modules
-    assert loaded_after("import " + ", ".join(modules), ("textual", "rich", "anthropic", "openai")) == set()
+    watched = ("textual", "rich", "anthropic", "openai", "genai_prices", "mcp", "mcp_types")
+    assert loaded_after("import " + ", ".join(modules), watched) == set()
 
 
 def test_the_command_line_starts_light() -> None:
@@ -61,6 +84,25 @@ def test_what_has_no_screen_loads_no_textual(package: str) -> None:
         "screens": ["screens.render.sanitize", "screens.render.formatting", "screens.render.glyphs"],
     }[package]
     assert loaded_after("import " + ", ".join(modules), ("textual", "anthropic", "openai")) == set()
+
+
+def test_requests_and_their_codec_load_no_pydantic() -> None:
+    """A console has the types of all operations before its first frame."""
+    modules = ["runtime.link.client.client", *modules_of("runtime/operations/requests")]
+    assert "runtime.operations.requests.codec" in modules
+    assert loaded_after("import " + ", ".join(modules), (*HEAVY, "pydantic", "runtime.record.state.events")) == set()
+
+
+def test_a_verb_loads_what_it_needs_alone() -> None:
+    """A script asks for runs and incidents again and again: each time in a process of its own."""
+    verbs = "console.verbs.runs.runs, console.verbs.decisions.incidents"
+    handlers = "runtime.operations.handlers.runs, runtime.operations.operations"
+    others = ("runtime.config.loader", "runtime.execution", "runtime.swarms.loader", "orbiter.steps", "rich.table")
+    assert loaded_after(f"import {verbs}, {handlers}", others) == set()
+
+
+def test_each_request_has_its_handler_in_the_module_of_its_own_name() -> None:
+    assert {kind: handler_of(kind) for kind in HANDLERS} == HANDLERS
 
 
 def test_the_check_notices_what_it_is_there_for() -> None:

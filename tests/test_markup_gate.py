@@ -58,16 +58,24 @@ def violations(tree: ast.AST, path: str) -> Iterator[str]:
                     yield f"{path}:{node.lineno}: {target.attr} is markup; assign a Content"
 
 
+def is_of_click(call: ast.Call) -> bool:
+    """Whether it is `click.Option`, which prints plain text and shares its name with an entry of Textual's lists."""
+    return (
+        isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == "click"
+    )
+
+
 def wrong_with_call(call: ast.Call, path: str) -> Iterator[str]:
     name = name_of(call)
     arguments = [*call.args, *(item.value for item in call.keywords)]
-    if name in PARSES_MARKUP and keyword(call, "markup") is not False and any(map(is_built_on_the_spot, arguments)):
+    parses = name in PARSES_MARKUP and not is_of_click(call)
+    if parses and keyword(call, "markup") is not False and any(map(is_built_on_the_spot, arguments)):
         yield f"{name}(…) parses a string as markup; hand over Content or Text, or markup=False"
     if name == "from_markup" and not (call.args and isinstance(call.args[0], ast.Constant)):
         yield "from_markup takes a literal only, values go in by keyword"
     if keyword(call, "markup") is True:
         yield "markup is never switched on"
-    if name in {"from_ansi", "AnsiDecoder"}:
+    if name in {"from_ansi", "AnsiDecoder"} and ast.unparse(call.func) != "PaintedColor.from_ansi":  # of a number
         yield "ANSI in foreign text is shown, not obeyed"
     if name == "Markdown" and keyword(call, "open_links") is not False:
         yield "Markdown opens links on the machine that runs us; open_links=False"
@@ -114,7 +122,7 @@ def test_the_check_finds(wrong: str) -> None:
     [
         "Static('a fixed label')",
         "Static(Content(f'{name} failed'))",
-        "self.notify(f'{clean_line(error)}', markup=False)",
+        "self.notify(f'{sanitize_line(error)}', markup=False)",
         "Content.from_markup('[b]$name', name=name)",
         "self.border_title = Content(title)",
         "Markdown(report, open_links=False)",

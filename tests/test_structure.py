@@ -17,7 +17,7 @@ MOST_MODULES = 20
 LATE_IMPORTS: dict[tuple[str, str], str] = {
     (
         "orbiter.agent",
-        "orbiter._internal.loop.agent_run",
+        "orbiter._internal.loop.prepared_run",
     ): "An agent is a declaration: `Agent.run` looks the engine up.",
     ("orbiter._internal.declarations.container", "orbiter._internal.groups.container_run"): (
         "Groups and swarms are declarations: their `run` looks the engine up."

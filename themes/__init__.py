@@ -1,4 +1,4 @@
 """Looks only: theme files, what their colours are for, and the loader.
 
-Imports `textual` and `yaml`.
+Imports `orbiter`, `orbiter.parsing`, `textual` and `yaml`.
 """

@@ -1,17 +1,17 @@
-"""The built-in themes as Python data, since reading YAML would delay the first frame.
-
-Their files are of one plain form; a test reads them both ways.
+"""The built-in themes. Their files are not checked as they are read, since one is read before the first frame: a test
+does.
 """
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
 from pathlib import Path
 
 from textual.theme import Theme
 
 from themes.choice import BUILTIN_NAMES
-from themes.tokens import css_variable
+from themes.tokens import SECTIONS, css_variable
 
 
 def builtin_themes() -> list[Theme]:
@@ -21,23 +21,15 @@ def builtin_themes() -> list[Theme]:
 
 def theme_text(name: str) -> str:
     """The file of one of them."""
-    return Path(__file__).with_name(f"{name}.yaml").read_text("utf-8")
+    return Path(__file__).with_name(f"{name}.toml").read_text("utf-8")
 
 
 @cache
 def builtin_theme(name: str) -> Theme:
     """One of them."""
-    section, given = "", {}
-    for line in theme_text(name).splitlines():
-        key, _, value = line.partition(":")
-        value = value.strip().strip('"')
-        if not value:
-            section = key
-        elif not key.startswith("#"):
-            given[css_variable(section, key.strip()) if key.startswith(" ") else key] = value
-    dark = given.pop("dark") == "true"
-    del given["name"]
-    return make_theme(name, dark, given, ansi=given["background"].startswith("ansi_"))
+    given = tomllib.loads(theme_text(name))
+    colours = {css_variable(section, token): given[section][token] for section in SECTIONS for token in given[section]}
+    return make_theme(name, given["dark"], colours, ansi=colours["background"].startswith("ansi_"))
 
 
 def make_theme(name: str, dark: bool, colours: dict[str, str], *, ansi: bool) -> Theme:

@@ -7,12 +7,12 @@ directory of a workspace's state (`.orbiter/themes`, for this one alone, and soo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from themes.choice import BUILTIN_NAMES, ThemeError
-from themes.theme_file import read_theme_file
+from themes.theme_file import SUFFIXES, read_theme_file
 
 if TYPE_CHECKING:
     from textual.theme import Theme
@@ -25,19 +25,15 @@ class ThemePlace(NamedTuple):
     source: str
 
 
-def theme_places(environment: Mapping[str, str], state: Path) -> list[ThemePlace]:
-    """Where themes are looked for, the first the most particular. A relative `$XDG_CONFIG_HOME` does not count, as
-    the XDG Base Directory Specification says.
+def theme_places(config_home: Path, state: Path) -> list[ThemePlace]:
+    """Where themes are looked for, the first the most particular: in the workspace's state directory, then in the
+    directory of the user's configurations.
     """
-    config = Path(environment.get("XDG_CONFIG_HOME") or "")
-    if not config.is_absolute():
-        home = environment.get("HOME")
-        config = Path(home) / ".config" if home else Path.home() / ".config"
-    return [ThemePlace(state / "themes", "workspace"), ThemePlace(config / "orbiter-console" / "themes", "user")]
+    return [ThemePlace(state / "themes", "workspace"), ThemePlace(config_home / "orbiter-console" / "themes", "user")]
 
 
 class ThemeCatalog:
-    """Finds themes by name. Nothing is read before somebody asks."""
+    """Finds themes by name. Nothing is read before the first look-up."""
 
     def __init__(self, where: Sequence[ThemePlace] = ()) -> None:
         self._places = where
@@ -46,7 +42,8 @@ class ThemeCatalog:
         """The user's theme files by the name that each gives itself, or else has as a file."""
         found: dict[str, ThemePlace] = {}
         for place in self._places:
-            for path in sorted(place.path.glob("*.y*ml")) if place.path.is_dir() else ():
+            paths = sorted(place.path.iterdir()) if place.path.is_dir() else ()
+            for path in (path for path in paths if path.suffix in SUFFIXES):
                 found.setdefault(_name(path), ThemePlace(path, place.source))
         return found
 
@@ -68,17 +65,14 @@ class ThemeCatalog:
 
         found = self.own().get(name)
         if found is None:
-            raise ThemeError(f"there is no theme {name!r} any more; there are {', '.join(self.names())}")
+            raise ThemeError(f"unknown theme {name!r}; the themes are {', '.join(self.names())}")
         return load_theme(found.path)
 
 
 def _name(path: Path) -> str:
     """What a file calls itself; that of the file where it says nothing, or nothing that can be read."""
-    import yaml  # for who has themes of their own
-
     try:
-        data = yaml.safe_load(read_theme_file(path))
-    except (ThemeError, yaml.YAMLError, RecursionError, ValueError):
+        name = read_theme_file(path).values.get("name")
+    except ThemeError:
         return path.stem  # what is wrong with it is said when it is chosen, or listed
-    name = data.get("name") if isinstance(data, dict) else None
     return name if isinstance(name, str) and name.strip() and name.isprintable() else path.stem

@@ -71,13 +71,13 @@ def choose_theme(
         return name
     near = get_close_matches(name.lower(), known, n=1, cutoff=0.4)
     meant = f"did you mean {near[0]}? " if near else ""
-    raise UnknownTheme(f"{source}: there is no theme {name!r}; {meant}there are {', '.join(known)}")
+    raise UnknownTheme(f"{source}: unknown theme {name!r}; {meant}the themes are {', '.join(known)}")
 
 
 def _theme_for_background(environment: Mapping[str, str]) -> str:
     """`$COLORFGBG`, where a terminal sets it, ends in the number of its ground's colour: 7 and 15 are light."""
     if not environment.get("TERM") and not environment.get("NO_COLOR"):
-        return DEFAULT_THEME  # no terminal says anything: whoever asks wants to know what is usual
+        return DEFAULT_THEME  # no terminal answers: the usual theme is what is asked for
     if color_depth(environment) in {"256", "truecolor"}:
         return DEFAULT_THEME
     light = environment.get("COLORFGBG", "").rpartition(";")[2] in {"7", "15"}

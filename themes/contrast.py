@@ -6,6 +6,7 @@ others descend from, on black or on white, and the worse of both counts.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from textual.color import Color
@@ -22,6 +23,10 @@ _VGA: Final = (
 _XTERM: Final = (
     "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff"
 )
+TERMINAL_PALETTES: Final = tuple(
+    tuple(Color.parse(f"#{each}") for each in palette.split()) for palette in (_VGA, _XTERM)
+)
+"""The 16 colours of the VGA and of xterm, by their numbers."""
 
 
 class Pair(NamedTuple):
@@ -61,21 +66,28 @@ def contrast_of(theme: Theme, ink: str, ground: str) -> float:
         contrast_ratio(
             _palette_color(text, palette, theme, text=True), _palette_color(under, palette, theme, text=False)
         )
-        for palette in (_VGA, _XTERM)
+        for palette in TERMINAL_PALETTES
     )
 
 
-def _palette_color(colour: Color, palette: str, theme: Theme, *, text: bool) -> Color:
+def _palette_color(colour: Color, palette: tuple[Color, ...], theme: Theme, *, text: bool) -> Color:
     """A colour of the terminal as a palette has it: its own text is light on black, or black on white."""
     if colour.ansi is None or colour.ansi < 0:
         number = (7 if theme.dark else 0) if text else (0 if theme.dark else 15)
     else:
         number = colour.ansi
-    return Color.parse(f"#{palette.split()[number]}")
+    return palette[number]
 
 
+def linear_channels(colour: Color) -> tuple[float, float, float]:
+    """Red, green and blue as shares of light, without the curve of sRGB."""
+    red, green, blue = (_linear(part / 255) for part in colour.rgb)
+    return red, green, blue
+
+
+@lru_cache(maxsize=1024)
 def _luminance(colour: Color) -> float:
-    red, green, blue = (_linear(part / 255) for part in (colour.r, colour.g, colour.b))
+    red, green, blue = linear_channels(colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

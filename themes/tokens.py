@@ -32,7 +32,7 @@ INKS: Final = {
 }
 
 STATES: Final = {
-    "queued": "run: accepted, nobody drives it yet",
+    "queued": "run: accepted, not driven yet",
     "pending": "node: known, not begun",
     "running": "at work",
     "retrying": "node: the next attempt waits for its time",
@@ -51,7 +51,7 @@ STATES: Final = {
 """The states of runs and nodes (DESIGN, section 6). Their variables are `$state-…`, with `-` for `_`."""
 
 SEVERITIES: Final = {
-    "info": "absorbed, nobody needs to act",
+    "info": "absorbed, no act is needed",
     "warning": "absorbed, worth knowing",
     "error": "one node is concerned",
     "critical": "the run is concerned",

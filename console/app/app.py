@@ -7,36 +7,36 @@ terminal already shows something; so does the runtime itself, where one has to b
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from importlib import import_module
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.theme import Theme
+from textual.worker import Worker, WorkerState
 
-from console.app.config_reload import ReloadingApp
-from console.app.gc_policy import GcPolicy
-from console.app.suspend import SuspendableApp
+from console.app.config_reload import ConfigReloader
+from console.app.error_handling import ErrorBoundary, suspended
+from console.app.messages import show_message
+from console.app.navigation import Navigator
+from console.app.screen_export import ScreenExporter, screen_picture
+from console.app.suspend import has_shell
+from console.app.theming import ThemeController
 from console.preferences.schema import Preferences
-from console.preferences.state_file import save_theme
 from console.terminal.escape_sequences import has_title
-from console.terminal.key_queue import KeyQueueApp
-from console.terminal.utf8_patch import install_utf8_patch
+from console.terminal.patched_app import PatchedApp
 from console.workspace import workspace
-from screens.base.screen_registry import HOME_SCREEN, SCREENS, ScreenEntry
+from runtime.service.gc_policy import GcPolicy
 from screens.render.key_names import key_in_words
 from screens.render.layout import Span
-from screens.shell.navigation_history import History, Visit
-from screens.shell.timer import Alarm
 from screens.widgets.bar import Bar
 from themes.catalog import ThemeCatalog
 from themes.choice import DEFAULT_THEME
@@ -44,31 +44,39 @@ from themes.choice import DEFAULT_THEME
 if TYPE_CHECKING:
     from textual.driver import Driver
 
-    from console.app.notifications import Notifications
-    from screens.base.runtime_screen import RuntimeScreen
+    from console.app.notifications import NoticeBell
+    from runtime.judgement.reports.notices import NoticeRules
     from screens.shell.context import ConsoleContext, DigestNotice
     from screens.shell.frame_rate import FrameRateGovernor
     from screens.shell.messages import (
+        BeginHere,
         ChooseTheme,
+        CopyText,
+        EditSettings,
+        ExportReport,
+        ExportText,
         GoStep,
+        OpenComparison,
         OpenHome,
         OpenPlace,
         OpenRun,
+        ReadSettings,
+        TakePicture,
     )
-    from screens.views.lists.commands import Command
     from screens.views.lists.settings import Setting
 
-log = logging.getLogger(__name__)
-
-TICK_S = 1.0
+COLLECT_CHECK_S = 1.0
 NOTICE_S = 1.0
-"""How long the end of the console waits for the runtime to note that somebody looked."""
+"""How long the end of the console waits for the runtime to note that an operator looked."""
 
 
-class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
+class OrbiterApp(PatchedApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
-    `failure` is what kept it from opening; whoever ran the app raises it. `broke` is why it ended by itself.
+    What it does is done by objects that it owns: `themes`, `exporter`, `errors`, `reloader` and the navigator. It hands
+    on what Textual calls and what screens ask for.
+
+    `failure` is what kept it from opening; the caller of the app raises it. `errors.broke` is why it ended by itself.
     """
 
     TITLE = "Orbiter Console"
@@ -76,6 +84,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
     """Textual's own: ours is `screens.dialogs.palette`."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+q,ctrl+c", "quit", "Quit", show=False, system=True),
+        Binding("ctrl+z", "suspend_process", "Back to the shell", show=False, system=True),
     ]
 
     def __init__(
@@ -89,6 +98,7 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         opening: str = "",
         governor: FrameRateGovernor | None = None,
         preferences: Preferences | None = None,
+        gc_policy: GcPolicy | None = None,
         digest: bool = False,
         at_once: bool = False,
     ) -> None:
@@ -105,8 +115,16 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         self.preferences = preferences or Preferences()
         self.titled = governor is not None and self.preferences.title and has_title(os.environ)
         plain = ascii_only or (not callable(session) and session.glyphs.name == "ascii")
-        super().__init__(theme, shelf or ThemeCatalog(), ascii_only=plain, driver=_driver(governor))
-        install_utf8_patch()
+        self.themes = ThemeController(self, shelf or ThemeCatalog(), ascii_only=plain, show=self._show_message)
+        super().__init__(driver_class=_driver(governor))
+        self.themes.begin(theme)
+        self.errors = ErrorBoundary(self, self._leave_broken, self._show_message)
+        self.exporter = ScreenExporter(
+            lambda: self.preferences,
+            lambda sequence: self.write_terminal(sequence),  # noqa: PLW0108 - looked up when something is written
+            self._show_message,
+        )
+        self.reloader = ConfigReloader(self.suspend, lambda: self.preferences, self._apply, self._show_message)
         self.failure: Exception | None = None
         self._session = session
         self._opening = opening
@@ -115,15 +133,13 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         """Whether the mouse is taken, if it is known."""
         self._digest = digest
         self._at_once = at_once
-        self._sweeper = GcPolicy()
-        self._notifier: Notifications | None = None
-        self._notifier_alarm = Alarm(self, self._ring)
+        self._gc_policy = gc_policy or GcPolicy(enabled=False)
+        self._bell: NoticeBell | None = None
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
-        self.history = History()
-        self._stood: History | None = None
-        """The history when the screen that stands was opened."""
-        self._places: dict[str, RuntimeScreen] = {}
+        self._navigator = Navigator(
+            self, lambda: self.session, lambda words: self._show_message(f"{words}{self.errors.log_hint()}", "error")
+        )
 
     def compose(self) -> ComposeResult:
         """What stands there until the first screen does, if that takes time."""
@@ -139,22 +155,23 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         return self._session
 
     def on_mount(self) -> None:
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: somebody embeds us
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: we are embedded
             loop = asyncio.get_running_loop()
             for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self._leave, number)
         if self.governor is not None:
-            self.set_interval(TICK_S, self._sweeper.collect_if_due)
+            self.set_interval(COLLECT_CHECK_S, self._gc_policy.collect_if_due)
         if not callable(self._session):
             self._show()
         elif self._at_once:
             self.call_next(self._open_at_once)
         else:
             self.call_after_refresh(self._open)
+        self.themes.follow()
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):
-            self._sweeper.key_pressed()
+            self._gc_policy.key_pressed()
         await super().on_event(event)
 
     async def _open_at_once(self) -> None:
@@ -175,19 +192,20 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
             self.exit(return_code=1)
         else:
             self._show()
+        finally:
+            self._gc_policy.loaded()
 
     def _show(self) -> None:
+        from console.demo.tour import tour_text  # with the vocabulary of events, after the first frame
         from runtime.link.client.client import LinkClient
         from runtime.link.client.multi_client import MultiClient
 
         keymap = self.preferences.keymap
         keys = keymap.words() if keymap is not None else self.session.keys
-        self._session = replace(self.session, settings=self._settings, keys=keys)
+        guide = tour_text if self.preferences.guide else None
+        self._session = replace(self.session, settings=self._settings, keys=keys, guide=guide)
         link = self.session.link
-        self.history.go(Visit(HOME_SCREEN))
-        if self._first_run:
-            self.history.go(Visit("", self._first_run))
-        self._visit()
+        self._navigator.begin(self._first_run)
         if isinstance(link, LinkClient | MultiClient):
             link.start()
         self.call_after_refresh(self._listen)
@@ -199,23 +217,18 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
 
     def _listen(self) -> None:
         """From now on tell of decisions that were not there; the first screen stands, and need not wait for this."""
-        from console.app.notifications import Notifications, console_rules
+        from console.app.notifications import NoticeBell
 
-        self._notifier = Notifications(
-            console_rules(self.preferences.notices),
-            ring=lambda: self.bell(),  # noqa: PLW0108 - looked up when it rings
-            write=self.write_terminal if self.governor is not None else None,
-            name=f"orbiter {workspace().root.name}" if self.titled else "",
-            environment=os.environ,
-        )
-        self.session.link.subscribe(self._ring)
-        self._ring()
+        title = f"orbiter {workspace().root.name}" if self.titled else ""
+        write = self.write_terminal if self.governor is not None else None
+        self._bell = NoticeBell(self, write=write, title=title)
+        self._bell.begin(self.session.link, self.preferences.notices)
         for line in self.preferences.unknown:
             self._show_message(line, "warning")
         if self._digest:
             self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
         if self.governor is not None:
-            self._sweeper.begin()
+            self._gc_policy.begin()
 
     async def _tell_digest(self) -> None:
         """Once there is a runtime to ask."""
@@ -231,6 +244,9 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         if callable(self._session):
             return
         link = self._session.link
+        if self.return_code == 0:  # the operator left; who is killed or loses the terminal has sent nothing
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._session.hold.send_now(), NOTICE_S)
         if self._digest:
             from console.app.digest import record_look
             from runtime.link.client.client import LinkError
@@ -246,150 +262,129 @@ class OrbiterApp(KeyQueueApp, SuspendableApp, ReloadingApp):
         return key_in_words(binding.key)
 
     def _leave(self, number: signal.Signals) -> None:
-        """The terminal went away, or somebody wants us to. The terminal is given back; the runs go on without us."""
+        """The terminal went away, or we were told to end. The terminal is given back; the runs go on without us."""
         self.exit(return_code=128 + number)
 
-    def no_shell(self) -> None:
-        self._show_message("No shell waits behind this console; q leaves it.", "warning")
+    def action_suspend_process(self) -> None:
+        """Give the terminal to the shell, and to nothing else: nothing else could let the console go on."""
+        if has_shell():
+            super().action_suspend_process()
+        else:
+            self._show_message("No shell waits behind this console; q leaves it.", "warning")
 
     def terminal_gone(self) -> None:
         """There is nothing to read from it or to write to it any more."""
         self._leave(signal.SIGHUP)
 
-    def _ring(self) -> None:
-        """Bell, notice and title for decisions that were not there a moment ago."""
-        if self._notifier is None:
-            return
-        held = self._notifier.update(self.session.link)
-        if held is None:
-            self._notifier_alarm.stop()
-        else:
-            self._notifier_alarm.set(held)
-
     # -- where one is ----------------------------------------------------------------------------------------
 
     def on_open_run(self, message: OpenRun) -> None:
         """Show a run: the one that is shown already, or another in its place."""
-        from screens.pages.run import RunScreen
-
-        screen = self.screen
-        if isinstance(screen, RunScreen) and screen.run_id == message.run_id:
-            screen.go_to(message.incident_id)
-        else:
-            self.history.go(Visit("", message.run_id))
-            self._visit(message.incident_id)
+        self._navigator.open_run(message.run_id, message.incident_id)
 
     def on_open_place(self, message: OpenPlace) -> None:
-        if message.name in SCREENS and self.history.current != (here := Visit(message.name, message.run_id)):
-            self.history.go(here)
-            self._visit()
+        self._navigator.open_place(message.name, message.run_id)
+
+    def on_open_comparison(self, message: OpenComparison) -> None:
+        self._navigator.open_comparison(message.left, message.right)
 
     def on_open_home(self, _message: OpenHome) -> None:
-        if self.history.up() is not None:
-            self._visit()
+        self._navigator.open_home()
+
+    def on_go_step(self, message: GoStep) -> None:
+        self._navigator.step(message.step)
+
+    def _leave_broken(self, screen: Screen[Any], words: str) -> None:
+        """Close what is before it, and the screen itself; of a screen of ours the inbox takes the place."""
+        while screen in self.screen_stack[:-1]:
+            self.pop_screen()
+        if screen is self.screen and not self._navigator.replace_broken(screen):
+            self.pop_screen()
+        self.screen.call_after_refresh(self._show_message, words, "error")
+
+    # -- what the app does itself ----------------------------------------------------------------------------
 
     def action_open_palette(self) -> None:
         """Everything that can be done on the screen that is shown, by name."""
-        from screens.base.runtime_screen import RuntimeScreen
-        from screens.dialogs.palette import PaletteScreen
-        from screens.dialogs.palette_commands import palette_commands
+        from console.app.palette import open_palette
 
-        async def act(command: Command | None) -> None:
-            if command is not None and isawaitable(found := command.act()):
-                await found
-
-        screen = self.screen
-        if isinstance(screen, RuntimeScreen):
-            self.push_screen(PaletteScreen(self.session, palette_commands(screen)), act)
+        open_palette(self, self.session)
 
     def on_choose_theme(self, message: ChooseTheme) -> None:
-        """Show a theme, and remember it."""
-        self.theme = message.name
-        words = f"theme {message.name}"
-        try:
-            save_theme(os.environ, message.name)
-        except OSError as exc:
-            self._show_message(f"{words}; not for the next time: {exc}", "warning")
-            return
-        over = self.preferences.theme and f"; {self.preferences.source('console', 'theme')} has another for next time"
-        self._show_message(f"{words}{over}", "info")
+        self.themes.choose(message.name, self.preferences)
 
-    def on_go_step(self, message: GoStep) -> None:
-        if self.history.step(message.step) is not None:
-            self._visit()
+    def on_begin_here(self, _message: BeginHere) -> None:
+        from console.app.first_use import offer_first_files
 
-    def _visit(self, incident_id: str = "") -> None:
-        """Show what the history says. A place stays as it was left; a run is looked at anew."""
-        here, above = self.history.current, self.history.above()
-        assert here is not None
-        try:
-            screen = self._screen_of(here, incident_id)
-            screen.came_from = (self._title_of(above),) if above is not None else ()
-            if len(self.screen_stack) > 1:
-                self.switch_screen(screen)
-            else:
-                self.push_screen(screen)
-        except Exception as exc:  # a place that is broken must not take the others away from whoever decides
-            if self._stood is None:
-                raise
-            self.history = self._stood
-            self._forget(self._places.get(here.place))
-            log.exception("a screen could not be opened")
-            words = f"This cannot be opened, please report it: {type(exc).__name__}: {exc}"
-            self._show_message(f"{words}{self.log_hint()}", "error")
-            return
-        self._stood = replace(self.history)
+        offer = offer_first_files(self, self.session, self._show_message)
+        self.run_worker(offer, group="first", exclusive=True, exit_on_error=False)
 
-    def _screen_of(self, visit: Visit, incident_id: str) -> RuntimeScreen:
-        if not visit.place:
-            from screens.pages.run import RunScreen  # with all that a run is read with: the lists do without
+    def on_edit_settings(self, message: EditSettings) -> None:
+        self.reloader.edit(message.source)
 
-            return RunScreen(self.session, visit.run_id, incident_id)
-        place = SCREENS[visit.place]
-        if visit.run_id:
-            return _new_screen(place, self.session, visit.run_id)
-        if place.name not in self._places:
-            screen = self._places[place.name] = _new_screen(place, self.session)
-            self.install_screen(screen, f"{place.name} {id(screen)}")
-        return self._places[place.name]
+    def on_read_settings(self, _message: ReadSettings) -> None:
+        self.reloader.read()
 
-    def _forget(self, screen: Screen[Any] | None) -> None:
-        """A place that failed is made anew when it is opened the next time."""
-        for name in [name for name, place in self._places.items() if place is screen]:
-            del self._places[name]
-        if screen is not None and screen not in self.screen_stack and self.is_screen_installed(screen):
-            self.uninstall_screen(screen)
+    def on_copy_text(self, message: CopyText) -> None:
+        self.exporter.copy(message)
 
-    def leave_broken(self, screen: Screen[Any], words: str) -> None:
-        """Close what is before it, and the screen itself; of a screen of ours the inbox takes the place."""
-        from screens.base.runtime_screen import RuntimeScreen
+    def on_export_text(self, message: ExportText) -> None:
+        self.exporter.write_file(message.name, f"{message.text}\n", "written to")
 
-        while screen in self.screen_stack[:-1]:
-            self.pop_screen()
-        if screen is self.screen:
-            if isinstance(screen, RuntimeScreen):
-                self._forget(screen)
-                self.history.go(Visit(HOME_SCREEN))
-                self._visit()
-                self._forget(screen)
-            else:
-                self.pop_screen()
-        self.screen.call_after_refresh(self._show_message, words, "error")
+    def on_export_report(self, message: ExportReport) -> None:
+        report = self.exporter.write_report(message.run_id, message.export)
+        self.run_worker(report, group="report", exit_on_error=False)
 
-    def _title_of(self, visit: Visit) -> str:
-        if visit.place:
-            return SCREENS[visit.place].title
-        from screens.views.lists.runs import title_of
+    def on_take_picture(self, _message: TakePicture) -> None:
+        self.exporter.write_file("screen.svg", self.picture(), "picture written to")
 
-        summary = self.session.link.summaries.get(visit.run_id)
-        return title_of(summary, self.session.looks()) if summary is not None else visit.run_id
+    def picture(self) -> str:
+        """What is shown, as SVG."""
+        return screen_picture(self)
 
+    def _show_message(self, text: str, severity: str) -> None:
+        show_message(self, text, severity)
 
-def _new_screen(entry: ScreenEntry, session: ConsoleContext, run_id: str = "") -> RuntimeScreen:
-    """The screen of an entry; about one run, where it can be."""
-    made = getattr(import_module(entry.module), entry.screen)
-    found: RuntimeScreen = made(session, run_id) if run_id else made(session)
-    return found
+    def _apply(self, preferences: Preferences, rules: NoticeRules) -> None:
+        """From now on these preferences hold."""
+        self.preferences = preferences
+        keymap = preferences.keymap
+        self.set_keymap(keymap.for_textual() if keymap is not None else {})
+        self.session.name_keys(
+            keymap.words() if keymap is not None else {}, keymap.letters() if keymap is not None else None
+        )
+        self.session.hold.seconds = preferences.undo_seconds
+        if self._bell is not None:
+            self._bell.set_rules(rules)
+        if preferences.theme in self.available_themes:
+            self.theme = preferences.theme
+
+    # -- what Textual asks and tells, for the objects that know ------------------------------------------------
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return self.themes.filters(super().get_line_filters())
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        return self.themes.available() or super().available_themes
+
+    def handler_failed(self, error: Exception) -> bool:
+        """The app's own handlers, and the actions behind keys, which it carries out."""
+        self.errors.report(error)
+        return True
+
+    def goes_on(self, error: Exception) -> bool:
+        return self.errors.goes_on(error)
+
+    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
+        """Work of the app's own, which goes on when the screen that began it is closed."""
+        if message.state is WorkerState.ERROR and message.worker.error is not None:
+            self.errors.report(message.worker.error)
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        with suspended(super().suspend()):
+            yield
 
 
 def _driver(governor: FrameRateGovernor | None) -> type[Driver] | None:

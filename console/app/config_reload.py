@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from console.app.error_handling import ErrorHandlingApp
+from console.app.messages import ShowMessage
 from orbiter.errors import ConfigurationError
-from screens.shell.messages import EditSettings, ReadSettings
 
 if TYPE_CHECKING:
-    from console.app.notifications import Notifications
-    from screens.shell.context import ConsoleContext
+    from console.preferences.schema import Preferences
+    from runtime.judgement.reports.notices import NoticeRules
 
 
-class ReloadingApp(ErrorHandlingApp):
-    """Reads the files again when it is told to."""
+class ConfigReloader:
+    """Reads the files again when it is told to.
 
-    _notifier: Notifications | None = None
+    Args:
+        suspend: Gives the terminal to an editor meanwhile.
+        current: Gives the preferences that hold now.
+        apply: Makes others hold, with the rules of notices that they have.
+        show: Says what came of it.
+    """
 
-    @property
-    def session(self) -> ConsoleContext:
-        raise NotImplementedError
+    def __init__(
+        self,
+        suspend: Callable[[], AbstractContextManager[None]],
+        current: Callable[[], Preferences],
+        apply: Callable[[Preferences, NoticeRules], None],
+        show: ShowMessage,
+    ) -> None:
+        self._suspend = suspend
+        self._current = current
+        self._apply = apply
+        self._show = show
 
-    def on_edit_settings(self, message: EditSettings) -> None:
-        """Open the file that a setting stands in, else that of this directory, in the operator's editor; then read."""
+    def edit(self, source: str) -> None:
+        """Open the file that a setting stands in (`source`: FILE:LINE), else that of this directory, in the operator's
+        editor; then read.
+        """
         from console.preferences.loader import preference_files
         from screens.shell import external_editor
 
         files = preference_files()
-        path = next((path for path in files if message.source.startswith(str(path))), files[-1])
+        path = next((path for path in files if source.startswith(str(path))), files[-1])
         command = external_editor.editor_command()
         if not command:
-            self._show_message(f"neither $VISUAL nor $EDITOR is set: edit {path}, then read it again", "warning")
+            self._show(f"neither $VISUAL nor $EDITOR is set: edit {path}, then read it again", "warning")
             return
         try:
-            with self.suspend():
+            with self._suspend():
                 external_editor.open_in(command, path)
         except (external_editor.EditorFailed, SuspendNotSupported) as exc:
-            self._show_message(str(exc), "error")
+            self._show(str(exc), "error")
         else:
-            self.on_read_settings(ReadSettings())
+            self.read()
 
-    def on_read_settings(self, _message: ReadSettings) -> None:
+    def read(self) -> None:
         """A file that cannot be used changes nothing, and what is wrong in it is said."""
         from console.app.notifications import console_rules
         from console.preferences.loader import workspace_preferences
@@ -52,18 +68,10 @@ class ReloadingApp(ErrorHandlingApp):
             found = workspace_preferences()
             rules = console_rules(found.notices)
         except ConfigurationError as exc:
-            self._show_message(f"Nothing is changed: {'; '.join(str(exc).splitlines())}", "error")
+            self._show(f"Nothing is changed: {'; '.join(str(exc).splitlines())}", "error")
             return
-        later = [name for name in ("mouse", "title") if getattr(found, name) != getattr(self.preferences, name)]
-        self.preferences = found
-        keymap = found.keymap
-        self.set_keymap(keymap.for_textual() if keymap is not None else {})
-        self.session.name_keys(
-            keymap.words() if keymap is not None else {}, keymap.letters() if keymap is not None else None
-        )
-        if self._notifier is not None:
-            self._notifier.set_rules(rules)
-        if found.theme in self.available_themes:
-            self.theme = found.theme
+        now = self._current()
+        later = [name for name in ("mouse", "title", "idle_gc") if getattr(found, name) != getattr(now, name)]
+        self._apply(found, rules)
         next_time = f"; at the next start: {', '.join(later)}" if later else ""
-        self._show_message(f"read again: keys, theme, copy and notices hold from now on{next_time}", "info")
+        self._show(f"read again: keys, theme, copy and notices hold from now on{next_time}", "info")

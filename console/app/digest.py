@@ -6,9 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
 
+from runtime.judgement.reports.report_types import Digest
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.reports import NoteLook, ReadDigest
 from screens.render.formatting import format_elapsed
 from screens.shell.context import DigestNotice, Link
 
@@ -23,7 +24,7 @@ async def show_digest(link: Link, now: Callable[[], datetime], tell: Callable[[D
     """Tell what happened since this operator looked the last time, as soon as a host can be asked, and again with more
     when another one can. Back when all were asked. What went wrong with one is no more than a missing line.
     """
-    answers: dict[str, Mapping[str, Any]] = {}
+    answers: dict[str, Digest | None] = {}
     changed = asyncio.Event()
     end = link.subscribe(changed.set)
     try:
@@ -41,38 +42,39 @@ async def show_digest(link: Link, now: Callable[[], datetime], tell: Callable[[D
         end()
 
 
-async def _digest(link: Link, host: str) -> Mapping[str, Any]:
+async def _digest(link: Link, host: str) -> Digest | None:
     """Of one host. The look is noted there, so that the next digest begins here."""
-    where = {"where": host} if host else {}
     try:
-        answer: Mapping[str, Any] = await link.command("digest", away=True, **where)
+        answer = await link.ask(ReadDigest(away=True), where=host)
         await record_look(link, host)
     except LinkError as exc:
         log.warning("no digest: %s", exc)
-        return {}
+        return None
     return answer
 
 
 def connected_hosts(link: Link) -> list[str]:
-    """The hosts that can be asked something now, by the names that `command` knows."""
+    """The hosts that can be asked something now, by the names that `ask` knows."""
     if len(link.qualities) > 1:
         return [each.host for each in link.qualities if each.phase == "connected"]
     return [""] if link.status.phase == "connected" else []
 
 
-def combine_digests(answers: Mapping[str, Mapping[str, Any]], now: datetime) -> DigestNotice:
-    """What the digests of some hosts say together; empty where nothing happened, or nobody looked before."""
-    by_host = {host: answer for host, answer in answers.items() if answer}
-    found = {host: each for host, each in by_host.items() if each["since"] is not None and not each["empty"]}
-    if not found:
+def combine_digests(answers: Mapping[str, Digest | None], now: datetime) -> DigestNotice:
+    """What the digests of some hosts say together; empty where nothing happened, or no operator looked before."""
+    found = {host: each for host, each in answers.items() if each is not None and not each.empty}
+    times = [each.since for each in found.values() if each.since is not None]
+    if not times:
         return DigestNotice()
-    since = min(datetime.fromisoformat(each["since"]) for each in found.values())
     sentences = tuple(
-        f"{host}: {text}" if host else str(text) for host, each in found.items() for text in each["sentences"]
+        f"{host}: {text}" if host else text
+        for host, each in found.items()
+        if each.since is not None
+        for text in each.sentences
     )
     shown = ", ".join(sentences[:MAX_INLINE])
     more = ", …" if len(sentences) > MAX_INLINE else ""
-    return DigestNotice(f"Since you looked {format_elapsed(since, None, now)} ago: {shown}{more}", sentences)
+    return DigestNotice(f"Since you looked {format_elapsed(min(times), None, now)} ago: {shown}{more}", sentences)
 
 
 async def record_look(link: Link, host: str = "") -> None:
@@ -81,4 +83,4 @@ async def record_look(link: Link, host: str = "") -> None:
     """
     roles = [each.role for each in link.qualities if not host or each.host == host]
     if link.role == "operator" and connected_hosts(link) and "operator" in (roles or ["operator"]):
-        await link.command("looked", **({"where": host} if host else {}))
+        await link.ask(NoteLook(), where=host)

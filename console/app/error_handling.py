@@ -9,129 +9,91 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import Any, Final
 from weakref import WeakSet
 
-from textual._context import active_message_pump
-from textual.dom import DOMNode, NoScreen
-from textual.message import Message
+from textual.app import App
 from textual.screen import Screen
-from textual.widget import AwaitMount
-from textual.worker import Worker, WorkerState
 
-from console.app.exporting import ExportingApp
+from console.app.messages import ShowMessage
+from console.terminal.error_patch import is_ending, screen_at_work
 
 log = logging.getLogger(__name__)
 
 MAX_CLOSED_SCREENS: Final = 3
 CLOSED_WITHIN_S: Final = 60.0
-"""So many screens may be closed within so many seconds: more, and it is no use."""
+"""So many screens may be closed within so many seconds: more would not help."""
 
 
-class ErrorHandlingApp(ExportingApp):
-    """Goes on after a mishap, as far as that is possible. `log_file` is what its lines send the reader to."""
+class ErrorBoundary:
+    """Decides how the app that owns it goes on after a mishap, as far as that is possible.
 
-    broke = ""
-    """Why the console had to end; empty if it did not."""
-    log_file = ""
+    Args:
+        app: The app.
+        leave: Closes a screen that cannot be used, and says so where the operator then is.
+        show: Says what did not work.
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
+    Attributes:
+        broke: Why the console had to end; empty if it did not.
+        log_file: What the lines send the reader to.
+    """
+
+    def __init__(self, app: App[Any], leave: Callable[[Screen[Any], str], None], show: ShowMessage) -> None:
+        self.broke = ""
+        self.log_file = ""
+        self._app = app
+        self._leave = leave
+        self._show = show
         self._given_up: WeakSet[Screen[Any]] = WeakSet()
         self._closed_at: deque[float] = deque(maxlen=MAX_CLOSED_SCREENS)
-
-    def leave_broken(self, screen: Screen[Any], words: str) -> None:
-        """Close a screen that cannot be used, and say so where the operator then is."""
-        raise NotImplementedError
 
     def log_hint(self) -> str:
         """Where all of it can be read."""
         return f"; all of it: {self.log_file}" if self.log_file else ""
 
-    # -- what Textual tells -------------------------------------------------------------------------------------
+    def report(self, error: BaseException) -> None:
+        """Say and log that something did not work: a handler, an action, work in the background. All else stands."""
+        log.error("what was asked for failed", exc_info=error)
+        self._show(f"This did not work, please report it: {_what(error)}{self.log_hint()}", "error")
 
-    async def _dispatch_message(self, message: Message) -> None:
-        """The app's own handlers, and the actions behind keys, which it carries out: after one that failed Textual
-        would end the app.
-        """
-        try:
-            await super()._dispatch_message(message)
-        except Exception as exc:
-            if not self._is_mounted or self._closing:
-                raise
-            log.exception("what was asked for failed")
-            self._show_message(f"This did not work, please report it: {_what(exc)}{self.log_hint()}", "error")
-
-    def _handle_exception(self, error: Exception) -> None:
-        """What nobody caught: of a screen that is made or painted, of a widget, of a timer. Textual would end the app
-        with a traceback on the terminal.
+    def goes_on(self, error: Exception) -> bool:
+        """Whether the app goes on after an error of a screen that is made or painted, of a widget, of a timer: the
+        screen that failed is closed. Where False, the app has to end.
         """
         log.error("the console failed", exc_info=error)
-        screen = self._at_work()
+        screen = screen_at_work(self._app)
         if screen is not None and screen in self._given_up:
-            return
-        if screen is not None and screen in self.screen_stack[1:] and self._can_go_on():
+            return True
+        if screen is not None and screen in self._app.screen_stack[1:] and self._can_go_on():
             self._given_up.add(screen)
             words = f"A screen failed and was closed, please report it: {_what(error)}{self.log_hint()}"
-            self.call_later(self.leave_broken, screen, words)
-            return
+            self._app.call_later(self._leave, screen, words)
+            return True
         self.broke = self.broke or _what(error)
-        self._return_code = 1
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
-        self._close_messages_no_wait()
-
-    def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
-        """A screen's style sheet is read before anything is changed for it: a wrong one is none for all the others."""
-        before = self.stylesheet.copy()
-        try:
-            self._load_screen_css(self.get_screen(screen))
-        except Exception:
-            before.parse()
-            self.stylesheet = before
-            raise
-        return super()._get_screen(screen)
-
-    @contextmanager
-    def suspend(self) -> Iterator[None]:
-        """As Textual's, which would leave the terminal for good if what has it meanwhile fails."""
-        failed: Exception | None = None
-        with super().suspend():
-            try:
-                yield
-            except Exception as exc:
-                failed = exc
-        if failed is not None:
-            raise failed
-
-    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
-        """Work of the app's own, which goes on when the screen that began it is closed."""
-        if message.state is WorkerState.ERROR and message.worker.error is not None:
-            log.error("work in the background failed", exc_info=message.worker.error)
-            self._show_message(
-                f"This did not work, please report it: {_what(message.worker.error)}{self.log_hint()}", "error"
-            )
-
-    # -- whose fault it is -----------------------------------------------------------------------------------------
-
-    def _at_work(self) -> Screen[Any] | None:
-        """The screen that is at work now, or part of which is."""
-        pump = active_message_pump.get(None)
-        try:
-            return pump.screen if isinstance(pump, DOMNode) and pump is not self else None
-        except NoScreen:
-            return None
+        return False
 
     def _can_go_on(self) -> bool:
         now = monotonic()
         if len(self._closed_at) == MAX_CLOSED_SCREENS and now - self._closed_at[0] < CLOSED_WITHIN_S:
             return False
         self._closed_at.append(now)
-        return self.is_running and not self._closing
+        return not is_ending(self._app)
+
+
+@contextmanager
+def suspended(suspension: AbstractContextManager[None]) -> Iterator[None]:
+    """Textual's suspension of an app, which would leave the terminal for good if what has it meanwhile fails."""
+    failed: Exception | None = None
+    with suspension:
+        try:
+            yield
+        except Exception as exc:
+            failed = exc
+    if failed is not None:
+        raise failed
 
 
 def _what(error: BaseException) -> str:

@@ -6,16 +6,20 @@ A storm makes one notice, not one for each event.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from textual.app import App
+
 from console.terminal.escape_sequences import title_sequence, wrap_for_multiplexer
-from runtime.judgement.reports.notices import NoticeRules, Outbox, escape_sequences
+from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, escape_sequences
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity
 from screens.render.formatting import pluralize
 from screens.shell.context import Link
+from screens.shell.timer import Alarm
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +63,7 @@ class Notifications:
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], datetime] = ev.utc_now,
     ) -> None:
-        self._outbox = Outbox(rules)
+        self._notices = NoticeQueue(rules)
         self._ring = ring
         self._write = write
         self._name = name
@@ -71,7 +75,7 @@ class Notifications:
 
     def set_rules(self, rules: NoticeRules) -> None:
         """From now on these rules hold; what waited under the old ones is on the screen anyhow."""
-        self._outbox = Outbox(rules)
+        self._notices = NoticeQueue(rules)
 
     def update(self, link: Link) -> float | None:
         """Tell what is new. Seconds until something that is held back is due; None if nothing is."""
@@ -80,29 +84,31 @@ class Notifications:
         self._track(link)
         told = False
         now = self._clock()
-        for notice in self._outbox.due(now):
+        for notice in self._notices.due(now):
             if notice.channel == "bell":
                 self._ring()
             elif self._write is not None:
                 self._write(wrap_for_multiplexer(escape_sequences(notice, _redacted), self._environment))
                 told = True
-            self._outbox.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
+            self._notices.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
         self._set_title(len(link.incidents), changed=told)
-        held = self._outbox.next_at()
+        held = self._notices.next_at()
         return None if held is None else max(0.05, (held - now).total_seconds())
 
     def _track(self, link: Link) -> None:
-        """What came and what went; of what was waiting when we came nobody is told."""
+        """Notify of incidents that came and went; what was waiting when we connected gives no notification."""
         now = frozenset(link.incidents)
-        fresh = [link.incidents[key].opened for key in link.incidents if key not in self._known]
-        for opened in fresh:
-            self._outbox.apply(opened)
+        rows = [row for key, row in link.incidents.items() if key not in self._known]
+        fresh = [row.opened for row in rows]
+        for row in rows:
+            self._notices.name_run(row.opened.run_id or row.run_id, row.title)
+            self._notices.apply(row.opened)
         for key in self._known - now:
-            self._outbox.apply(ev.IncidentClosed(incident_id=key, reason="is not open any more"))
+            self._notices.apply(ev.IncidentClosed(incident_id=key, reason="is not open any more"))
         if not self._heard:
             seen = tuple((opened.incident_id, opened.revision) for opened in fresh)
             for channel in CONSOLE_CHANNELS:
-                self._outbox.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
+                self._notices.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
         self._known, self._heard = now, True
 
     def _set_title(self, waiting: int, *, changed: bool) -> None:
@@ -113,3 +119,49 @@ class Notifications:
         if words != self._title or changed:
             self._title = words
             self._write(title_sequence(words))
+
+
+class NoticeBell:
+    """Rings for decisions that were not there a moment ago, from `begin` on. Owned by the app.
+
+    Args:
+        app: Its bell rings.
+        write: Writes to the terminal; None: only the bell.
+        title: What the terminal's title says besides the count of decisions; empty: the title is left alone.
+    """
+
+    def __init__(self, app: App[Any], *, write: Callable[[str], None] | None, title: str) -> None:
+        self._app = app
+        self._write = write
+        self._title = title
+        self._link: Link | None = None
+        self._notices: Notifications | None = None
+        self._alarm = Alarm(app, self._ring)
+
+    def begin(self, link: Link, configured: Mapping[str, Any]) -> None:
+        """Tell from now on what is new on a link, as `[notices]` says."""
+        self._link = link
+        self._notices = Notifications(
+            console_rules(configured),
+            ring=lambda: self._app.bell(),  # noqa: PLW0108 - looked up when it rings
+            write=self._write,
+            name=self._title,
+            environment=os.environ,
+        )
+        link.subscribe(self._ring)
+        self._ring()
+
+    def set_rules(self, rules: NoticeRules) -> None:
+        """From now on these rules hold."""
+        if self._notices is not None:
+            self._notices.set_rules(rules)
+
+    def _ring(self) -> None:
+        """Bell, notice and title; again when something that is held back is due."""
+        if self._notices is None or self._link is None:
+            return
+        held = self._notices.update(self._link)
+        if held is None:
+            self._alarm.stop()
+        else:
+            self._alarm.set(held)

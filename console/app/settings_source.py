@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.app.export_files import exports_directory
+from console.app.export_directory import exports_directory
 from console.preferences.keymap import PRESETS
 from console.terminal.escape_sequences import has_title
 from console.workspace import workspace
+from orbiter.redaction import redact
 from runtime.link.client.client import LinkClient
 from runtime.link.client.multi_client import MultiClient
 from screens.views.lists.settings import Setting
 from themes.choice import BUILTIN_NAMES, THEME_ENV
 
 if TYPE_CHECKING:
-    from console.app.theming import ThemedApp
+    from textual.app import App
+
     from console.preferences.schema import Preferences
     from screens.shell.context import ConsoleContext, Link
     from screens.shell.frame_rate import FrameRateGovernor
 
 
 def collect_settings(
-    app: ThemedApp, session: ConsoleContext, preferences: Preferences, *, mouse: bool | None
+    app: App[None], session: ConsoleContext, preferences: Preferences, *, mouse: bool | None
 ) -> list[Setting]:
     """All of them, by group, as they are now. `mouse` is whether it is taken, if that is known."""
     return [
@@ -33,13 +38,14 @@ def collect_settings(
         *_notices(preferences),
         *_runtimes(session.link),
         *_files(),
+        *_configured(link=session.link),
     ]
 
 
-def _appearance(app: ThemedApp, session: ConsoleContext) -> Iterator[Setting]:
+def _appearance(app: App[None], session: ConsoleContext) -> Iterator[Setting]:
     why = f"--theme, ${THEME_ENV}, orbiter.toml console.theme, or chosen here"
-    looks = session.looks()
-    shows = looks.hints((looks.key("list.open", "enter"), "shows it"))
+    context = session.render_context()
+    shows = context.hints((context.key("list.open", "enter"), "shows it"))
     for name in app.available_themes:
         worn = name == app.theme
         yield Setting("Looks", name, BUILTIN_NAMES.get(name, "your own"), why if worn else shows, name, chosen=worn)
@@ -107,6 +113,41 @@ def _files() -> Iterator[Setting]:
     yield Setting("Files", "directory", str(place.root), "where the console was opened")
     yield Setting("Files", "state", str(place.state), "--state, $ORBITER_STATE, or .orbiter")
     yield Setting("Files", "exports", str(exports_directory(place.state)), "beside the journal")
-    yield Setting(
-        "Files", "configuration", "orbiter-console config prints it all", "orbiter.toml, yours and this directory's"
+
+
+def _configured(link: Link) -> Iterator[Setting]:
+    """Every setting of `orbiter.toml`, as a runtime that starts in this directory would take it. Those of a host are on
+    that host.
+    """
+    if isinstance(link, MultiClient):
+        yield Setting("orbiter.toml", "settings of runs", "orbiter-console config prints them", "on each host")
+        return
+    from runtime.config.environment import config_files
+
+    files = config_files(workspace().root, os.environ)
+    yield from _read_configuration(workspace().root, tuple((path, _changed_ns(path)) for path in files))
+
+
+def _changed_ns(path: Path) -> int:
+    """When a file was changed, in nanoseconds; 0 where it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _read_configuration(root: Path, _files: tuple[tuple[Path, int], ...]) -> tuple[Setting, ...]:
+    """Read again only when a file was changed: the page is drawn at every change of any run."""
+    from runtime.config.loader import InvalidConfiguration, load_configuration
+
+    try:
+        values = load_configuration(root).values()
+    except InvalidConfiguration as exc:
+        return (Setting("orbiter.toml", "cannot be used", str(exc), "correct the file, then read it again"),)
+    parts = ((each.key.partition("."), each) for each in values)
+    return tuple(
+        Setting(f"orbiter.toml [{section}]", key, redact(json.dumps(each.value, default=str)), each.source)
+        for (section, _, key), each in parts
+        if section not in ("console", "keys", "notices")
     )

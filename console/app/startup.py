@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from contextlib import suppress
 from importlib import import_module
 
@@ -30,5 +29,3 @@ async def attach_console(link: Link, screen: str) -> None:
             await asyncio.wait_for(told.wait(), FIRST_ATTACH_S)
     finally:
         end()
-        gc.freeze()  # what was loaded stays: no need to look at it again
-        gc.enable()

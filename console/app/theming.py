@@ -5,96 +5,128 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from textual.app import App
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.theme import Theme
 from textual.timer import Timer
 
+from console.app.messages import ShowMessage
+from console.app.palette_filter import PaletteFilter
+from console.preferences.schema import Preferences
+from console.preferences.state_file import save_theme
 from screens.render.plain_filters import AsciiFilter, NoColorFilter
 from themes.catalog import ThemeCatalog
-from themes.choice import BUILTIN_NAMES, PLAINEST_THEME, ThemeError
+from themes.choice import BUILTIN_NAMES, PLAINEST_THEME, ColorDepth, ThemeError
+from themes.color_depth import theme_for_depth
 
-if TYPE_CHECKING:
-    from textual.driver import Driver
-
+_DEPTHS: dict[str | None, ColorDepth] = {"standard": "16", "windows": "16", "256": "256"}
+"""What Rich, which does the painting, calls a terminal that does not take each colour as it is."""
 THEME_CHECK_S = 1.0
 """Seconds between two looks at the file of a theme of the user's own, while that one is shown."""
 
 
-class ThemedApp(App[None]):
-    """Knows the themes of a shelf, and shows one of them.
+class ThemeController:
+    """Knows the themes of a catalog, and shows one of them in the app that owns it.
 
-    With `NO_COLOR` no colour is painted, and the theme is one that says what it has to say without.
+    With `NO_COLOR` no colour is painted, and the theme is one that says what it has to say without. On a terminal of
+    256 or 16 colours each theme is shown in the nearest of these.
+
+    Made before the app is initialised, which asks for filters and themes at once; `begin` comes after that.
+
+    Args:
+        app: Its theme is set.
+        catalog: The themes there are.
+        ascii_only: Whether what is painted is cut down to ASCII.
+        show: Says what is wrong with a file.
     """
 
-    def __init__(self, theme: str, shelf: ThemeCatalog, *, ascii_only: bool, driver: type[Driver] | None) -> None:
-        """Raises ThemeError: the theme is not on the shelf, or its file cannot be used."""
-        self._themes: dict[str, Theme] = {}
-        self._shelf = shelf
-        colourless = bool(os.environ.get("NO_COLOR"))
-        self._nets: list[LineFilter] = [NoColorFilter()] * colourless + [AsciiFilter()] * ascii_only
-        self._watch: Timer | None = None
+    def __init__(self, app: App[Any], catalog: ThemeCatalog, *, ascii_only: bool, show: ShowMessage) -> None:
+        self._app = app
+        self._catalog = catalog
+        self._show = show
+        self._known: dict[str, Theme] = {}
+        self._colourless = bool(os.environ.get("NO_COLOR"))
+        self._filters: list[LineFilter] = [NoColorFilter()] * self._colourless + [AsciiFilter()] * ascii_only
+        self._depth: ColorDepth = "truecolor"
+        self._timer: Timer | None = None
         self._seen: tuple[int, int] | None = None
-        super().__init__(driver_class=driver)
-        self.no_color = colourless  # Textual takes an empty variable for one that is set
-        worn = shelf.theme(theme)
-        if colourless and not worn.ansi:
-            worn = shelf.theme(PLAINEST_THEME)
-        self._learn(worn)
-        self.theme = worn.name
 
-    def get_line_filters(self) -> Sequence[LineFilter]:
+    def begin(self, name: str) -> None:
+        """Show the first theme.
+
+        Raises:
+            ThemeError: it is not in the catalog, or its file cannot be used.
+        """
+        self._app.no_color = self._colourless  # Textual takes an empty variable for one that is set
+        self._depth = _DEPTHS.get(self._app.console.color_system, "truecolor")
+        if self._depth == "256":
+            self._filters.insert(0, PaletteFilter())
+        worn = self._catalog.theme(name)
+        if self._colourless and not worn.ansi:
+            worn = self._catalog.theme(PLAINEST_THEME)
+        self._learn(worn)
+        self._app.theme = worn.name
+
+    def filters(self, usual: Sequence[LineFilter]) -> Sequence[LineFilter]:
         """Textual's, but for those that leave greys or say "default" where no colour is wanted; and ours."""
-        usual = [found for found in super().get_line_filters() if not isinstance(found, Monochrome | NoColor)]
-        return [*usual, *self._nets]
+        return [*(each for each in usual if not isinstance(each, Monochrome | NoColor)), *self._filters]
+
+    def available(self) -> dict[str, Theme]:
+        """Ours and the user's: those of Textual have no colour for a state. Without colours those made for that."""
+        return {name: theme for name, theme in self._known.items() if theme.ansi or not self._colourless}
 
     @property
-    def available_themes(self) -> dict[str, Theme]:
-        """Ours and the user's: those of Textual have no colour for a state. Without colours those made for that."""
-        known = {name: theme for name, theme in self._themes.items() if theme.ansi or not self.no_color}
-        return known or super().available_themes
+    def watching(self) -> bool:
+        """Whether a file is looked at again and again."""
+        return self._timer is not None
 
-    def picture(self) -> str:
-        """What is shown, as SVG. Blanks at the beginning of a text are kept: some renderers drop them, and then words
-        stand at the wrong place.
-        """
-        return self.export_screenshot(title="orbiter-console").replace("<svg ", '<svg xml:space="preserve" ', 1)
+    def follow(self) -> None:
+        """From now on know all themes, and follow the file of the one that is shown. For an app that is mounted."""
+        self._app.call_after_refresh(self._learn_all)
+        self._app.theme_changed_signal.subscribe(self._app, self._follow_file)
+        self._follow_file(self._app.current_theme)
+
+    def choose(self, name: str, preferences: Preferences) -> None:
+        """Show a theme, and remember it."""
+        self._app.theme = name
+        words = f"theme {name}"
+        try:
+            save_theme(os.environ, name)
+        except OSError as exc:
+            self._show(f"{words}; not for the next time: {exc}", "warning")
+            return
+        over = preferences.theme and f"; {preferences.source('console', 'theme')} has another for next time"
+        self._show(f"{words}{over}", "info")
 
     def _learn(self, theme: Theme) -> None:
-        self._themes[theme.name] = theme
-        self.register_theme(theme)
+        theme = theme_for_depth(theme, self._depth)
+        self._known[theme.name] = theme
+        self._app.register_theme(theme)
 
     def _learn_all(self) -> None:
-        """Those that are not shown, once the first frame is there. A file that cannot be used is no choice; `themes`
+        """Those that are not shown, once the first frame is there. A file that cannot be used is not offered; `themes`
         and `doctor` say what is wrong with it.
         """
-        for name in self._shelf.names():
-            if name not in self._themes:
+        for name in self._catalog.names():
+            if name not in self._known:
                 try:
-                    self._learn(self._shelf.theme(name))
+                    self._learn(self._catalog.theme(name))
                 except ThemeError as exc:
-                    self.log.warning(str(exc))
-
-    # -- a file that is edited while it is shown -------------------------------------------------------------
-
-    def on_mount(self) -> None:
-        self.call_after_refresh(self._learn_all)
-        self.theme_changed_signal.subscribe(self, self._follow_file)
-        self._follow_file(self.current_theme)
+                    self._app.log.warning(str(exc))
 
     def _follow_file(self, theme: Theme) -> None:
         """Look at the theme's file from now on, if it is a file of the user's."""
-        if self._watch is not None:
-            self._watch.stop()
-        own = None if theme.name in BUILTIN_NAMES else self._shelf.own().get(theme.name)
+        if self._timer is not None:
+            self._timer.stop()
+        own = None if theme.name in BUILTIN_NAMES else self._catalog.own().get(theme.name)
         if own is None:
-            self._watch = None
+            self._timer = None
             return
         path = own.path
         self._seen = _stamp(path)
-        self._watch = self.set_interval(THEME_CHECK_S, lambda: self._check_file(path))
+        self._timer = self._app.set_interval(THEME_CHECK_S, lambda: self._check_file(path))
 
     def _check_file(self, path: Path) -> None:
         seen = _stamp(path)
@@ -106,21 +138,13 @@ class ThemedApp(App[None]):
         try:
             theme = load_theme(path)
         except ThemeError as exc:
-            self._show_message(f"{exc}; what is shown is the theme as it was", "error")
+            self._show(f"{exc}; what is shown is the theme as it was", "error")
             return
         self._learn(theme)
-        if theme.name != self.theme:
-            self.theme = theme.name
+        if theme.name != self._app.theme:
+            self._app.theme = theme.name
         else:
-            self.mutate_reactive(App.theme)
-
-    def _show_message(self, text: str, severity: str) -> None:
-        from screens.base.runtime_screen import RuntimeScreen
-
-        for screen in reversed(self.screen_stack):
-            if isinstance(screen, RuntimeScreen):
-                screen.show_message(text, severity)
-                return
+            self._app.mutate_reactive(App.theme)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

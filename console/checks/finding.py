@@ -36,8 +36,8 @@ Check = Callable[[CheckContext], Iterable[Finding]]
 
 
 class TimedChecks:
-    """Runs checks one after the other, each for a limited time. `left` are those that are still at it: whoever has
-    one cannot end by itself, for a call that the kernel does not return from cannot be taken back.
+    """Runs checks one after the other, each for a limited time. `left` are those that still run: a process with
+    such a check cannot end by itself, for a call that the kernel does not return from cannot be taken back.
     """
 
     def __init__(self, world: CheckContext) -> None:

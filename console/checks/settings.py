@@ -13,6 +13,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
 from runtime.config.loader import load_configuration
 from runtime.daemon import daemon
+from runtime.record.user_directories import config_home
 from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import ThemeError, choose_theme
 from themes.contrast import MIN_READABLE_RATIO, weak_pairs
@@ -28,7 +29,7 @@ def check_settings(world: CheckContext) -> Iterator[Finding]:
     except ConfigurationError as exc:
         yield Finding("settings", "fail", str(exc), "correct the file; orbiter-console config shows what is in force")
     else:
-        yield Finding("settings", "ok", ", ".join(there) or f"all as usual: there is no {paths[0]} and no {paths[1]}")
+        yield Finding("settings", "ok", ", ".join(there) or f"defaults only: neither {paths[0]} nor {paths[1]} exists")
 
 
 def check_keymap(world: CheckContext) -> Iterator[Finding]:
@@ -44,7 +45,7 @@ def check_keymap(world: CheckContext) -> Iterator[Finding]:
 
 def check_themes(world: CheckContext) -> Iterator[Finding]:
     """The theme that was asked for, and every theme of the user's own."""
-    shelf = ThemeCatalog(theme_places(world.environment, world.place.state))
+    shelf = ThemeCatalog(theme_places(config_home(world.environment), world.place.state))
     asked = ""
     with suppress(ConfigurationError):  # `keymap` says what is wrong with it
         asked = read_preferences(world.place.root, world.environment).theme
@@ -73,7 +74,7 @@ def _own_theme(name: str, path: Path) -> Finding:
 
 
 def check_provider_keys(world: CheckContext) -> Iterator[Finding]:
-    """Which providers' keys are there. Whether they are valid, and what they are, is nobody's business here."""
+    """Which providers' keys are there. Neither their values nor whether they are valid is looked at."""
     filed, file = _env_file(world)
     absent: list[str] = []
     for variable in dict.fromkeys(each.key_variables[0] for each in ENDPOINTS.values() if each.key_required):
@@ -107,7 +108,7 @@ def _keys_of_the_runtime(world: CheckContext) -> Iterator[Finding]:
     if told is None:
         return
     here = {name for each in ENDPOINTS.values() for name in each.key_variables if world.environment.get(name)}
-    if missing := sorted(here - set(told.get("keys", ()))):
+    if missing := sorted(here - set(told.keys)):
         advice = "orbiter-console stop, then open the console here; or put them into an env_file"
         yield Finding("keys of the runtime", "warn", f"it was started without {', '.join(missing)}", advice)
 
@@ -118,6 +119,6 @@ def check_ssh(world: CheckContext) -> Iterator[Finding]:
     over = world.environment.get("SSH_CONNECTION", "").split()
     here = f"; this session comes over SSH from {over[0]}: drawn at 15 frames a second at most" if over else ""
     if told is None:
-        yield Finding("ssh", "warn", f"there is no ssh that answers{here}", "for --host install OpenSSH's client")
+        yield Finding("ssh", "warn", f"ssh does not answer{here}", "for --host install OpenSSH's client")
     else:
         yield Finding("ssh", "ok", f"{told}{here}")

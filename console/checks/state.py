@@ -19,7 +19,7 @@ from runtime.record.places import journal_exists, journal_name, open_journal
 from runtime.record.state import events as ev
 from runtime.service.program_version import program_version as our_program
 from runtime.worker.rescue import rescue_directories
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 _MIB: Final = 1024 * 1024
 _LOW_SPACE_BYTES: Final = 1024 * _MIB
@@ -47,7 +47,7 @@ def check_state_directory(world: CheckContext) -> Iterator[Finding]:
     found = state.stat()
     mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
     if not stat.S_ISDIR(found.st_mode):
-        yield Finding("state", "fail", f"{state} is no directory", "move it away, or name another with --state DIR")
+        yield Finding("state", "fail", f"{state} must be a directory", "move it away, or name another with --state DIR")
     elif not os.access(state, os.W_OK | os.X_OK):
         advice = "take it over (chown, chmod u+rwx), or name another with --state DIR"
         yield Finding("state", "fail", f"{state} cannot be written ({mode}, uid {found.st_uid})", advice)
@@ -89,23 +89,21 @@ def check_runtime(world: CheckContext) -> Iterator[Finding]:
     elif told is None:
         yield Finding("runtime", "ok", "none works here now; opening the console, or serve, starts one")
     else:
-        theirs, paths = (
-            str(told.get("program", "")),
-            [sockets.socket_path(at, "operator") for at in sockets.socket_directories(state)],
-        )
+        theirs, paths = told.program, [sockets.socket_path(at, "operator") for at in sockets.socket_directories(state)]
         where = next((f"{path} (mode {stat.S_IMODE(path.stat().st_mode):04o})" for path in paths if path.exists()), "")
         same = theirs == our_program()
         advice = "" if same else f"this is {our_program()}: orbiter-console stop, and open the console again"
-        found = f"{theirs}, pid {told.get('pid') or (held and held.pid)}, at {where}"
+        found = f"{theirs}, pid {told.pid or (held and held.pid)}, at {where}"
         yield Finding("runtime", "ok" if same else "warn", found, advice)
-        if draining := told.get("draining"):
-            what = f"another program is installed; it goes on as that one when {', '.join(draining)} has been let go of"
+        if told.draining:
+            runs = ", ".join(told.draining)
+            what = f"another program is installed; it goes on as that one when {runs} has been let go of"
             yield Finding("runtime", "warn", what, "it takes a minute at most; orbiter-console stop cuts it short")
-        for held in told.get("held_up") or ():
-            what = f"run {held['run_id']} cannot be carried on: " if held["run_id"] else ""
-            what += clean_line(str(held["reason"]), limit=300)
-            advice = f"it is tried again by itself ({held['times']} times so far); the journal's check below says more"
-            if not held["times"]:
+        for blocked in told.held_up:
+            what = f"run {blocked.run_id} cannot be carried on: " if blocked.run_id else ""
+            what += sanitize_line(blocked.reason, limit=300)
+            advice = f"it is tried again by itself ({blocked.times} times so far); the journal's check below says more"
+            if not blocked.times:
                 advice = "correct the code; an import gets an incident after [runtime] import_limit_s"
             yield Finding("held up", "fail", what, advice)
 
@@ -133,7 +131,7 @@ def check_journal(world: CheckContext) -> Iterator[Finding]:
         again = "a runtime drives them again by itself: open the console, or orbiter-console serve"
         yield Finding("lost runs", "warn", runs, again)
     for sentence in lost:
-        look = "runs are frozen until somebody has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
+        look = "runs are frozen until an operator has looked: orbiter-console show RUN, then thaw RUN, or thaw --all"
         yield Finding("journal", "warn", sentence, look)
     for sentence in reread:
         yield Finding("permissions", "warn", sentence, "grant it again, or change the rule, if it must cover more")

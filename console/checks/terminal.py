@@ -81,7 +81,7 @@ def check_multiplexer(world: CheckContext) -> Iterator[Finding]:
 def _tmux() -> Iterator[Finding]:
     told = program_output("tmux", "-V")
     if told is None:
-        yield Finding("multiplexer", "warn", "TMUX is set, and there is no tmux that answers", "see: command -v tmux")
+        yield Finding("multiplexer", "warn", "TMUX is set, but tmux does not answer", "see: command -v tmux")
         return
     options = {"set-clipboard": "-sv", "allow-passthrough": "-wAv", "default-terminal": "-sv"}
     clipboard, through, kind = (

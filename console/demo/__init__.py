@@ -1,4 +1,5 @@
 """The demo: a real swarm over the current directory, whose faults are real too.
 
-Imports `console`, `console.linear`, `orbiter`, `orbiter.models.scripted` and `runtime.record.state`.
+Imports `console`, `console.linear`, `orbiter`, `orbiter.models.scripted`, `runtime.record.state` and
+`runtime.swarms`.
 """

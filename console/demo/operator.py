@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.demo.tools import report_file
+from console.demo.report_place import report_file
 from console.linear.operators import OperatorAnswer
 from console.output import print_note
 from runtime.record.state.durable_run import DurableRun

@@ -12,7 +12,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from console.demo.tools import report_file
+from console.demo.catalogue import free_urls
+from console.demo.report_place import report_file
 from orbiter.models.scripted.provider import (
     Call,
     Fault,
@@ -25,7 +26,7 @@ from orbiter.types import AssistantMessage, Message, ToolResult, UserMessage, co
 FILES = 5
 Schemas = list[dict[str, Any]]
 CATALOGUE_URL = "http://127.0.0.1:9/projects.json"
-"""The discard port: on a machine of our days nobody listens there, so the connection is refused."""
+"""For real models. The discard port: on today's machines no process listens there, so the connection is refused."""
 OVERLOADED_FAULT = Fault(
     status=503, message="The engine is currently overloaded, please try again later", type="server_error"
 )
@@ -56,7 +57,7 @@ def _requested_text(messages: Sequence[Message]) -> str:
 
 
 def _escape_placeholders(text: str) -> str:
-    """Text of files and tools is data: what looks like a placeholder of a script in it is none."""
+    """Text of files and tools is data: what looks like a placeholder of a script in it is not one."""
     return text.replace("$", "$$")
 
 
@@ -81,7 +82,7 @@ def scout(messages: list[Message], tools: Schemas) -> Turn:
     names = json.loads(content_text(listed.content)) if not listed.error else []
     chosen = _of_different_kinds(names)
     if not chosen:
-        return "There are no text files here."
+        return "This directory has no text files."
     return _escape_placeholders(
         "\n".join([f"Of {len(names)} text files, these are worth a look:", *(f"- {name}" for name in chosen)])
     )
@@ -126,10 +127,9 @@ def checker(messages: list[Message], tools: Schemas) -> Turn:
 @script("demo-librarian")
 def librarian(messages: list[Message], tools: Schemas) -> Turn:
     if _turn(messages) == 0:
-        return Reply("I ask the catalogue.", calls=[Call("fetch_index", {"url": CATALOGUE_URL})])
-    found = _results(messages)[-1]
-    answer = found.error or content_text(found.content)
-    return _escape_placeholders(f"## What the catalogue knows\n* {answer}")
+        return Reply("I ask the catalogue.", calls=[Call("fetch_index", {"url": url}) for url in free_urls()])
+    answers = [f"* {found.error or content_text(found.content)}" for found in _results(messages)]
+    return _escape_placeholders("\n".join(["## What the catalogue knows", *answers]))
 
 
 @script("demo-reporter")
@@ -140,7 +140,7 @@ def reporter(messages: list[Message], tools: Schemas) -> Turn:
     path = str(report_file())
     if turn == 1:
         answered = _results(messages)[-1]
-        whom = content_text(answered.content).strip() or "whoever reads it"
+        whom = content_text(answered.content).strip() or "its readers"
         text = f"# Survey of this directory\n\nFor {whom}.\n\n{_requested_text(messages)}\n"
         return Reply("I write it down.", calls=[Call("write_report", {"path": path, "text": text})])
     written = _results(messages)[-1]

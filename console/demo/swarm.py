@@ -9,6 +9,7 @@ from __future__ import annotations
 from urllib.parse import quote, unquote
 
 import console.demo.script  # noqa: F401 - registers what the scripted models say
+from console.demo.report_place import report_file
 from console.demo.script import CATALOGUE_URL, FILES
 from console.demo.tools import (
     ask_reader,
@@ -16,7 +17,6 @@ from console.demo.tools import (
     fetch_index,
     list_files,
     read_file,
-    report_file,
     write_report,
 )
 from orbiter import Agent, Swarm

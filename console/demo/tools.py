@@ -5,31 +5,25 @@ Each call leaves a line in `calls.jsonl`, so that anybody can see what was carri
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import tomllib
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from console.demo.catalogue import note_refused
+from console.demo.report_place import state_dir
 from orbiter.ask import ask_operator
 from orbiter.tool import ToolError, tool
+from runtime.swarms.python_source import parse_module
 
 MAX_FILES = 200
 MAX_BYTES = 64 * 1024
 LONG_LINE = 120
 READABLE = frozenset({".py", ".md", ".rst", ".txt", ".toml", ".json", ".yaml", ".yml", ".cfg", ".ini", ".sh", ".tcss"})
-
-
-def state_dir() -> Path:
-    """Where reports and the list of calls are written: the workspace's own directory (`--state` sets the variable)."""
-    return Path(os.environ.get("ORBITER_STATE") or ".orbiter")
-
-
-def report_file() -> Path:
-    return state_dir() / "reports" / "survey.md"
 
 
 def calls() -> list[dict[str, Any]]:
@@ -64,7 +58,7 @@ def list_files(folder: str = ".") -> list[str]:
     _count("list_files", folder=folder)
     top = _inside(folder)
     if not top.is_dir():
-        raise ToolError(f"{folder} is no folder")
+        raise ToolError(f"{folder} must be a folder of the working directory")
     found: list[Path] = []
     for place, folders, files in os.walk(top):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")) and name != "node_modules")
@@ -117,7 +111,7 @@ def check_file(path: str) -> dict[str, Any]:
 
 
 def _syntax_error(path: str, text: str) -> str:
-    parsers: dict[str, Callable[[str], Any]] = {".py": ast.parse, ".json": json.loads, ".toml": tomllib.loads}
+    parsers: dict[str, Callable[[str], Any]] = {".py": parse_module, ".json": json.loads, ".toml": tomllib.loads}
     parse = parsers.get(Path(path).suffix)
     if parse is None:
         return ""
@@ -138,8 +132,12 @@ def fetch_index(url: str) -> str:
     _count("fetch_index", url=url)
     if not url.startswith(("http://127.0.0.1:", "http://localhost:")):
         raise ToolError(f"{url}: the catalogue is on this machine, at http://127.0.0.1:…")
-    with urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310 - the scheme and host were looked at above
-        return bytes(reply.read(MAX_BYTES)).decode("utf-8", errors="replace")
+    try:
+        with urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310 - the scheme and host were looked at above
+            return bytes(reply.read(MAX_BYTES)).decode("utf-8", errors="replace")
+    except urllib.error.URLError:
+        note_refused(url)
+        raise
 
 
 @tool(idempotent=True)

@@ -1,5 +1,6 @@
 """The linear mode: a run as lines or JSON, and its incidents answered line by line.
 
-Imports `console`, `orbiter`, `runtime.judgement.recovery`, `runtime.judgement.reports`, `runtime.operations`,
-`runtime.record.state`, `runtime.record`, `screens.render` and `screens.shell`.
+Imports `runtime.operations.requests`, `console`, `orbiter`, `runtime.judgement.forms`, `runtime.judgement.recovery`,
+`runtime.judgement.reports`, `runtime.judgement.reports.explanation`, `runtime.operations`, `runtime.record.state`,
+`runtime.record`, `screens.render`, `screens.shell` and `screens.views.shared`.
 """

@@ -1,31 +1,34 @@
 """Operators of the linear mode: the person at the terminal, or a rule in their place.
 
-An operator is asked about one incident at a time. It may be interrupted: somebody else may answer first.
+An operator is asked about one incident at a time. It may be interrupted: another operator may answer first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import getpass
+import json
 import os
 import select
 import termios
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from console.linear.prompts import GoBack, InvalidEntry, read_params
-from console.output import print_note, print_prompt, prompt_answered
+from console.linear.entries import GoBack, InvalidEntry
+from console.linear.prompts import params_asked, read_params
+from console.output import mask_value, print_note, print_prompt, prompt_answered
 from orbiter.text_input import UnreadableText, decode
-from runtime.judgement.recovery.options import OPTIONAL_TEXT, consequence_text, is_destructive
+from runtime.judgement.recovery.option_table import consequence_text, effect_of
+from runtime.judgement.recovery.options import is_destructive
 from runtime.judgement.reports import incident_report
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.events import Actor, IncidentOpened, Option
+from runtime.record.state.events import Actor, AnswerProposed, IncidentOpened, Option
 from screens.render.formatting import pluralize
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 from screens.shell import external_editor, streams
 from screens.shell.armed_keys import ArmedKeys
 
@@ -44,14 +47,38 @@ class OperatorAnswer:
     reason: str = ""
 
 
+ADOPT: Final = "="
+"""Does as an agent proposes."""
+
+
+def proposal_text(proposal: AnswerProposed) -> str:
+    """What an agent proposes, why, and with which values."""
+    who, reason = sanitize_line(proposal.by.name, limit=60) or "an agent", sanitize_line(proposal.reason)
+    lines = [f"{who} proposes {sanitize_line(proposal.option, limit=40)}: {reason}"]
+    shown = mask_value(proposal.params)
+    lines += [
+        f"  {sanitize_line(f'{name} = {json.dumps(value, ensure_ascii=False)}')}" for name, value in shown.items()
+    ]
+    return "\n".join(lines)
+
+
+def _proposal_of(state: DurableRun, opened: IncidentOpened) -> AnswerProposed | None:
+    incident = state.incidents.get(opened.incident_id)
+    return incident.proposal if incident is not None else None
+
+
+def _adopted_reason(proposal: AnswerProposed) -> str:
+    return f"as {proposal.by.name} proposed: {proposal.reason}"
+
+
 class Operator(Protocol):
-    """Somebody who decides. `by` is what the journal will say of him."""
+    """A person or a rule that decides. `by` is how the journal names it."""
 
     @property
     def by(self) -> Actor: ...
 
     async def decide(self, state: DurableRun, opened: IncidentOpened) -> OperatorAnswer | None:
-        """The answer, or None: the incident stays open, and nobody waits for it here any longer."""
+        """The answer, or None: the incident stays open, and is not waited for here any longer."""
         ...
 
     async def confirm(self, lines: Sequence[str]) -> bool:
@@ -68,13 +95,13 @@ class Operator(Protocol):
 
 
 def has_person() -> bool:
-    """Whether somebody can be asked: a terminal to read from and one to ask on."""
+    """Whether a person can be asked: a terminal to read from and one to ask on."""
     return streams.stdin().isatty() and streams.stderr().isatty()
 
 
 class PersonAtTerminal:
     """Asks on stderr, reads from stdin. Lines typed before a question are thrown away, and said to be. Is what
-    `console.linear.prompts` asks by, too.
+    `console.linear.entries.AskLine` asks by, too.
     """
 
     def __init__(self, *, clock: Callable[[], float] = monotonic) -> None:
@@ -115,7 +142,7 @@ class PersonAtTerminal:
             print_note(f"{exc}; type it again")
 
     def _put(self, line: str | None) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+        with suppress(RuntimeError):  # the loop is closed: no question waits any more
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
     async def decide(self, state: DurableRun, opened: IncidentOpened) -> OperatorAnswer | None:
@@ -123,10 +150,14 @@ class PersonAtTerminal:
         numbers = {str(number): option for number, option in enumerate(opened.options, 1)}
         names = {option.id: option for option in opened.options}
         # What it is about stands in the question itself: its report may be a screen further up, below another's.
-        about = clean_line(opened.question or opened.message, limit=_ABOUT_CHARS)
+        about = sanitize_line(opened.what, limit=_ABOUT_CHARS)
         words = ", ".join(f"{number} {option.id}" for number, option in numbers.items())
-        question = f"{opened.incident_id}: {about} [{words}, ? the whole report, q to leave it]:"
         while True:
+            proposal = _proposal_of(state, opened)
+            if proposal is not None:
+                print_note(proposal_text(proposal), framed=True)
+            adopts = f", {ADOPT} as proposed" if proposal is not None else ""
+            question = f"{opened.incident_id}: {about} [{words}{adopts}, ? the whole report, q to leave it]:"
             refused, self._refused = self._refused, None
             if refused is None or refused[0] != opened.incident_id:
                 refused = (opened.incident_id, await self._ask(question), "")
@@ -136,18 +167,38 @@ class PersonAtTerminal:
             if line == "?":
                 print_note(incident_report.build_report(state, opened).text(), framed=True)
                 continue
+            if line == ADOPT:
+                latest = _proposal_of(state, opened)
+                if latest is None:
+                    print_note("no agent proposes an answer to it")
+                elif latest == proposal and await self._adopts(opened, latest, names):
+                    return OperatorAnswer(latest.option, latest.params, _adopted_reason(latest))
+                continue
             option = numbers.get(line) or names.get(line)
             if option is None:
-                print_note(f"that is none of: {', '.join(names)}")
+                print_note(f"must be one of: {', '.join(names)}")
                 continue
             try:
                 params = await read_params(opened, option, self, why)
             except GoBack:
                 print_note(f"nothing is decided: {opened.incident_id} still waits")
                 continue
-            if option.id in OPTIONAL_TEXT or not is_destructive(opened, option.id) or await self._confirms(option):
+            # A question that was answered has said what it does; a key alone is confirmed.
+            if params_asked(option.id) or not is_destructive(opened, option.id) or await self._confirms(option):
                 return OperatorAnswer(option.id, params)
             print_note(f"nothing is decided: {opened.incident_id} still waits")
+
+    async def _adopts(self, opened: IncidentOpened, proposal: AnswerProposed, names: Mapping[str, Option]) -> bool:
+        """Whether to do as an agent proposes; asked where it has values, or ends, repeats or permits something."""
+        option = names.get(proposal.option)
+        if option is None:
+            return False
+        if effect_of(option.id) == "grant":
+            print_note(f"a person says how long a grant lasts: type {option.id}")
+            return False
+        if proposal.params or is_destructive(opened, option.id):
+            return await self._confirms(option)
+        return True
 
     async def _confirms(self, option: Option) -> bool:
         """Whether an option is meant that ends something, or may do it twice, and that asks nothing else."""

@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Callable
 
 from console.linear.event_lines import EventLines, StyledLine
-from console.linear.grant_preview import print_grant_preview
+from console.linear.grant_preview import grant_preview_lines
 from console.linear.operators import Operator, OperatorAnswer
-from console.linear.prompts import STANDING_LIFETIMES
 from console.output import print_json, print_line, print_note, supports_unicode
-from runtime.judgement.reports import incident_report
-from runtime.operations.decisions import Decisions, InvalidCommand
-from runtime.record.journal import AnswerRefused, Journal
+from runtime.judgement.recovery.option_table import STANDING_LIFETIMES, effect_of
+from runtime.operations.answer_params import InvalidCommand
+from runtime.operations.context import OperationError, Origin
+from runtime.operations.operations import Operations
+from runtime.operations.requests.answers import AnswerIncident, PreviewGrant
+from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 
@@ -30,7 +32,7 @@ def present_lines() -> EventPrinter:
     def show(event: ev.JournalEvent, state: DurableRun) -> bool:
         found = lines.lines_for(event, state)
         if isinstance(event, ev.IncidentOpened):
-            found = [*found, *lines.incident(event, incident_report.build_report(state, event))]
+            found = [*found, *lines.incident(event, state)]
         for line in found:
             _print_styled(line)
         return bool(found)
@@ -53,11 +55,11 @@ def _print_styled(line: StyledLine) -> None:
 
 
 async def follow_run(
-    journal: Journal, desk: Decisions, run_id: str, present: EventPrinter, operator: Operator | None
+    journal: Journal, operations: Operations, run_id: str, present: EventPrinter, operator: Operator | None
 ) -> DurableRun:
-    """Show a run until it ends, or until it waits for somebody who is not here, or whoever is here leaves."""
+    """Show a run until it ends, or until it waits for a person who is not here, or the operator here leaves."""
     state = DurableRun()
-    desk_clerk = IncidentAnswering(desk, operator, journal) if operator is not None else None
+    desk_clerk = IncidentAnswering(operations, operator) if operator is not None else None
     tasks = {
         asyncio.create_task(_show(journal, run_id, state, present, desk_clerk)),
         asyncio.create_task(desk_clerk.run() if desk_clerk is not None else _until_stuck(state)),
@@ -103,14 +105,14 @@ def _waits_for_person(state: DurableRun) -> bool:
 async def _until_stuck(state: DurableRun) -> None:
     """Returns when everything that is open waits for a person, and has for a while; or when the run is frozen.
 
-    Whoever drives the run may keep it in memory for minutes before it is parked; who only follows it need not wait.
+    The process that drives the run may keep it in memory for minutes before it is parked; a follower need not wait.
     """
-    looks, seen = 0, 0
-    while looks < STUCK_POLLS:
+    still_polls, seen = 0, 0
+    while still_polls < STUCK_POLLS:
         await asyncio.sleep(POLL_S)
         stuck = is_drained(state) if state.phase == "frozen" else _waits_for_person(state) and everything_waits(state)
         still = state.last_seq == seen and stuck
-        looks, seen = looks + 1 if still else 0, state.last_seq
+        still_polls, seen = still_polls + 1 if still else 0, state.last_seq
 
 
 def everything_waits(state: DurableRun) -> bool:
@@ -126,12 +128,11 @@ def is_drained(state: DurableRun) -> bool:
 
 
 class IncidentAnswering:
-    """Puts open incidents before an operator, one after the other; takes back what somebody else answered."""
+    """Puts open incidents before an operator, one after the other; takes back what another operator answered."""
 
-    def __init__(self, desk: Decisions, operator: Operator, journal: Journal) -> None:
-        self._desk = desk
+    def __init__(self, operations: Operations, operator: Operator) -> None:
+        self._operations = operations
         self._operator = operator
-        self._journal = journal
         self._state = DurableRun()
         self._changed = asyncio.Event()
         self._handled: set[str] = set()
@@ -169,7 +170,7 @@ class IncidentAnswering:
                 return asking.result()
             self._changed.clear()
             if not self._is_open(opened):
-                print_note(f"incident {opened.incident_id} was settled elsewhere")
+                print_note(f"incident {opened.incident_id} was answered elsewhere first")
                 return True
 
     def _is_open(self, opened: ev.IncidentOpened) -> bool:
@@ -185,25 +186,25 @@ class IncidentAnswering:
                 if not await self._confirm(opened, given):
                     print_note(f"nothing is granted: {opened.incident_id} still waits")
                     continue
-                outcome = await self._desk.answer(
-                    opened.incident_id,
-                    given.option,
-                    given.params,
+                answer = AnswerIncident(
+                    incident_id=opened.incident_id,
+                    option=given.option,
+                    params=given.params,
                     revision=opened.revision,
                     reason=given.reason,
-                    by=self._operator.by,
                 )
+                await self._operations.run(answer, Origin(self._operator.by))
+            except OperationError as exc:
+                print_note(f"the answer was not taken: {exc}")
             except InvalidCommand as exc:
                 self._operator.answer_refused(opened, given, str(exc))
                 continue
-            if isinstance(outcome, AnswerRefused):
-                print_note(f"the answer was not taken: {outcome.reason}: {outcome.detail}")
             return True
 
     async def _confirm(self, opened: ev.IncidentOpened, given: OperatorAnswer) -> bool:
         """Whether the operator still wants it. A grant that lasts is shown first: what its words would have matched."""
-        if given.option != "grant" or given.params.get("for") not in STANDING_LIFETIMES:
+        if effect_of(given.option) != "grant" or given.params.get("for") not in STANDING_LIFETIMES:
             return True
-        by = self._operator.by
-        lines = await print_grant_preview(self._desk, self._journal, opened, given.params, by)
-        return await self._operator.confirm(lines)
+        preview = PreviewGrant(incident_id=opened.incident_id, params=given.params)
+        found = await self._operations.run(preview, Origin(self._operator.by))
+        return await self._operator.confirm(grant_preview_lines(found))

@@ -1,4 +1,5 @@
 """What an operator configures of the console: its settings and keys, and what it remembers.
 
-Imports `console`, `orbiter`, `runtime.config`, `screens.render` and `screens.shell`.
+Imports `console`, `orbiter`, `orbiter.parsing`, `runtime.config`, `runtime.record`,
+`screens.render` and `screens.shell`.
 """

@@ -21,6 +21,7 @@ from itertools import combinations
 from typing import Any, Final
 
 from orbiter.errors import ConfigurationError
+from runtime.config.layer import source_of
 from screens.render.key_names import (
     ALIASES,
     UNBOUND,
@@ -106,9 +107,7 @@ class _Reading:
         self.wrong.append(f"{self.location(path)}: {what}")
 
     def location(self, path: Sequence[str]) -> str:
-        at = next(
-            (self.sources[tuple(path[:end])] for end in range(len(path), 0, -1) if path[:end] in self.sources), ""
-        )
+        at = source_of(self.sources, tuple(path))
         named = ".".join(part if _BARE.fullmatch(part) else json.dumps(part) for part in path)
         return f"{at}: {named}" if at else named
 
@@ -136,10 +135,10 @@ def build_keymap(
     reading.keys = {action.id: action.keys for action in actions}
     chosen = table.pop("preset", "default")
     if not isinstance(chosen, str) or chosen not in PRESETS:
-        reading.say(("keys", "preset"), f"there is no preset {chosen!r}{_near(str(chosen), PRESETS)}")
+        reading.say(("keys", "preset"), f"unknown preset {chosen!r}{_near(str(chosen), PRESETS)}")
         chosen = "default"
     if preset and preset not in PRESETS:
-        raise InvalidKeys(f"there is no preset {preset!r}{_near(preset, PRESETS)}")
+        raise InvalidKeys(f"unknown preset {preset!r}{_near(preset, PRESETS)}")
     overlay = PRESETS[preset or chosen]
     reading.keys.update({name: keys for name, keys in overlay.items() if name in reading.actions})
     for path, name, value in _entries(table, reading):
@@ -159,7 +158,7 @@ def _entries(table: Mapping[str, Any], reading: _Reading) -> Iterator[tuple[tupl
         if not isinstance(value, Mapping):
             yield ("keys", key), _whole(key), value
         elif ALIASES.get(key, key) not in {action.context for action in reading.actions.values()}:
-            reading.say(("keys", key), f"there is no context {key!r}{_near(key, contexts)}")
+            reading.say(("keys", key), f"unknown context {key!r}{_near(key, contexts)}")
         else:
             for name, keys in value.items():
                 context = ALIASES.get(key, key)
@@ -168,7 +167,7 @@ def _entries(table: Mapping[str, Any], reading: _Reading) -> Iterator[tuple[tupl
                 if meant != context:
                     reading.say(
                         ("keys", key, name),
-                        f"is no action of this context: put it into [keys.{meant}]",
+                        f"is not an action of this context: put it into [keys.{meant}]",
                     )
                 else:
                     yield ("keys", key, name), whole, keys
@@ -181,7 +180,7 @@ def _whole(name: str) -> str:
 
 def _take(reading: _Reading, path: tuple[str, ...], name: str, value: Any) -> None:
     if name not in reading.actions:
-        reading.say(path, f"there is no action {name!r}{_near(name, reading.actions)}")
+        reading.say(path, f"unknown action {name!r}{_near(name, reading.actions)}")
         return
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):

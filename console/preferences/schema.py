@@ -6,52 +6,101 @@ Pure: `console.preferences.loader` reads the files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.toml_text import KeyPath
+from runtime.config.environment import variable_name
+from runtime.config.layer import source_of
 
 if TYPE_CHECKING:
     from console.preferences.keymap import Keymap
 
-KeyPath = tuple[str | int, ...]
 Sources = Mapping[KeyPath, str]
 CopyTarget = Literal["terminal", "file"]
 
 SECTIONS: Final = ("console", "keys", "notices")
 ALL_SECTIONS: Final = (
-    "errors", "budgets", "permissions", "analysis", "notices", "redaction", "runtime", "hosts", "prices", "rules",
-    "console", "keys",
+    "errors", "budgets", "permissions", "analysis", "notices", "redaction", "runtime", "guests", "mcp", "otel", "hosts",
+    "prices", "rules", "console", "keys",
 )  # fmt: skip
 """What an `orbiter.toml` may hold: the fields of `runtime.config.schema.Settings`, known without pydantic."""
-CONSOLE_KEYS: Final = ("mouse", "theme", "copy", "title")
-"""What `[console]` may hold."""
 
 
 class InvalidPreferences(ConfigurationError):
     """Something in `[console]` is unknown or wrong; the message has a line for each mistake."""
 
 
+def _about(wanted: str, meaning: str, values: Mapping[Any, Any] | None = None, variable: str = "") -> dict[str, Any]:
+    """What a field of `Preferences` is as a setting (see `ConsoleSetting`)."""
+    return {"wanted": wanted, "meaning": meaning, "values": values or {}, "variable": variable}
+
+
+_UNDO_SECONDS: Final = (0, 1, 2, 3, 5, 10)
+_YES_OR_NO: Final = {True: True, False: False}
+
+
 @dataclass(slots=True, frozen=True)
 class Preferences:
-    """`mouse`: taken, left to the terminal, or (None) as `mouse_by_default` says. `theme`: empty if not set.
-    `copy`: through the terminal (OSC 52), or always into a file. `title`: whether the terminal's title is ours.
-    `keys` and `notices`: the sections as they stand there.
-    """
+    """The settings of `[console]`, and the sections `keys` and `notices` as they stand there."""
 
-    mouse: bool | None = None
-    theme: str = ""
-    copy: CopyTarget = "terminal"
-    title: bool = True
+    mouse: bool | None = field(
+        default=None,
+        metadata=_about(
+            'true, false or "auto"',
+            '`true`, `false`, or `"auto"`: not over SSH, nor inside tmux and screen',
+            {"auto": None, **_YES_OR_NO},
+        ),
+    )
+    theme: str = field(
+        default="",
+        metadata=_about(
+            "the name of a theme",
+            "the name of a [theme](themes.md); empty: as the terminal allows",
+            variable="ORBITER_THEME",
+        ),
+    )
+    copy: CopyTarget = field(
+        default="terminal",
+        metadata=_about(
+            '"terminal" or "file"',
+            'through the terminal (OSC 52), or always to a `"file"`',
+            {"terminal": "terminal", "file": "file"},
+        ),
+    )
+    title: bool = field(
+        default=True,
+        metadata=_about("true or false", "`true`: the terminal's title is the console's while it is open", _YES_OR_NO),
+    )
+    idle_gc: bool | None = field(
+        default=None,
+        metadata=_about(
+            'true, false or "auto"',
+            '`true`: the console collects garbage only while it is idle; `"auto"`: so, but not with `--embedded`, '
+            "where user code runs in its process",
+            {"auto": None, **_YES_OR_NO},
+        ),
+    )
+    undo_seconds: int = field(
+        default=3,
+        metadata=_about(
+            f"one of {', '.join(map(str, _UNDO_SECONDS))}",
+            "how long an answer can be taken back before it is sent; `0`: it is sent at once",
+            {seconds: seconds for seconds in _UNDO_SECONDS},
+        ),
+    )
     keys: Mapping[str, Any] = field(default_factory=dict)
     notices: Mapping[str, Any] = field(default_factory=dict)
+    guide: bool = True
+    """Whether the demo's tour is shown; said on the command line only."""
     keymap: Keymap | None = None
     """What `keys` comes to, once it was checked; None: the bindings as they are."""
     sources: Sources = field(default_factory=dict)
     """Where what was said stands, by path from the section on."""
     unknown: tuple[str, ...] = ()
-    """A sentence for each section that is none of ours: a console goes on without it, a runtime refuses the file."""
+    """A sentence for each section that is not one of ours: a console goes on without it, a runtime refuses the file."""
 
     def source(self, *path: str) -> str:
         """``FILE:LINE``, or ``default``."""
@@ -62,7 +111,7 @@ def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Pref
     """The preferences in the merged sections of the files.
 
     Raises:
-        BadPreferences: with all mistakes.
+        InvalidPreferences: with all mistakes.
     """
     sources = sources or {}
     wrong = [
@@ -73,40 +122,60 @@ def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Pref
     if wrong:
         raise InvalidPreferences("\n".join(wrong))
     console = data.get("console", {})
-    for key in console:
-        if key not in CONSOLE_KEYS:
-            near = get_close_matches(str(key).lower(), CONSOLE_KEYS, n=1, cutoff=0.5)
+    known = {each.name: each for each in CONSOLE_SETTINGS}
+    given: dict[str, Any] = {}
+    for key, value in console.items():
+        if key not in known:
+            near = get_close_matches(str(key).lower(), known, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            wrong.append(
-                f"{_at(sources, 'console', key)}unknown key: {meant}valid keys here are: {', '.join(CONSOLE_KEYS)}"
-            )
-    mouse = console.get("mouse", "auto")
-    if mouse not in (True, False, "auto"):
-        wrong.append(f'{_at(sources, "console", "mouse")}is true, false or "auto", not {mouse!r}')
-    theme = console.get("theme", "")
-    if not isinstance(theme, str):
-        wrong.append(f"{_at(sources, 'console', 'theme')}is the name of a theme, not {theme!r}")
-    copy = console.get("copy", "terminal")
-    if copy not in ("terminal", "file"):
-        wrong.append(f'{_at(sources, "console", "copy")}is "terminal" or "file", not {copy!r}')
-    title = console.get("title", True)
-    if not isinstance(title, bool):
-        wrong.append(f"{_at(sources, 'console', 'title')}is true or false, not {title!r}")
+            wrong.append(f"{_at(sources, 'console', key)}unknown key: {meant}valid keys here are: {', '.join(known)}")
+        elif not _is_valid(value, known[key]):
+            wrong.append(f"{_at(sources, 'console', key)}is {known[key].wanted}, not {value!r}")
+        else:
+            given[key] = known[key].values.get(value, value)
     if wrong:
         raise InvalidPreferences("\n".join(wrong))
-    return Preferences(
-        None if mouse == "auto" else mouse,
-        theme,
-        copy,
-        title,
-        data.get("keys", {}),
-        data.get("notices", {}),
-        sources=sources,
-    )
+    return Preferences(**given, keys=data.get("keys", {}), notices=data.get("notices", {}), sources=sources)
+
+
+def _is_valid(value: Any, setting: ConsoleSetting) -> bool:
+    if setting.values:
+        return any(value == each and type(value) is type(each) for each in setting.values)
+    return isinstance(value, str)
+
+
+class ConsoleSetting(NamedTuple):
+    """A key of `[console]`.
+
+    Attributes:
+        default: as it is written in the file.
+        values: what may be written, with what it comes to; empty: any text.
+        wanted: the values in words, for an error.
+        meaning: for the documentation.
+        variable: the environment variable that goes over the files.
+    """
+
+    name: str
+    default: Any
+    values: Mapping[Any, Any]
+    wanted: str
+    meaning: str
+    variable: str
+
+
+def _console_setting(name: str, default: Any, about: Mapping[str, Any]) -> ConsoleSetting:
+    written = next((text for text, value in about["values"].items() if value == default), default)
+    variable = about["variable"] or variable_name(("console", name))
+    return ConsoleSetting(name, written, about["values"], about["wanted"], about["meaning"], variable)
+
+
+CONSOLE_SETTINGS: Final = tuple(
+    _console_setting(each.name, each.default, each.metadata) for each in fields(Preferences) if each.metadata
+)
 
 
 def unknown_section(name: str, place: str) -> str:
-    """What is said of a section that is none of ours, with the nearest that is; empty where it is one."""
+    """What is said of a section that is not one of ours, with the nearest that is; empty where it is one."""
     if name in ALL_SECTIONS:
         return ""
     near = get_close_matches(name.lower(), ALL_SECTIONS, n=1, cutoff=0.5)
@@ -115,12 +184,12 @@ def unknown_section(name: str, place: str) -> str:
 
 
 def mouse_by_default(environment: Mapping[str, str]) -> bool:
-    """Not over SSH, and not inside tmux or screen: a terminal that is attached again sends reports nobody asked for,
+    """Not over SSH, and not inside tmux or screen: a terminal that is attached again sends reports unasked,
     and the multiplexer has its own use for the mouse.
     """
     return not any(environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "TMUX", "STY"))
 
 
 def _at(sources: Sources, *path: str) -> str:
-    place = next((f"{sources[path[:end]]}: " for end in range(len(path), 0, -1) if path[:end] in sources), "")
-    return f"{place}{'.'.join(path)}: "
+    place = source_of(sources, path)
+    return f"{f'{place}: ' if place else ''}{'.'.join(path)}: "

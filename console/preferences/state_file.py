@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from runtime.record.user_directories import state_home
+
 _MAX_NAME_CHARS: Final = 200
 
 
@@ -35,7 +37,4 @@ def save_theme(environment: Mapping[str, str], name: str) -> Path:
 
 
 def _file(environment: Mapping[str, str]) -> Path:
-    given = Path(environment.get("XDG_STATE_HOME") or "")
-    if not given.is_absolute():
-        given = Path(environment.get("HOME") or Path.home()) / ".local" / "state"
-    return given / "orbiter" / "theme"
+    return state_home(environment) / "orbiter" / "theme"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 COPY_BYTES: Final = 74_994
 """The longest text that terminals take: 100,000 characters of base 64, as k9s and others keep to."""
@@ -51,7 +51,7 @@ def wrap_for_multiplexer(sequence: str, environment: Mapping[str, str]) -> str:
 
 def title_sequence(text: str) -> str:
     """The sequence that sets the terminal's title; tmux and screen take it for that of their window."""
-    return f"\x1b]2;{clean_line(_CONTROLS.sub(' ', text), limit=200)}\x07"
+    return f"\x1b]2;{sanitize_line(_CONTROLS.sub(' ', text), limit=200)}\x07"
 
 
 def has_title(environment: Mapping[str, str]) -> bool:

@@ -1,9 +1,9 @@
 """Patch of Textual: caches of closed screens are dropped, since a console is open for days.
 
 In Textual 8.2.8 a cache of colours, of 1,024 entries, has the painter of each widget as a part of its keys, by a slip:
-its first parameter is called `cls`, and it is no class method (`textual/_styles_cache.py`, `get_inner_outer`). So the
-painted lines of a thousand widgets outlive them, some 80 MiB an hour where screens are opened and closed all the time
-(`benchmarks/soak.py`). As the class method that it was meant to be, it holds colours and nothing else.
+its first parameter is called `cls`, and it is not a class method (`textual/_styles_cache.py`, `get_inner_outer`). So
+the painted lines of a thousand widgets outlive them, some 80 MiB an hour where screens are opened and closed all the
+time (`benchmarks/soak.py`). As the class method that it was meant to be, it holds colours and nothing else.
 """
 
 from __future__ import annotations

@@ -23,15 +23,16 @@ from console.verbs.completion import with_completion
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
 from orbiter.text_input import MAX_TEXT_BYTES, UnreadableText, read_stdin
-from runtime.judgement.recovery import input_validation
-from runtime.judgement.recovery.input_validation import InvalidInput
+from runtime.daemon.log_file import log_path
+from runtime.operations.context import OperationContext, Origin
+from runtime.operations.operations import Operations
 from runtime.record.journal import AmbiguousId, Journal, JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import journal_exists, open_journal
 from runtime.record.state.durable_run import DurableRun, Summary, fold_events
 from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.workspace_lock import holder
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 from screens.shell import streams
 
 P = ParamSpec("P")
@@ -46,10 +47,10 @@ class BadInput(Exception):
 
 
 def verb(
-    *, json: bool = True, resumes: bool = False
+    *, json: bool = True, resumes: bool = False, command_class: type[click.Command] = click.Command
 ) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
     """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`. One that
-    `resumes` what was interrupted has `--resume`.
+    `resumes` what was interrupted has `--resume`. `command_class`: one that has more flags than its function says.
     """
 
     def made(body: Callable[P, Coroutine[Any, Any, int]]) -> click.Command:
@@ -58,7 +59,8 @@ def verb(
             state = kwargs.pop("state", None)
             if isinstance(state, str):
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
-            declared = click.get_current_context().command.params
+            context = click.get_current_context()
+            declared = context.command.get_params(context)
 
             async def checked() -> int:
                 _refuse_undecodable(kwargs, declared)
@@ -75,13 +77,13 @@ def verb(
         found: Any = command
         for option in options:
             found = option(found)
-        return with_completion(click.command()(found), open_for_reading)
+        return with_completion(click.command(cls=command_class)(found), open_for_reading)
 
     return made
 
 
 def _warn_of_settings() -> None:
-    """What nobody reads in `orbiter.toml`, said once, after the result. A file that cannot be read is another verb's
+    """Warn of what is not read in `orbiter.toml`, once, after the result. A file that cannot be read is another verb's
     affair.
     """
     with suppress(ConfigurationError):
@@ -118,7 +120,7 @@ def run_verb(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = Fa
         print_note(str(exc))
         return exc.code
     except BrokenPipeError:
-        # Whoever read has had enough, as `head` does; and the interpreter must not try to flush into it.
+        # The reader has had enough, as `head` does; and the interpreter must not try to flush into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout().fileno())
         return 128 + signal.SIGPIPE
     except JournalError as exc:
@@ -141,7 +143,7 @@ _BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
 
 def _os_error(exc: OSError) -> str:
     """What failed, and with which file, in words."""
-    name = f"{clean_line(os.fsdecode(exc.filename), limit=200)}: " if isinstance(exc.filename, str | bytes) else ""
+    name = f"{sanitize_line(os.fsdecode(exc.filename), limit=200)}: " if isinstance(exc.filename, str | bytes) else ""
     return f"{name}{exc.strerror or exc}"
 
 
@@ -178,7 +180,7 @@ def text_of_stdin(*, most: int = MAX_TEXT_BYTES) -> str:
 
 
 def cli_actor() -> Actor:
-    """Whoever typed."""
+    """The user who typed the command."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name: KeyError before Python 3.13
@@ -186,17 +188,30 @@ def cli_actor() -> Actor:
     return Actor(name=name, channel="cli")
 
 
+def operations_on(journal: Journal) -> Operations:
+    """The operations of this workspace, on its journal."""
+    place = workspace()
+    return Operations(OperationContext(journal, place.root, log_path(place.state)))
+
+
+def cli_origin() -> Origin:
+    """That of what is typed here."""
+    return Origin(cli_actor())
+
+
 def json_object(text: str | None, option: str) -> dict[str, Any] | None:
     """The JSON object that an option was given; None where it was not given.
 
     Raises:
-        Refusal: it is no JSON, or no object.
+        Refusal: it is not JSON, or not an object.
     """
     if text is None:
         return None
+    from runtime.judgement.recovery import input_validation
+
     try:
         return input_validation.json_object(text)
-    except InvalidInput as exc:
+    except input_validation.InvalidInput as exc:
         raise BadInput(f"{option}: {exc}") from exc
 
 
@@ -217,14 +232,14 @@ async def open_for_writing() -> AsyncIterator[JournalCare]:
     place = workspace().state
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with await open_journal(place) as journal:
-        # Whoever drives the workspace has looked; else what is written now would hide what is missing.
+        # A process that drives the workspace has looked; else what is written now would hide what is missing.
         if holder(place) is None:
             missing = ""
             with suppress(JournalError):  # damaged elsewhere, too: what is asked for says so, if it cannot be done
                 missing = await journal.look_for_loss()
             if missing:
                 frozen = await journal.stand_still(missing)
-                # Whoever asked for this did not know; a thaw, above all, is for those who have looked.
+                # The operator who asked for this did not know; a thaw, above all, is for those who have looked.
                 raise BadInput(
                     f"the journal has lost its newest events: {missing}. Nothing was done but this: {len(frozen)} runs"
                     " are frozen, and so is what begins later, for what was done after that may be done again. Look"
@@ -254,7 +269,7 @@ async def find_run(journal: Journal | None, name: str) -> Summary:
                 f"{len(found)} runs {'begin' if begun else 'end'} with {name!r}: give more of the id"
                 " (orbiter-console runs)"
             )
-    raise BadInput(f"there is no run {name!r} in {workspace().state}; see: orbiter-console runs")
+    raise BadInput(f"unknown run {name!r} in {workspace().state}; see: orbiter-console runs")
 
 
 async def find_incident(journal: Journal | None, name: str) -> tuple[str, IncidentOpened, IncidentAnswered | None]:
@@ -268,7 +283,7 @@ async def find_incident(journal: Journal | None, name: str) -> tuple[str, Incide
     except AmbiguousId as exc:
         raise BadInput(str(exc)) from exc
     if found is None:
-        raise BadInput(f"there is no incident {name!r} in {workspace().state}; see: orbiter-console incidents")
+        raise BadInput(f"unknown incident {name!r} in {workspace().state}; see: orbiter-console incidents")
     return found
 
 

@@ -1,7 +1,7 @@
 """Shell completion: ids of runs, incidents and grants, and the options of an incident.
 
 click asks for it where the shell was told to (see docs/commands.md). What cannot be read completes nothing: an error
-between two keys of somebody who types would help nobody, and the verb itself says it.
+between two keys that are typed would not help, and the verb itself says it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from orbiter.errors import OrbiterError
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from runtime.record.journal import Journal
@@ -47,7 +47,7 @@ class CompletedArgument(click.types.StringParamType):
 
     async def _matching_items(self, incident: str, begun: str) -> list[CompletionItem]:
         return [
-            CompletionItem(value, help=clean_line(help_text, limit=60))
+            CompletionItem(value, help=sanitize_line(help_text, limit=60))
             async for value, help_text in self._candidates(incident)
             if value.startswith(begun)
         ]
@@ -58,10 +58,10 @@ class CompletedArgument(click.types.StringParamType):
                 return
             if "run" in self.what:
                 for run in await journal.runs(MAX_COMPLETIONS):
-                    yield run.id, f"{run.shown_phase}: {run.title or run.ref}"
+                    yield run.id, f"{run.shown_phase}: {run.shown_title}"
             if "incident" in self.what:
                 for found in await journal.incidents():
-                    yield found.opened.incident_id, found.opened.message
+                    yield found.opened.incident_id, found.opened.what
             if "option" in self.what and (asked := await journal.incident(incident)) is not None:
                 for option in asked[1].options:
                     yield option.id, option.label

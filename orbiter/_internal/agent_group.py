@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from orbiter._internal.declarations.container import Container
+from orbiter._internal.declarations.container import Container, members_by_name
 from orbiter.errors import GroupError
 from orbiter.policy import JoinPolicy
 from orbiter.types import Message, RunResult, Usage
@@ -67,6 +67,15 @@ class ParallelGroup(Container):
     Raises:
         GroupError: No agents, or two of one name.
         ConfigurationError: The join policy is unknown or does not fit the group.
+
+    Examples:
+        >>> from orbiter import Agent, ParallelGroup, run
+        >>> from orbiter.models.scripted.provider import Reply, script
+        >>> _ = script("north", [Reply("north is dry")]), script("south", [Reply("south is wet")])
+        >>> north = Agent(name="north", model="scripted:north")
+        >>> south = Agent(name="south", model="scripted:south")
+        >>> run.sync(ParallelGroup(name="weather", agents=[north, south], separator="; "), "How is it?").output
+        'north is dry; south is wet'
     """
 
     is_group = True
@@ -81,7 +90,7 @@ class ParallelGroup(Container):
         join: JoinPolicy | str | None = None,
     ) -> None:
         self.name = name
-        self.agents = _by_name("ParallelGroup", name, agents)
+        self.agents = members_by_name(agents, GroupError, "ParallelGroup", f"ParallelGroup '{name}'")
         self.separator = separator
         self.aggregate_fn = aggregate_fn
         self.join = JoinPolicy.of(join)
@@ -90,36 +99,35 @@ class ParallelGroup(Container):
     def _members(self) -> list[str]:
         return list(self.agents)
 
+    def _info(self) -> dict[str, Any]:
+        optional = self.join.may_fail(self.agents)
+        return {"optional": list(optional)} if optional else {}
+
 
 class SerialGroup(Container):
     """Agents that work one after another, each on the output of the one before.
 
+    Args:
+        name: The group's name in a swarm.
+        agents: Agents, groups or nested swarms, each with a name of its own.
+
     Raises:
         GroupError: No agents, or two of one name.
+
+    Examples:
+        >>> from orbiter import Agent, SerialGroup, run
+        >>> from orbiter.models.scripted.provider import Reply, script
+        >>> _ = script("draft", [Reply("a draft")]), script("edit", [Reply("a text")])
+        >>> writers = [Agent(name="writer", model="scripted:draft"), Agent(name="editor", model="scripted:edit")]
+        >>> run.sync(SerialGroup(name="desk", agents=writers), "Write about lamps.").output
+        'a text'
     """
 
     is_group = True
 
     def __init__(self, *, name: str, agents: Iterable[Any]) -> None:
         self.name = name
-        self.agents = _by_name("SerialGroup", name, agents)
+        self.agents = members_by_name(agents, GroupError, "SerialGroup", f"SerialGroup '{name}'")
 
     def _members(self) -> list[str]:
         return list(self.agents)
-
-
-def _by_name(kind: str, group: str, agents: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for agent in agents:
-        if not hasattr(agent, "name"):
-            raise GroupError(
-                f"{kind} '{group}': members are agents, groups or swarms, got {agent!r}", hint="Pass agents, not names."
-            )
-        if agent.name in found:
-            raise GroupError(
-                f"Duplicate agent name '{agent.name}' in {kind} '{group}'", hint="Give each member its own name."
-            )
-        found[agent.name] = agent
-    if not found:
-        raise GroupError(f"{kind} requires at least one agent")
-    return found

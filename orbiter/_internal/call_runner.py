@@ -10,15 +10,19 @@ from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from orbiter._internal.loop.agent_run import AgentRun, prepared_run
+from orbiter._internal.keywords import fill_keywords, show_keywords
+from orbiter._internal.loop.agent_run import AgentRun
 from orbiter._internal.loop.error_wrapping import wrap_run_error
 from orbiter._internal.loop.event_sink import EventSink, current_sink
 from orbiter._internal.loop.loop_detection import LoopDetector
+from orbiter._internal.loop.prepared_run import prepared_run
 from orbiter._internal.loop.run_results import result_of, sum_usage
+from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError
+from orbiter.steps import errors_of_run
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
 if TYPE_CHECKING:
@@ -33,15 +37,13 @@ _PLAIN_RUN = Agent.run
 _NOTHING: Mapping[str, Any] = {}
 
 
+@show_keywords(RunOptions, RUN_DEFAULTS)
 async def call_runner(
     agent: Any,
     input: str,
     *,
     state: RunState | None = None,
-    messages: list[Message] | None = None,
-    provider: Any = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
+    **options: Unpack[RunOptions],
 ) -> RunResult:
     """Run one agent and say what it came to.
 
@@ -54,33 +56,25 @@ async def call_runner(
         LoopDetectedError: The same tool calls `loop_threshold` times in a row. Also a `CallRunnerError`.
         asyncio.CancelledError: State and node are terminal then.
     """
-    return await run_agent(
-        agent,
-        input,
-        state=state,
-        messages=messages,
-        provider=provider,
-        max_retries=max_retries,
-        loop_threshold=loop_threshold,
-    )
+    told = fill_keywords("call_runner", options, RUN_DEFAULTS)
+    with errors_of_run(told["errors"]):
+        return await run_agent(agent, input, RunSettings.of(told), state=state, messages=told["messages"])
 
 
 async def run_agent(
     agent: Any,
     input: str,
+    settings: RunSettings,
     *,
     state: RunState | None = None,
     messages: list[Message] | None = None,
-    provider: Any = None,
-    max_retries: int = 3,
-    loop_threshold: int = 3,
     delegates: Mapping[str, Any] = _NOTHING,
     peers: ExplainPeer | None = None,
     resolve: Callable[[Any], Any] | None = None,
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
     record = None
-    loop_detector = LoopDetector(loop_threshold)
+    loop_detector = LoopDetector(settings.loop_threshold)
     if state is not None:
         from orbiter._internal.loop.run_record import RunRecorder
 
@@ -92,8 +86,8 @@ async def run_agent(
             run = kind(
                 agent,
                 history=messages,
-                provider=provider,
-                max_retries=max_retries,
+                provider=settings.provider,
+                max_retries=settings.max_retries,
                 loop_detector=loop_detector,
                 delegates=delegates,
                 peers=peers,
@@ -103,15 +97,15 @@ async def run_agent(
             if uses_standard_run(agent):
                 output = await run.run(input)
             else:
-                output = await _run_overridden(run, input, messages, max_retries)
+                output = await _run_overridden(run, input, messages, settings.max_retries)
             if run.messages:
                 result = result_of(agent.name, output, run.messages, sum_usage(run.usage), run)
             else:
                 result = _result_of_foreign(agent, input, output, messages, loop_detector)
         else:
-            given = provider if provider is not None or resolve is None else resolve(agent)
+            given = settings.provider if settings.provider is not None or resolve is None else resolve(agent)
             output = await _equip(agent, delegates).run(
-                input, messages=messages, provider=given, max_retries=max_retries
+                input, messages=messages, provider=given, max_retries=settings.max_retries
             )
             result = _result_of_foreign(agent, input, output, messages, loop_detector)
     except CancelledError:

@@ -1,7 +1,7 @@
-"""The chain of causes of an exception: errors that wrap others without hiding them.
+"""Errors that wrap others without hiding them.
 
 `run()` raises `CallRunnerError` (seed 000, "Call Runner Wraps All Exceptions"), and the same seed's sample catches
-`AgentError` from it. Both hold because the error raised is of both classes: `joined` makes it so.
+`AgentError` from it. Both hold because the error raised is of both classes: `join_with_cause` makes it so.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def join_with_cause(wrapper: type[W], message: str, cause: Exception) -> W:
         error.context.update(cause.context)
         error.suggestion = cause.suggestion
         error.recoverable = cause.recoverable
+        if cause.error_code != type(cause).__name__:
+            error.error_code = cause.error_code
     if isinstance(error, type(cause)):
         for name, value in vars(cause).items():
             if name not in _OWN:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from types import TracebackType
+from typing import Generic
 
-from orbiter.types import RunResult, StreamEvent
+from orbiter.types import OutputT_co, RunResult, StreamEvent
 
 
-class EventStream(AsyncGenerator[StreamEvent, None]):
+class EventStream(AsyncGenerator[StreamEvent, None], Generic[OutputT_co]):
     """The events of a run, as an asynchronous generator. `result` is the run's `RunResult` once it has ended."""
 
-    def __init__(self, events: AsyncGenerator[StreamEvent, None], result: Callable[[], RunResult]) -> None:
+    def __init__(self, events: AsyncGenerator[StreamEvent, None], result: Callable[[], RunResult[OutputT_co]]) -> None:
         self._events = events
         self._result = result
 
     @property
-    def result(self) -> RunResult:
+    def result(self) -> RunResult[OutputT_co]:
         """What the run came to.
 
         Raises:

@@ -59,7 +59,7 @@ class Graph:
         """The nodes to which edges of `name` lead.
 
         Raises:
-            GraphError: There is no such node.
+            GraphError: The graph has no such node.
         """
         if name not in self._successors:
             raise GraphError(f"Unknown node: {name!r}")
@@ -69,7 +69,7 @@ class Graph:
         """How many edges lead to `name`.
 
         Raises:
-            GraphError: There is no such node.
+            GraphError: The graph has no such node.
         """
         if name not in self._in_degree:
             raise GraphError(f"Unknown node: {name!r}")

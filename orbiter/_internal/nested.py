@@ -20,6 +20,13 @@ class SwarmNode(Container):
 
     Raises:
         NestedSwarmError: `swarm` is not a swarm.
+
+    Examples:
+        >>> from orbiter import Agent, Swarm, SwarmNode
+        >>> inner = Swarm(agents=[Agent(name="reader"), Agent(name="critic")])
+        >>> outer = Swarm(agents=[SwarmNode(swarm=inner, name="review"), Agent(name="writer")])
+        >>> list(outer.agents)
+        ['review', 'writer']
     """
 
     is_swarm = True
@@ -32,9 +39,16 @@ class SwarmNode(Container):
             )
         self.swarm = swarm
         self.name = name if name is not None else swarm.name
+        if isinstance(swarm, Container):
+            self.classify_error, self.get_retry_policy = swarm.classify_error, swarm.get_retry_policy
+            self.errors = swarm.errors
 
     def _members(self) -> list[str]:
         return list(self.swarm.flow_order)
+
+    def _info(self) -> dict[str, Any]:
+        # The node stands for the swarm: what the swarm declares holds in it, inside what the outer one declares.
+        return self.swarm._info() if isinstance(self.swarm, Container) else {}
 
     def describe(self) -> dict[str, Any]:
         """The inner swarm in a few words."""

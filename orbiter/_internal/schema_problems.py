@@ -3,37 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["describe_errors"]
+__all__ = ["SchemaProblem", "describe_errors"]
 
 
-def describe_errors(errors: Iterable[Any]) -> list[str]:
-    """One text for each of jsonschema's errors; of a value of the wrong type only that."""
+@dataclass(frozen=True, slots=True)
+class SchemaProblem:
+    """What is wrong in one place of a value."""
+
+    path: tuple[str | int, ...]
+    """From the whole value down to the place; a member that is missing counts as a place."""
+    text: str
+    """What should be there, without the place."""
+    sentence: str
+    """The same with the place."""
+
+
+def describe_errors(errors: Iterable[Any]) -> list[SchemaProblem]:
+    """One problem for each of jsonschema's errors; of a value of the wrong type only that."""
     errors = list(errors)
     wrong_types = {tuple(error.absolute_path) for error in errors if error.validator == "type"}
     kept = (error for error in errors if error.validator == "type" or tuple(error.absolute_path) not in wrong_types)
     return list(dict.fromkeys(map(_describe, kept)))
 
 
-def _describe(error: Any) -> str:
-    where = _location(error.absolute_path)
-    name, wanted, value = error.validator, error.validator_value, error.instance
-    prefix = f"{where}." if where else ""
+def _describe(error: Any) -> SchemaProblem:
+    path = tuple(error.absolute_path)
+    name, wanted = error.validator, error.validator_value
     if name == "required":
-        return f"'{prefix}{error.message}' is required"
+        return _of_member((*path, error.message), "is required")
     if name == "additionalProperties" and wanted is False:
         closest = _closest_name(error.message, error.schema.get("properties", ()))
-        return f"'{prefix}{error.message}' is not a parameter{closest}"
-    at = f"'{where}': " if where else ""
+        return _of_member((*path, error.message), f"is not a parameter{closest}")
+    text = _misfit(name, wanted, error)
+    return SchemaProblem(path, text, f"'{_location(path)}': {text}" if path else text)
+
+
+def _of_member(path: tuple[str | int, ...], text: str) -> SchemaProblem:
+    return SchemaProblem(path, text, f"'{_location(path)}' {text}")
+
+
+def _misfit(name: str | None, wanted: Any, error: Any) -> str:
+    """What a value that is there should be."""
+    value = error.instance
     if name == "enum":
-        return f"{at}should be one of {', '.join(map(repr, wanted))}, got {_quote(value)}{_closest_name(value, wanted)}"
+        return f"should be one of {', '.join(map(repr, wanted))}, got {_quote(value)}{_closest_name(value, wanted)}"
     if name is None or (name == "not" and wanted == {}):
-        return f"{at}nothing is allowed here, got {_quote(value)}"
+        return f"nothing is allowed here, got {_quote(value)}"
     if name in _WORDS:
-        return f"{at}{_WORDS[name](wanted, error)}, got {_quote(value)}"
-    return f"{at}{_truncate(error.message[:1].lower() + error.message[1:], 300)}"
+        return f"{_WORDS[name](wanted, error)}, got {_quote(value)}"
+    return _truncate(error.message[:1].lower() + error.message[1:], 300)
 
 
 def _location(path: Iterable[Any]) -> str:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from types import TracebackType
 from typing import Any
 
 from orbiter import steps
 from orbiter._internal.worker_threads import ThreadPool
-from orbiter.errors import ExecutionError, text_of
+from orbiter.errors import ExecutionError, causes, text_of
 
 TEXT_TIMEOUT_S = 1.0
 """How long, in seconds, an exception may take to say what it is."""
 
 _HARMLESS = (Exception, asyncio.CancelledError, steps.Skipped)
-_MAX_CHAIN = 20
+_MAX_TEXTS = 20
 _texts = ThreadPool(limit=4)
 
 
@@ -71,7 +72,7 @@ async def make_text_safe(exc: BaseException) -> None:
     Classes with a text of their own are asked in a thread, within `TEXT_TIMEOUT_S`. One that fails keeps its class for
     ``except`` and ``isinstance``, and says only what its arguments say.
     """
-    for link in list(_chain(exc, set())):
+    for link in list(islice(causes(exc), _MAX_TEXTS)):
         if _has_own_text(type(link)):
             await _make_one_safe(link)
 
@@ -137,15 +138,3 @@ def _pin(exc: BaseException, text: str) -> None:
         exc.__class__ = made
     except BaseException:  # a final class, another metaclass: its `str()` stays as it is
         return
-
-
-def _chain(exc: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
-    while exc is not None and id(exc) not in seen and len(seen) < _MAX_CHAIN:
-        seen.add(id(exc))
-        yield exc
-        if isinstance(exc, BaseExceptionGroup):
-            for inner in exc.exceptions:
-                yield from _chain(inner, seen)
-        if exc.__cause__ is not None:
-            yield from _chain(exc.__cause__, seen)
-        exc = exc.__context__

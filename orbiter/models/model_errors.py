@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from orbiter.errors import ModelTimeoutError
+from orbiter.errors import ModelTimeoutError, cause_of
+from orbiter.models.error_classes import api_error
 from orbiter.models.redact import redacted_body, request_id_of, select_headers
 from orbiter.models.status import phrase
 from orbiter.models.types import ModelError
@@ -85,7 +86,7 @@ class CallContext:
         }
         if deadline is not None:
             return ModelTimeoutError(clean, operation="model call", timeout_seconds=deadline, **fields)
-        return ModelError(clean, **fields)
+        return api_error(clean, fields)
 
     def http_error(
         self, status: int, headers: Mapping[str, str], body: str, *, where: Where = "response", request_id: str = ""
@@ -233,7 +234,7 @@ def type_name(exc: BaseException) -> str:
 
 def root_cause(exc: BaseException) -> BaseException:
     """The network library's exception behind an SDK's wrapper of it, which says no more than "Connection error."."""
-    cause = exc.__cause__
+    cause = cause_of(exc)
     wrapped = type(exc).__module__.partition(".")[0] in {"anthropic", "openai"}
     return cause if wrapped and isinstance(cause, Exception) else exc
 

@@ -26,6 +26,24 @@ class ModelProvider(ABC):
 
     Args:
         config: Which model, and how it is reached.
+
+    Attributes:
+        streams: Whether `stream` hands out pieces while the model speaks.
+        structured: Whether `complete` and `stream` take the keyword `output_type`.
+
+    Examples:
+        >>> from orbiter import Agent, ModelProvider, run
+        >>> from orbiter.models.types import ModelResponse
+        >>> from orbiter.registry import model_registry
+        >>> class Parrot(ModelProvider):
+        ...     async def complete(self, messages, *, tools=None, temperature=None, max_tokens=None):
+        ...         return ModelResponse(content=str(messages[-1].content))
+        ...     async def stream(self, messages, *, tools=None, temperature=None, max_tokens=None):
+        ...         raise NotImplementedError
+        ...         yield
+        >>> _ = model_registry.register("parrot", Parrot)
+        >>> run.sync(Agent(name="echo", model="parrot:grey"), "Polly?").output
+        'Polly?'
     """
 
     streams: ClassVar[bool] = False
@@ -138,6 +156,7 @@ def get_provider(
         hint = f"Did you mean '{near[0]}:{name}'? " if near else ""
         raise ModelError(
             f"Provider '{provider}' not registered. Available: {known}",
+            model=model,
             provider=provider,
             code="unknown_provider",
             type="configuration_error",

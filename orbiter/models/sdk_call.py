@@ -57,7 +57,7 @@ class SdkCall:
             async with asyncio.timeout(self.deadlines.total) as limit:
                 reply = await request()
             if isinstance(reply, str):
-                raise self.call.invalid_reply_error("The answer is no JSON", headers={}, body=reply)
+                raise self.call.invalid_reply_error("The answer is not JSON", headers={}, body=reply)
             return read(reply)
         except Exception as exc:
             if isinstance(exc, builtins.TimeoutError) and limit.expired():
@@ -124,7 +124,7 @@ class SdkCall:
         if kind == "application/json" and (said.type or said.code) and '"error"' in body:
             raise self.call.http_error(response.status_code, response.headers, body)
         raise self.call.invalid_reply_error(
-            "The answer is no event stream", status=response.status_code, headers=response.headers, body=body
+            "The answer is not an event stream", status=response.status_code, headers=response.headers, body=body
         )
 
     def failure(self, exc: Exception, where: Where, headers: Mapping[str, str] | None = None) -> ModelError:
@@ -151,7 +151,9 @@ class SdkCall:
             return self.call.connection_error(exc, where="connect" if unmade else where, headers=headers)
         if isinstance(exc, sdk.APIResponseValidationError):
             return self.call.invalid_reply_error(
-                f"The answer is no reply of this API: {exc}", headers=exc.response.headers, body=_json(exc.body)
+                f"The answer is not a valid reply of this API: {exc}",
+                headers=exc.response.headers,
+                body=_json(exc.body),
             )
         if isinstance(exc, sdk.APIError):
             # An error event inside a stream that was opened with 200; `body` is the inner error.

@@ -10,7 +10,7 @@ from orbiter.config import ModelConfig
 
 @dataclass(slots=True, frozen=True)
 class ModelTimeouts:
-    """Seconds. Keep-alive pings and empty events are no content: a deadline runs on through them."""
+    """Seconds. Keep-alive pings and empty events are not content: a deadline runs on through them."""
 
     connect: float = 5.0
     """Until the connection stands. Both SDKs' own default."""

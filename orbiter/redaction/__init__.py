@@ -8,6 +8,7 @@ time in proportion to its length. Masking what is masked changes nothing.
 Imports the standard library only.
 """
 
+from orbiter.redaction.held_secrets import held_secrets, hold_secrets
 from orbiter.redaction.known_secrets import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH, environment_secrets, mask_secrets
 from orbiter.redaction.redactor import BadPattern, Redactor, redact
 from orbiter.redaction.spans import MARK
@@ -19,6 +20,8 @@ __all__ = [
     "BadPattern",
     "Redactor",
     "environment_secrets",
+    "held_secrets",
+    "hold_secrets",
     "mask_secrets",
     "redact",
 ]

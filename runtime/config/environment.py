@@ -1,4 +1,4 @@
-"""The environment of a background runtime: its interpreter and its variables (`env_file`).
+"""The environment: variables that are settings, and what a background runtime has of its own (interpreter, `env_file`).
 
 Standard library only: it is needed before it is known whether the rest can be imported.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from orbiter.parsing.toml_text import InvalidToml, KeyPath, parse_toml
 from orbiter.text_input import UnreadableText, read_text
+from runtime.record.user_directories import config_home
 
 _MAX_FILE_BYTES = 1024 * 1024
 """Bytes of an `env_file`: Linux takes no more for a whole environment than some of these."""
@@ -30,24 +32,35 @@ CONFIG_FILE = "orbiter.toml"
 def config_files(workspace: Path, environ: Mapping[str, str] | None = None) -> tuple[Path, Path]:
     """The user's configuration file and the workspace's, whether or not they are there."""
     env = os.environ if environ is None else environ
-    home = env.get("XDG_CONFIG_HOME")
-    base = Path(home) if home and Path(home).is_absolute() else Path(env.get("HOME") or Path.home()) / ".config"
-    return base / "orbiter" / CONFIG_FILE, workspace / CONFIG_FILE
+    return config_home(env) / "orbiter" / CONFIG_FILE, workspace / CONFIG_FILE
+
+
+def variable_name(path: KeyPath) -> str:
+    """The environment variable of a setting: ``ORBITER_ERRORS_MAX_ATTEMPTS`` for ``errors.max_attempts``."""
+    return "_".join(("orbiter", *map(str, path))).upper()
+
+
+def variable_value(text: str) -> Any:
+    """What a variable says: a value as `orbiter.toml` has it, else the text as it is, which needs no quotes."""
+    try:
+        return parse_toml(f"value = {text}")[0]["value"]
+    except InvalidToml:
+        return text
 
 
 def configured_python(workspace: Path, environ: Mapping[str, str] | None = None) -> str:
-    """The interpreter that is configured; empty where none is. A file that cannot be read is passed over: whoever reads
-    all of it says so.
+    """The interpreter that is configured; empty where none is. A file that cannot be read is passed over: the code that
+    reads all of it says so.
     """
     found = ""
     for path in config_files(workspace, environ):
         try:
-            section = tomllib.loads(read_text(path)).get("runtime")
-        except (OSError, ValueError, RecursionError):
+            section = parse_toml(read_text(path))[0].get("runtime")
+        except ValueError:
             continue
         if isinstance(section, dict) and isinstance(section.get("python"), str):
             found = section["python"] or found
-    return found
+    return (os.environ if environ is None else environ).get(variable_name(("runtime", "python"))) or found
 
 
 def find_interpreter(workspace: Path, setting: str = "", environ: Mapping[str, str] | None = None) -> Path:
@@ -69,7 +82,7 @@ def find_interpreter(workspace: Path, setting: str = "", environ: Mapping[str, s
 
 def _existing_python(path: Path, source: str) -> Path:
     if not os.access(path, os.X_OK):
-        raise InvalidEnvironment(f"{source} names {path}, which is no program that can be run: correct or unset it")
+        raise InvalidEnvironment(f"{source} must name a program that can be run, but names {path}: correct or unset it")
     return path
 
 

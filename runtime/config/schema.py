@@ -1,56 +1,133 @@
-"""The schema of `orbiter.toml`: sections, keys, types and defaults."""
+"""The schema of the settings: sections, keys, types, defaults and what each means.
+
+The only place where a setting is declared (those of faults: `orbiter.policy.ErrorHandlingConfig`; those of the console,
+which are needed before pydantic is loaded: `console.preferences.schema`). Reading files and variables, `config`, the
+settings page and the tables of `docs/configuration.md` go through its fields.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from runtime.config.toml_lines import KeyPath
-from runtime.judgement.error_config import ErrorHandlingConfig, ProviderErrorSettings
+from orbiter.guests.tool_settings import ToolSettings
+from orbiter.mcp.definition import DEFAULT_TIMEOUT_S, GrantType
+from orbiter.parsing.toml_text import KeyPath
+from runtime.config.environment import variable_name
+from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.recovery.budget import Budget
+from runtime.judgement.recovery.option_table import OPTIONS, agent_options
+from runtime.judgement.reports.notices import QUIET_S
 from runtime.judgement.reports.prices import Price
+from runtime.judgement.traces.span import Flavour
 from runtime.record.state.fault_taxonomy import Severity
+from runtime.record.workers import CodePolicy
+
+OWN_FILE: Final = "own_file"
+"""The mark of a setting that counts only in the user's own file: what a workspace brings along must not say it."""
 
 
 class AnalysisSettings(BaseModel):
-    """`model`: who is asked about incidents: model strings with commas, ``auto`` (whose key is there), or ``off``."""
+    """Who analyses incidents."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    model: str = "auto"
+    model: str = Field(
+        default="auto",
+        description=(
+            "who analyses incidents: a model string, several with commas between them (the next is "
+            'asked where one fails), `"auto"` (providers whose key is there, that which failed last), '
+            'or `"off"`'
+        ),
+    )
 
 
 class RuntimeSettings(BaseModel):
-    """How runs are driven. Times in seconds.
-
-    `grace_s`: how long everything must have been waiting before a run leaves memory. `stall_s`: after how long without
-    progress somebody is told; not set: never. `handoff_rounds`: how often agents may hand on in the same circle before
-    somebody is asked; 0: never asked. `fallbacks`: models for every agent, tried after its own. `import_limit_s`: how
-    long the import of a swarm's file may take before it is given up.
-    """
+    """How runs are driven. Times in seconds. What `ExecutionConfig` has under the same name is given to each run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    grace_s: float = Field(default=60.0, ge=0, allow_inf_nan=False)
-    env_file: str = ""
-    python: str = ""
-    stall_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    handoff_rounds: int = Field(default=3, ge=0)
-    fallbacks: tuple[str, ...] = ()
-    import_limit_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
+    grace_s: float = Field(
+        default=60.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="seconds for which everything must have been waiting before a run leaves memory",
+    )
+    env_file: str = Field(
+        default="", description="a file with variables for the runtime, keys above all; seen from the workspace"
+    )
+    python: str = Field(
+        default="",
+        description="the interpreter that runs the swarms; not set: `$VIRTUAL_ENV`, `.venv`, the program's own",
+    )
+    stall_s: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds without progress after which a notice is sent; not set: never",
+    )
+    handoff_rounds: int = Field(
+        default=3,
+        ge=0,
+        description="how often agents may hand on in the same circle before an operator is asked; `0`: never",
+    )
+    fallbacks: tuple[str, ...] = Field(default=(), description="models for every agent, tried after its own")
+    import_limit_s: float = Field(
+        default=60.0,
+        gt=0,
+        allow_inf_nan=False,
+        description=(
+            "how long the import of a swarm's file may take before it is given up, with an incident that names the file"
+        ),
+    )
+
+    secret_keys_file: str = Field(
+        default="",
+        description=(
+            "a file with the workspace's private keys, seen from the workspace; secrets given as answers are sealed to"
+            " the newest, so that each worker that has the file can go on with them; `database key FILE` makes one"
+        ),
+    )
+    slots: int = Field(default=64, ge=1, description="how many runs a worker drives at once")
+    code: str = Field(
+        default="",
+        max_length=80,
+        pattern=r"^[^\x00-\x1f\x7f]*$",
+        description=(
+            "the label of the code that is here, for example a commit; runs with another label are for other workers"
+        ),
+    )
+    code_policy: CodePolicy = Field(
+        default="pinned",
+        description=(
+            '`"pinned"`: a run stays with the label that it began with until it is moved (`move`); `"latest"`: a worker'
+            " of the newest label takes over runs that no worker drives"
+        ),
+    )
 
 
 class PermissionSettings(BaseModel):
-    """See `runtime.judgement.permissions.policy`. `verbs`: the class of a verb's objects, where it is not known."""
+    """What steps may do, in the words of `runtime.judgement.permissions.policy`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    default: Literal["allow", "ask", "deny"] = "ask"
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    verbs: dict[str, Kind] = Field(default_factory=dict)
+    default: Literal["allow", "ask", "deny"] = Field(
+        default="ask", description='`"allow"`, `"ask"` or `"deny"`, where no line fits'
+    )
+    allow: tuple[str, ...] = Field(
+        default=(), description="lines of `verb:pattern`, also with an agent's name in front: allowed without asking"
+    )
+    ask: tuple[str, ...] = Field(default=(), description="lines of the same form: an operator is asked")
+    deny: tuple[str, ...] = Field(default=(), description="lines of the same form: always refused")
+    verbs: dict[str, Kind] = Field(
+        default_factory=dict,
+        description=(
+            'the class of a verb\'s objects: `"path"`, `"url"`, `"command"` or `"name"`; a verb that '
+            "is not named is read as a command. The classes of `fs`, `net`, `shell`, "
+            "`agent.invoke` and `mcp` are fixed"
+        ),
+    )
 
 
 class NoticeSettings(BaseModel):
@@ -61,37 +138,146 @@ class NoticeSettings(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    bell: Severity | None = None
-    terminal: Severity | None = None
-    log: Severity | None = None
-    webhook: Severity | None = None
-    webhook_url: str = ""
-    quiet_seconds: float = Field(default=10.0, ge=0, le=86_400, allow_inf_nan=False)
+    bell: Severity | None = Field(default=None, description="the terminal's bell")
+    terminal: Severity | None = Field(default=None, description="the terminal's title, and a notice of the terminal")
+    log: Severity | None = Field(default=None, description="the runtime's log")
+    webhook: Severity | None = Field(default=None, description="a POST to `webhook_url`")
+    webhook_url: str = Field(default="", description="an http or https address")
+    quiet_seconds: float = Field(
+        default=QUIET_S,
+        ge=0,
+        le=86_400,
+        allow_inf_nan=False,
+        description="seconds after a notice in which further messages are gathered into the next one",
+    )
 
 
 class RedactionSettings(BaseModel):
-    """`patterns`: regular expressions of what must leave the workspace in no analysis, notice or export.
-    `redact_views`: secrets are masked in consoles and in what verbs print, too.
-    """
+    """What is masked, and where."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    patterns: tuple[str, ...] = ()
-    redact_views: bool = False
+    patterns: tuple[str, ...] = Field(
+        default=(),
+        description=(
+            "regular expressions of texts that are masked in analyses, notices and exports; "
+            "keys and tokens are masked anyway ([secrets](recovery.md#secrets))"
+        ),
+    )
+    redact_views: bool = Field(
+        default=False,
+        description=(
+            "`true` masks secrets also in consoles and in what verbs print: for a display that others can see"
+        ),
+    )
 
 
 class HostSettings(BaseModel):
     """A runtime on another machine, for `--host` with its name. Only the user's own file may name hosts: what a
-    workspace brings along must not choose where somebody logs in, nor what runs there.
-
-    `address`: ``[user@]host[:path]``. `command`: the program there. `viewer`: only look. `start`: start a runtime there
-    if none works.
+    workspace brings along must not choose where the user logs in, nor what runs there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    address: str = Field(min_length=1)
-    command: str = Field(default="orbiter-console", min_length=1)
-    viewer: bool = False
-    start: bool = False
+    address: str = Field(min_length=1, description="`[user@]host[:path]`")
+    command: str = Field(default="orbiter-console", min_length=1, description="the program on that machine")
+    viewer: bool = Field(default=False, description="only look")
+    start: bool = Field(default=False, description="start a runtime there if none works")
+
+
+class GuestSettings(BaseModel):
+    """`tools`: what is declared of tools of guests, by the tool's name, over what their authors declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    tools: dict[str, ToolSettings] = Field(
+        default_factory=dict, description="one table for each tool, by the tool's name"
+    )
+
+
+class ServerSettings(BaseModel):
+    """An MCP server, beside those of the workspace's `.mcp.json`: either `command` or `url`. A table with only
+    `timeout_s` or `tools` is about the server of that name in `.mcp.json`.
+
+    ``${NAME}`` and ``${NAME:-default}`` stand for variables of the environment. A server of the user's own file is
+    trusted; one of the workspace's is started only after it was approved.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    command: str = Field(default="", description="the program to start; it is spoken to over its standard streams")
+    args: tuple[str, ...] = Field(default=(), description="its arguments")
+    env: dict[str, str] = Field(
+        default_factory=dict, description="variables that it gets beside `HOME`, `PATH` and the like"
+    )
+    url: str = Field(default="", description="the address of a server over HTTP")
+    headers: dict[str, str] = Field(default_factory=dict, description="what is sent to it with each request")
+    client_id: str = Field(default="", description="by which an authorization server (OAuth) knows this program")
+    client_secret: str = Field(default="", description="its secret, as `${NAME}`; not every login by a person has one")
+    issuer: str = Field(default="", description="the authorization server that gave them; they are sent to no other")
+    grant_type: GrantType = Field(
+        default="client_credentials", description="how to log in with them: `authorization_code` where a person does"
+    )
+    timeout_s: float = Field(
+        default=DEFAULT_TIMEOUT_S,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds for one call; time in which a person is asked does not count",
+    )
+    tools: dict[str, ToolSettings] = Field(
+        default_factory=dict, description="what is declared of its tools, one table for each, by the server's own names"
+    )
+
+
+class OtelSettings(BaseModel):
+    """Traces and metrics for OpenTelemetry. Where they go is said by the standard `OTEL_*` variables."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    enabled: bool = Field(
+        default=False,
+        description=(
+            "`true` sends traces and metrics of runs over OTLP, to `OTEL_EXPORTER_OTLP_ENDPOINT` "
+            "(`http://localhost:4318` where it is not set); needs the extra `otel`"
+        ),
+    )
+    flavours: tuple[Flavour, ...] = Field(
+        default=(),
+        description=(
+            'services whose own attributes are sent beside those of the conventions: `"langfuse"`, `"phoenix"`'
+        ),
+    )
+    content: bool = Field(
+        default=False,
+        description="`true` sends messages, arguments and results, too, redacted",
+    )
+
+
+class McpSettings(BaseModel):
+    """`servers`: MCP servers, one table for each, by name. The others: what agents may do that ask over
+    `orbiter-console mcp`, which only a file of the user's own says.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    may_answer: tuple[str, ...] = Field(
+        default=(),
+        json_schema_extra={OWN_FILE: True},
+        description=(
+            "options that an agent may answer incidents with, of "
+            + ", ".join(f"`{each}`" for each in agent_options())
+            + "; others it may propose. Only in your own file"
+        ),
+    )
+    may_act: tuple[Literal["start_run", "freeze_run", "abort_run"], ...] = Field(
+        default=(),
+        json_schema_extra={OWN_FILE: True},
+        description="what else an agent may do: `start_run`, `freeze_run`, `abort_run`. Only in your own file",
+    )
+    servers: dict[str, ServerSettings] = Field(default_factory=dict, description="one table for each server, by name")
+
+    @field_validator("may_answer")
+    @classmethod
+    def _for_agents(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for option in given:
+            if option not in agent_options():
+                known = "is never answered by an agent" if option in OPTIONS else "is not a known option"
+                raise ValueError(f"{option!r} {known}: there may be {', '.join(agent_options())}")
+        return given
 
 
 class Settings(BaseModel):
@@ -105,6 +291,9 @@ class Settings(BaseModel):
     notices: NoticeSettings = Field(default_factory=NoticeSettings)
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    guests: GuestSettings = Field(default_factory=GuestSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
+    otel: OtelSettings = Field(default_factory=OtelSettings)
     hosts: dict[str, HostSettings] = Field(default_factory=dict)
     prices: dict[str, Price] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
@@ -116,30 +305,60 @@ class Settings(BaseModel):
     keys: dict[str, Any] = Field(default_factory=dict)
 
 
-_TABLE_MODELS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
-    (Settings, "errors"): ErrorHandlingConfig,
-    (Settings, "budgets"): Budget,
-    (Settings, "permissions"): PermissionSettings,
-    (Settings, "analysis"): AnalysisSettings,
-    (Settings, "notices"): NoticeSettings,
-    (Settings, "redaction"): RedactionSettings,
-    (Settings, "runtime"): RuntimeSettings,
-}
-_MAP_MODELS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
-    (Settings, "prices"): Price,
-    (Settings, "hosts"): HostSettings,
-    (ErrorHandlingConfig, "provider_settings"): ProviderErrorSettings,
-}
-_LIST_MODELS: dict[tuple[type[BaseModel], str], type[BaseModel]] = {
-    (Settings, "rules"): Rule,
-    (ErrorHandlingConfig, "rules"): Rule,
-}
+Shape = Literal["table", "map", "list"]
+"""``[section]``, ``[section.NAME]``, ``[[section]]``."""
+
+
+def nested_model(model: type[BaseModel], key: str) -> tuple[Shape, type[BaseModel]] | None:
+    """What stands below a key, where that is not a plain value, and in which form."""
+    annotation = model.model_fields[key].annotation
+    shapes: tuple[tuple[Shape, Any], ...] = (("table", annotation),)
+    if get_origin(annotation) is dict:
+        shapes = (("map", get_args(annotation)[1]),)
+    elif get_origin(annotation) is tuple:
+        shapes = (("list", get_args(annotation)[0]),)
+    return next(
+        ((shape, each) for shape, each in shapes if isinstance(each, type) and issubclass(each, BaseModel)), None
+    )
+
+
+def sections(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, Shape, type[BaseModel]]]:
+    """Every section of the file with its name (``errors.provider_settings``), its form and its model."""
+    for key in model.model_fields:
+        if (below := nested_model(model, key)) is not None:
+            name = f"{path}.{key}" if path else key
+            yield name, *below
+            yield from sections(below[1], name)
+
+
+def own_file_keys() -> frozenset[KeyPath]:
+    """The settings that count only in the user's own file."""
+    return frozenset(
+        (*name.split("."), key)
+        for name, _, model in sections()
+        for key, each in model.model_fields.items()
+        if isinstance(each.json_schema_extra, dict) and each.json_schema_extra.get(OWN_FILE)
+    )
+
+
+def variables() -> dict[str, tuple[KeyPath, bool]]:
+    """The environment variable of each setting that is one value or a list: its key, and whether it is plain text."""
+    found: dict[str, tuple[KeyPath, bool]] = {}
+    own = own_file_keys()
+    for name, shape, model in sections():
+        for key, each in model.model_fields.items():
+            path = (*name.split("."), key)
+            if path in own:
+                continue
+            if shape == "table" and nested_model(model, key) is None and get_origin(each.annotation) is not dict:
+                found[variable_name(path)] = path, each.annotation in (str, str | None)
+    return found
 
 
 def unknown_key(
     data: Mapping[str, Any], model: type[BaseModel] = Settings, path: KeyPath = ()
 ) -> tuple[KeyPath, list[str]]:
-    """The first key that is none of ours, with those that are valid there; an empty path where all are known."""
+    """The first key that is not one of ours, with those that are valid there; an empty path where all are known."""
     valid = list(model.model_fields)
     for key, value in data.items():
         if key not in valid:
@@ -155,16 +374,12 @@ def _nested_tables(
     model: type[BaseModel], key: str, value: Any, at: KeyPath
 ) -> Iterator[tuple[type[BaseModel], Mapping[str, Any], KeyPath]]:
     """The tables that a value holds, each with its model and path."""
-    if isinstance(value, Mapping):
-        if (model, key) in _TABLE_MODELS:
-            yield _TABLE_MODELS[model, key], value, at
-        elif (model, key) in _MAP_MODELS:
-            yield from (
-                (_MAP_MODELS[model, key], each, (*at, name))
-                for name, each in value.items()
-                if isinstance(each, Mapping)
-            )
-    elif isinstance(value, list) and (model, key) in _LIST_MODELS:
-        for number, each in enumerate(value):
-            if isinstance(each, Mapping):
-                yield _LIST_MODELS[model, key], each, (*at, number)
+    shape, inner = nested_model(model, key) or ("", None)
+    if inner is None:
+        return
+    if shape == "table" and isinstance(value, Mapping):
+        yield inner, value, at
+    elif shape == "map" and isinstance(value, Mapping):
+        yield from ((inner, each, (*at, name)) for name, each in value.items() if isinstance(each, Mapping))
+    elif shape == "list" and isinstance(value, list):
+        yield from ((inner, each, (*at, number)) for number, each in enumerate(value) if isinstance(each, Mapping))

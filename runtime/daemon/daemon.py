@@ -1,20 +1,16 @@
 """Starts, asks and stops the background runtime of a workspace (the daemon).
 
 It outlives the console, its terminal and its login: a session of its own, stdin from /dev/null, output to a log file.
-Whoever starts it waits until it says on a pipe that its sockets are open, or until the pipe closes because it died;
-nothing is guessed from time. Standard library only (but for the lock), and only the two messages of the link (`status`,
-`stop`) that every later version goes on to understand: one program version must be able to stop another's runtime.
+The process that starts it waits until it says on a pipe that its sockets are open, or until the pipe closes because it
+died; nothing is guessed from time. Standard library only (but for the lock), and only the two messages of the link
+(`status`, `stop`) that every later version goes on to understand: one program version must be able to stop another's
+runtime.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-import secrets
-import select
-import socket
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,38 +19,15 @@ from typing import Any
 
 from runtime.config.environment import find_interpreter
 from runtime.daemon import sockets
-from runtime.daemon.log_file import (
-    last_lines,
-    log_path,
-    open_log,
-    rotate_log,
-)
+from runtime.daemon.errors import DaemonError
+from runtime.daemon.launch import launch, start_failure
+from runtime.daemon.line_client import LineClient
+from runtime.daemon.log_file import log_path, open_log, rotate_log
+from runtime.operations.requests.codec import InvalidField, decode_struct
+from runtime.operations.requests.reports import RuntimeStatus
 
 START_TIMEOUT_S = 30.0
 REPLY_TIMEOUT_S = 10.0
-
-_BOOT_CODE = """
-import os, sys
-if sys.version_info < (3, 11):
-    sys.exit("%s is Python %d.%d; orbiter-console needs 3.11 or newer there: name another one in the setting 'python'"
-             % (sys.executable, sys.version_info[0], sys.version_info[1]))
-if os.fork():
-    os._exit(0)
-try:
-    from runtime.service.serve import main
-except ModuleNotFoundError as exc:
-    sys.exit("%s cannot run orbiter-console (%s). This helps: %s -m pip install orbiter-console"
-             % (sys.executable, exc, sys.executable))
-sys.exit(main())
-"""
-
-
-_ERROR_LINE = re.compile(r"[\d-]+ [\d:,]+ ERROR [\w.]+: (.+)")
-"""A log of one line: what kept the runtime from coming up, in a sentence."""
-
-
-class DaemonError(OSError):
-    """The runtime cannot be started, asked or stopped. The message has the reason, and the end of its log."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -96,11 +69,12 @@ def ensure_runtime(
     if held := _foreground_run_text(state):
         raise DaemonError(held)
     root = Path(workspace) if workspace is not None else state.parent
-    command = [str(find_interpreter(root, python)), "-c", _BOOT_CODE, "--state", str(state), "--workspace", str(root)]
+    interpreter = find_interpreter(root, python)
+    arguments = ["--state", str(state), "--workspace", str(root)]
     if env_file is not None:
-        command += ["--env-file", str(env_file)]
+        arguments += ["--env-file", str(env_file)]
     if settings:
-        command += ["--settings", json.dumps(dict(settings))]
+        arguments += ["--settings", json.dumps(dict(settings))]
     until = time.monotonic() + timeout
     log = log_path(state)
     try:
@@ -112,17 +86,17 @@ def ensure_runtime(
         ) from exc
     try:
         begin = os.fstat(output).st_size
-        said = _launch(command, root, output, until)
+        said = launch(interpreter, arguments, root, output, until)
     finally:
         os.close(output)
     if said is not None:
         return RunningRuntime(int(said["pid"]), str(said.get("program", "")), started=True)
-    # It died, or it is late. If somebody else's runtime came up meanwhile, that one is as good.
+    # It died, or it is late. If another process started a runtime meanwhile, that one is as good.
     found = running_runtime(state)
     if found is not None:
         return found
     raise DaemonError(
-        _start_failure(log, begin, f"no runtime came up within {timeout:g} s" if time.monotonic() >= until else "")
+        start_failure(log, begin, f"no runtime came up within {timeout:g} s" if time.monotonic() >= until else "")
     )
 
 
@@ -140,19 +114,27 @@ def running_runtime(state_dir: str | Path) -> RunningRuntime | None:
     return RunningRuntime(int(hello.get("pid", 0)), str(hello.get("program", "")))
 
 
-def status(state_dir: str | Path) -> dict[str, Any] | None:
-    """What the runtime says of itself; None if there is none. Raises as `running`."""
+def status(state_dir: str | Path) -> RuntimeStatus | None:
+    """What the runtime says of itself; None if there is none.
+
+    Raises:
+        DaemonError: something is there and does not answer, or not in words that can be read.
+        SocketError: its socket must not be trusted.
+    """
     try:
         reply = _request(state_dir, "status")
     except sockets.RuntimeNotRunning:
         return None
-    return dict(reply.get("result") or {})
+    try:
+        return decode_struct(RuntimeStatus, reply.get("result") or {})
+    except InvalidField as exc:
+        raise DaemonError(f"the runtime says of itself what cannot be read: {exc}") from exc
 
 
 def stop(state_dir: str | Path, *, timeout: float = START_TIMEOUT_S) -> bool:
     """Let the runtime end: it lets go of its runs, each is found as it was. Returns once it is gone; False if none was.
 
-    One that lets go already, and answers nobody any more, is waited for.
+    One that lets go already, and answers no console any more, is waited for.
 
     Raises:
         DaemonError: it does not answer, refuses, or is not gone in time.
@@ -162,7 +144,7 @@ def stop(state_dir: str | Path, *, timeout: float = START_TIMEOUT_S) -> bool:
     except sockets.RuntimeNotRunning:
         return _wait_until_gone(Path(state_dir), timeout)
     with sock:
-        conversation = _LineClient(sock, timeout)
+        conversation = LineClient(sock, timeout)
         reply = conversation.request("stop")
         if not reply.get("ok"):
             raise DaemonError(f"the runtime does not stop: {reply.get('message') or reply.get('error')}")
@@ -172,7 +154,7 @@ def stop(state_dir: str | Path, *, timeout: float = START_TIMEOUT_S) -> bool:
 
 
 def _foreground_run_text(state: Path) -> str:
-    """What to say where a `run` drives the workspace in its own terminal, and serves nobody; empty where none does."""
+    """What to say where a `run` drives the workspace in its own terminal without serving consoles; else empty."""
     try:
         written = (state / "runtime.lock").read_bytes()
     except OSError:
@@ -191,9 +173,9 @@ def _foreground_run_text(state: Path) -> str:
 
 
 def _wait_until_gone(state: Path, timeout: float) -> bool:
-    """Wait until nobody holds the workspace; False if nobody did. Nobody listens there."""
+    """Wait until no process holds the workspace; False if none did. No socket is served there."""
     from runtime.record import (
-        workspace_lock,  # only here: it brings the events along, and whoever starts a runtime is in a hurry
+        workspace_lock,  # only here: it brings the events along, and the start of a runtime is in a hurry
     )
 
     held = holder = workspace_lock.holder(state)
@@ -203,7 +185,7 @@ def _wait_until_gone(state: Path, timeout: float) -> bool:
         holder = workspace_lock.holder(state)
     if holder is not None:
         raise DaemonError(
-            f"{state} is held by {holder}, which listens to nobody: "
+            f"{state} is held by {holder}, which serves no console: "
             + (
                 "end it in its terminal, with ctrl+c"
                 if holder.program == workspace_lock.RUN_PROGRAM
@@ -216,118 +198,5 @@ def _wait_until_gone(state: Path, timeout: float) -> bool:
 def _request(state_dir: str | Path, verb: str | None) -> dict[str, Any]:
     """The runtime's hello, or its reply to `verb`."""
     with sockets.dial(state_dir) as sock:
-        conversation = _LineClient(sock, REPLY_TIMEOUT_S)
+        conversation = LineClient(sock, REPLY_TIMEOUT_S)
         return conversation.request(verb) if verb is not None else conversation.hello
-
-
-class _LineClient:
-    """Lines of JSON over a socket, blocking, with one deadline for all of it."""
-
-    def __init__(self, sock: socket.socket, timeout: float) -> None:
-        self._sock = sock
-        self._until = time.monotonic() + timeout
-        self._read = b""
-        self.hello = self._read_message("hello")
-
-    def request(self, verb: str) -> dict[str, Any]:
-        number = secrets.token_hex(12)
-        line = json.dumps({"t": "command", "id": number, "verb": verb, "args": {}, "channel": "cli"})
-        try:
-            self._sock.sendall(line.encode() + b"\n")
-        except OSError as exc:
-            raise DaemonError(f"the runtime hung up: {exc}") from exc
-        reply = self._read_message("reply")
-        while reply.get("id") != number:
-            reply = self._read_message("reply")
-        return reply
-
-    def wait_for_hangup(self) -> bool:
-        """Wait for the runtime to hang up. False if it has not in time."""
-        while time.monotonic() < self._until:
-            try:
-                if not self._receive():
-                    return True
-            except TimeoutError:
-                return False
-            except OSError:
-                return True
-        return False
-
-    def _read_message(self, kind: str) -> dict[str, Any]:
-        while True:
-            while b"\n" in self._read:
-                line, self._read = self._read.split(b"\n", 1)
-                try:
-                    message = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(message, dict) and message.get("t") == kind:
-                    return message
-            try:
-                data = self._receive()
-            except TimeoutError as exc:
-                raise DaemonError("a runtime is there but does not answer") from exc
-            except OSError as exc:
-                raise DaemonError(f"the runtime hung up: {exc}") from exc
-            if not data:
-                raise DaemonError("the runtime hung up before it answered")
-            self._read += data
-
-    def _receive(self) -> bytes:
-        self._sock.settimeout(max(0.001, self._until - time.monotonic()))
-        return self._sock.recv(65536)
-
-
-def _launch(command: list[str], root: Path, output: int, until: float) -> dict[str, Any] | None:
-    """Start the runtime with its log on `output`; what it says when it is ready, None if it died or is late."""
-    ready, its_end = os.pipe()
-    try:
-        try:
-            # -c must not find the workspace's modules before ours: a swarm's `runtime.py` would be taken for us.
-            environment = {**os.environ, "PYTHONSAFEPATH": "1"}
-            with subprocess.Popen(  # noqa: S603 - the user's own interpreter
-                [*command, "--ready-fd", str(its_end)],
-                cwd=root,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                pass_fds=(its_end,),
-                env=environment,
-            ):
-                pass  # it forks and ends at once; the runtime is nobody's child
-        except OSError as exc:
-            raise DaemonError(f"cannot start {command[0]}: {exc.strerror or exc}") from exc
-        finally:
-            os.close(its_end)
-        return _read_ready_line(ready, until)
-    finally:
-        os.close(ready)
-
-
-def _read_ready_line(descriptor: int, until: float) -> dict[str, Any] | None:
-    read = b""
-    while not read.endswith(b"\n"):
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
-            return None
-        data = os.read(descriptor, 4096)
-        if not data:
-            return None
-        read += data
-    said = json.loads(read)
-    return said if isinstance(said, dict) else None
-
-
-def _start_failure(log: Path, begin: int, reason: str) -> str:
-    fresh = log.exists() and log.stat().st_size > begin
-    end = last_lines(log, since=begin) if fresh else ""
-    words = [reason or "the runtime ended before it was ready"]
-    said = _ERROR_LINE.fullmatch(end)
-    if said is not None and not reason:
-        words = [f"no runtime can work here: {said[1]}"]
-    elif end:
-        words.append(f"its log ({log}) ends with:\n{end}")
-    else:
-        words.append(f"it wrote nothing to its log ({log})")
-    return ": ".join(words)

@@ -32,10 +32,10 @@ class EscapingFormatter(logging.Formatter):
 
 
 def has_no_address(record: logging.LogRecord) -> bool:
-    """Whether a record may be logged. httpx tells the whole address of every request, and some are secrets: a
+    """Whether a record may be logged. httpx and httpx2 tell the whole address of every request, some are secrets: a
     webhook's, or one with a key in its query.
     """
-    return record.name != "httpx" or record.levelno >= logging.WARNING
+    return record.name not in ("httpx", "httpx2") or record.levelno >= logging.WARNING
 
 
 def log_path(state_dir: str | Path) -> Path:

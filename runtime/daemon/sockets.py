@@ -19,9 +19,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-Role = Literal["operator", "viewer"]
+from runtime.record.state.operator_terms import Role
+from runtime.record.user_directories import shared_state
+
 ROLES: tuple[Role, ...] = ("operator", "viewer")
 
 MAX_PATH_BYTES = 107 if sys.platform == "linux" else 103
@@ -38,7 +39,7 @@ class SocketError(OSError):
 
 
 class RuntimeNotRunning(SocketError):
-    """Nobody listens: no runtime works on this workspace."""
+    """No process listens: no runtime works on this workspace."""
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ def socket_directories(state_dir: str | Path) -> list[Path]:
     name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
     found = [state / "run"]
     with suppress(RuntimeError):  # an account without a home
-        found.append(Path.home() / ".local" / "state" / "orbiter" / "run" / name)
+        found.append(shared_state() / "run" / name)
     # Behind the home: systemd clears it at the last logout, which a runtime in the background is there to outlive.
     login = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
     if login.is_dir():
@@ -101,8 +102,8 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
     """A connection to the workspace's runtime.
 
     Raises:
-        RuntimeNotRunning: nobody listens.
-        SocketError: the socket's directory is not ours alone, or it does not answer, or somebody else does.
+        RuntimeNotRunning: no process listens.
+        SocketError: the socket's directory is not ours alone, or it does not answer, or another user's process does.
     """
     for place in socket_directories(state_dir):
         path = socket_path(place, role)
@@ -149,7 +150,7 @@ def _connect(sock: socket.socket, path: Path) -> None:
 def peer_uid(sock: socket.socket) -> int:
     """Whose process is at the other end of a Unix socket.
 
-    Where the system cannot tell, our own: the socket's directory lets nobody else in.
+    Where the system cannot tell, our own: only we can enter the socket's directory.
     """
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
@@ -175,10 +176,10 @@ def make_private_directory(directory: Path, state: Path) -> None:
 
 
 def check_private_directory(directory: Path) -> None:
-    """Raise `SocketError` unless `directory` is a real directory that belongs to us and that nobody else can enter."""
+    """Raise `SocketError` unless `directory` is a real directory of ours that no other user can enter."""
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no directory"
+        kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a directory"
         raise SocketError(f"{directory} is {kind}: remove it, the runtime's sockets need a directory of their own")
     if found.st_uid != os.getuid():
         raise SocketError(f"{directory} belongs to uid {found.st_uid}, not to you: nothing in it can be trusted")

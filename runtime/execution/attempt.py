@@ -1,207 +1,256 @@
-"""One attempt of a step: the gates before it, the call, and its end; what a failure leads to stands in `failed`."""
+"""One attempt of a step: gates, call and end. What a failure leads to is in `attempt_failure`."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 from orbiter import errors, steps
 from orbiter._internal.user_code import guard_user_code, make_text_safe
 from orbiter.steps import Aborted, Skipped
+from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
-from runtime.execution.failures.attempt_failure import handle_failure
-from runtime.execution.failures.crash_loop import step_alone
-from runtime.execution.failures.incident_drafts import config_fault, draft_incident
-from runtime.execution.failures.remedies import breaker_caller, breaker_key
-from runtime.execution.gates import permission
-from runtime.execution.gates.breaker import breakers_of
-from runtime.execution.gates.budget import cost_of_usage, exhausted_budget
-from runtime.execution.gates.chain import GATES, RetryAttempt
-from runtime.execution.incidents import IncidentDraft
+from runtime.execution.failures.attempt_failure import handle_block, handle_failure
+from runtime.execution.failures.cancelled_call import CallCancelled, cancelled_fault, draft_cancelled, until_cancelled
+from runtime.execution.failures.crash_loop import is_suspect, step_alone
+from runtime.execution.failures.errors_in_force import errors_at
+from runtime.execution.failures.incident_drafts import config_fault
+from runtime.execution.gates.budget import wall_time_left
+from runtime.execution.gates.chain import check_gates, check_step_budget
+from runtime.execution.gates.permission import checked_arguments
+from runtime.execution.incidents import IncidentDraft, task_of
 from runtime.execution.resolution import sign_changed_result
-from runtime.execution.step_context import Completed, StepContext
+from runtime.execution.step_execution import StepExecution
+from runtime.execution.step_result import AttemptEnd, Completed
+from runtime.judgement.traces.propagation import call_context
 from runtime.record.journal import JournalError
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
     Effect,
+    Impact,
     Persistence,
 )
 
-
-async def run_attempt(c: StepContext, changes: dict[str, Any]) -> Completed | IncidentDraft | None:
-    """One attempt: a result, trouble that is left over, or None where another is due (its wait is over)."""
-    async with step_alone(c):
-        return await _gate_and_call(c, changes)
+Outcome = Completed | IncidentDraft | None
+"""The step's result; what a person is to be asked; or None where another attempt is due (its wait is over)."""
 
 
-async def _gate_and_call(c: StepContext, changes: dict[str, Any]) -> Completed | IncidentDraft | None:
-    try:
-        arguments = c.step.codec.replace(c.step.arguments, changes) if changes else c.step.arguments
-    except Exception as exc:
-        return draft_incident(c, config_fault(exc), exc, changes)
-    for ask in GATES:
-        stopped = await ask(c, changes)
-        if isinstance(stopped, RetryAttempt):
-            return None
-        if stopped is not None:
-            return stopped
-    # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together, and a freeze
-    # that came while the gates were asked holds.
-    if (hit := exhausted_budget(c, changes)) is not None or c.session.is_frozen:
-        await _release_probe(c, changes)
-        return hit
-    attempt = (c.node.attempts if c.node is not None else 0) + 1
-    checked = permission.checked_arguments(c, changes)
-    if checked is not None:
-        arguments = c.step.codec.replace(arguments, {"arguments": checked})
-    # From before it is written that it begins until it is written how it ended.
-    c.activity.must_not_repeat = not c.repeatable
-    try:
-        await _record_start(c, attempt, changes if checked is None else {**changes, "arguments": checked})
-        return await _call_and_record(c, arguments, attempt, changes)
-    finally:
-        c.activity.must_not_repeat = False
+async def run_attempt(execution: StepExecution) -> Outcome:
+    """One attempt. A step that is suspected of ending its process is tried alone."""
+    node = execution.node
+    if node is None or not is_suspect(node.deaths):
+        return await Attempt(execution).run()
+    async with step_alone(execution.session, node):
+        return await Attempt(execution).run()
 
 
-async def _call_and_record(
-    c: StepContext, arguments: Any, attempt: int, changes: dict[str, Any]
-) -> Completed | IncidentDraft | None:
-    began = time.monotonic()
-    try:
-        result = await _call(c, arguments, attempt)
-    except asyncio.CancelledError:
-        _record_cancellation(c, attempt, began)
-        await _release_probe(c, changes)
-        raise
-    except (Aborted, Skipped):
-        await _release_probe(c, changes)
-        raise
-    except Exception as exc:
-        await make_text_safe(exc)
-        return await handle_failure(c, exc, arguments, attempt, time.monotonic() - began, changes)
-    return Completed(
-        await _record_success(
-            c, arguments, sign_changed_result(c, result, changes), attempt, time.monotonic() - began, changes
-        )
-    )
+class _OutOfTime(errors.TimeoutError):
+    """The wall time of an agent, a swarm or the run was over while a call was under way."""
 
 
-async def _release_probe(c: StepContext, changes: dict[str, Any]) -> None:
-    """The call said nothing of its service: a probe that it held is free, also where all of this is cancelled."""
-    key = breaker_key(c, changes)
-    if not key:
-        return
-    with suppress(JournalError):
-        await asyncio.shield(breakers_of(c.session.journal).release_probe(key, breaker_caller(c)))
+class Attempt:
+    """One attempt of a step, from its gates to its end."""
 
+    __slots__ = ("_began", "arguments", "execution", "number")
 
-async def _record_start(c: StepContext, attempt: int, changes: dict[str, Any]) -> None:
-    known = c.node is not None and c.node.requested == c.requested
-    event = ev.StepStarted(
-        **c.step_fields() | ({"requested": {}} if known else {}),
-        attempt=attempt,
-        epoch=c.session.lease.epoch,
-        effective=changes,
-    )
-    # A begin is on disk before its call where the call must not be repeated, and where an earlier life of the run ended
-    # with its process: this call may have ended it. Waiting for every begin costs a quarter of a step more.
-    if event.durable or c.session.state.died or (c.node is not None and c.node.deaths):
-        await c.session.record(event)
-    else:
-        c.session.record_soon(event)
+    def __init__(self, execution: StepExecution) -> None:
+        self.execution = execution
+        self.number = execution.attempts + 1
+        self.arguments = execution.step.arguments
+        """What the call works on, once the overrides are put in."""
+        self._began = 0.0
 
-
-async def _call(c: StepContext, arguments: Any, attempt: int) -> Any:
-    timeout = c.step.traits.timeout
-    with steps.entered(c.scope) if c.step.kind == "tool" else nullcontext():
-        if timeout is None:
-            return await _call_with_fault_origin(c, arguments, attempt)
+    async def run(self) -> Outcome:
+        """Ask the gates, then call and record."""
+        execution = self.execution
         try:
-            async with asyncio.timeout(timeout) as limit:
-                return await _call_with_fault_origin(c, arguments, attempt)
+            self.arguments = execution.effective_arguments()
+        except Exception as exc:
+            return execution.draft(config_fault(exc), exc)
+        if (blocked := await check_gates(execution)) is not None:
+            return await handle_block(execution, blocked)
+        # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together, and a
+        # freeze that came while the gates were asked holds.
+        spent = check_step_budget(execution)
+        if execution.session.ending:
+            # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
+            await self._release_probe()
+            raise asyncio.CancelledError
+        if spent is not None or execution.session.tracker.is_frozen:
+            await self._release_probe()
+            return await handle_block(execution, spent) if spent is not None else None
+        # From before it is written that it begins until it is written how it ended.
+        execution.activity.must_not_repeat = not execution.repeatable
+        try:
+            await self._record_start()
+            return await self._call_and_record()
+        finally:
+            execution.activity.must_not_repeat = False
+
+    async def _record_start(self) -> None:
+        execution, step = self.execution, self.execution.step
+        effective = execution.overrides.as_changes()
+        checked = None
+        if step.traits.permissions:
+            checked = checked_arguments(step, execution.tool_arguments, execution.session.config)
+        if checked is not None:
+            self.arguments = step.codec.replace(self.arguments, {"arguments": checked})
+            effective["arguments"] = checked
+        node, state = execution.node, execution.state
+        known = node is not None and node.requested == execution.requested
+        event = ev.StepStarted(
+            **execution.step_fields() | ({"requested": {}} if known else {}),
+            attempt=self.number,
+            epoch=execution.session.lease.epoch,
+            effective=effective,
+        )
+        # A begin is on disk before its call where the call must not be repeated, and where an earlier life of the run
+        # ended with its process: this call may have ended it. Waiting for every begin costs a quarter of a step more.
+        if event.durable or state.died or (node is not None and node.deaths):
+            await execution.session.record(event)
+        else:
+            execution.session.record_soon(event)
+
+    async def _call_and_record(self) -> Outcome:
+        execution = self.execution
+        self._began = time.monotonic()
+        try:
+            call = self._call()
+            result = await (until_cancelled(execution, call) if execution.step.kind == "tool" else call)
+        except _OutOfTime as exc:
+            return await self._end_at_wall_time(exc)
+        except CallCancelled:
+            return await self._end_cancelled()
+        except asyncio.CancelledError:
+            self._record_cancellation()
+            await self._release_probe()
+            raise
+        except (Aborted, Skipped):
+            await self._release_probe()
+            raise
+        except Exception as exc:
+            await make_text_safe(exc)
+            return await self._handle_failure(exc)
+        if execution.overrides.arguments is not None:
+            result = sign_changed_result(result, execution.overrides.arguments, execution.last_answer)
+        return await execution.finish(result, attempt=self._end())
+
+    async def _end_at_wall_time(self, exc: _OutOfTime) -> Outcome:
+        spent = check_step_budget(self.execution)
+        if spent is None:  # the run was frozen meanwhile, so that less of its time is used: as any time-out
+            return await self._handle_failure(exc)
+        await self._release_probe()
+        cut = spent.fault.model_copy(update={"cause": Cause.TIMEOUT, "effect": Effect.NONE, "impact": Impact.NODE})
+        return await handle_block(self.execution, spent, self._end(cut))
+
+    async def _end_cancelled(self) -> Outcome:
+        execution, node = self.execution, self.execution.node
+        await self._release_probe()
+        fault = cancelled_fault(execution, node.cancel if node is not None else None)
+        end = self._end(fault, effect_unknown=not execution.repeatable)
+        return draft_cancelled(execution, fault, end)
+
+    def _end(self, fault: Classification | None = None, *, effect_unknown: bool = False) -> AttemptEnd:
+        return AttemptEnd(self.number, self.arguments, time.monotonic() - self._began, fault, effect_unknown)
+
+    async def _handle_failure(self, exc: Exception) -> Outcome:
+        execution = self.execution
+        end = self._end(effect_unknown=isinstance(exc, TimeoutError) and not execution.repeatable)
+        lineage = execution.state.lineage(execution.node_id)
+        context = {
+            "run_id": execution.state.id,
+            "node_id": execution.node_id,
+            "agent": execution.step.agent,
+            "task": task_of(execution.state, lineage),
+            "attempt": execution.attempts or 1,
+            **execution.action,
+        }
+        config = errors_at(execution.session, execution.parent_id)
+        fault = fault_policy.classify_failure(exc, execution.step, (node.name for node in lineage), config, context)
+        return await handle_failure(execution, exc, fault, replace(end, fault=fault))
+
+    async def _release_probe(self) -> None:
+        """The call said nothing of its service: a probe that it held is free, also where all of this is cancelled."""
+        if (breaker := self.execution.breaker) is not None:
+            with suppress(JournalError):
+                await asyncio.shield(breaker.release_probe())
+
+    def _record_cancellation(self) -> None:
+        """Stopped from outside. Parking and stopping leave the attempt open: the next life finds it in doubt."""
+        execution = self.execution
+        if execution.session.ending not in ("", "abort"):
+            return
+        unknown = not execution.repeatable
+        fault = Classification(
+            origin=fault_policy.ORIGINS[execution.step.kind],
+            cause=Cause.CANCELLED,
+            persistence=Persistence.UNKNOWN,
+            effect=Effect.UNKNOWN if unknown else Effect.NONE,
+            user_message="cancelled while it was under way",
+            rule_id="cancelled",
+        )
+        execution.session.record_soon(execution.end_event(self._end(fault, effect_unknown=unknown)))
+
+    # -- the call ------------------------------------------------------------------------------------------------
+
+    async def _call(self) -> Any:
+        """Call within the limits of time: the step's own, and for a model the wall time that is left (seed 004). A
+        tool's call is left to its end there: what it did would not be known.
+        """
+        execution, step, session = self.execution, self.execution.step, self.execution.session
+        left = wall_time_left(session, execution.parent_id) if step.kind == "llm" else None
+        scope = steps.entered(execution.scope) if step.kind == "tool" else nullcontext()
+        span: AbstractContextManager[None] = nullcontext()
+        if session.config.traces is not None:
+            span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
+        interceptor = session.config.interceptor
+        try:
+            async with asyncio.timeout(left) as wall_limit, asyncio.timeout(step.traits.timeout) as own_limit:
+                with span, scope, guard_user_code(f"{step.name!r} of agent {step.agent!r}"):
+                    if interceptor is not None:
+                        return await interceptor.call(self._site(), self._begin_call)
+                    return await self._begin_call()
         except TimeoutError as exc:
-            if not limit.expired():
-                raise
-            left = "" if c.repeatable else "; whether it took effect is not known"
-            raise errors.TimeoutError(
-                f"{c.step.name} did not come back within {timeout:g} s{left}",
-                operation=c.step.name,
-                timeout_seconds=timeout,
-            ) from exc
+            if wall_limit.expired():
+                raise _OutOfTime(
+                    f"{step.name} did not answer before the wall time was over", timeout_seconds=left
+                ) from exc
+            if own_limit.expired():
+                unknown = "" if execution.repeatable else "; whether it took effect is not known"
+                raise errors.TimeoutError(
+                    f"{step.name} did not come back within {step.traits.timeout:g} s{unknown}",
+                    operation=step.name,
+                    timeout_seconds=step.traits.timeout,
+                ) from exc
+            raise
 
-
-async def _call_with_fault_origin(c: StepContext, arguments: Any, attempt: int) -> Any:
-    with guard_user_code(f"{c.step.name!r} of agent {c.step.agent!r}"):
-        return await _call_of(c, arguments, attempt)
-
-
-def _call_of(c: StepContext, arguments: Any, attempt: int) -> Awaitable[Any]:
-    """The call itself; with pieces of the reply on the way where somebody looks at the run."""
-    deltas = c.session.config.deltas
-    if c.step.stream is None or deltas is None or not deltas.wants(c.session.state.id):
-        return c.step.call(arguments)
-    run_id, node_id = c.session.state.id, c.node_id
-
-    def emit(kind: Literal["text", "reasoning"], text: str) -> None:
-        c.session.touch()
-        deltas.put(run_id, node_id, attempt, kind, text)
-
-    return c.step.stream(arguments, emit)
-
-
-async def _record_success(  # noqa: PLR0917 - one attempt's whole story
-    c: StepContext, arguments: Any, result: Any, attempt: int, seconds: float, changes: dict[str, Any]
-) -> Any:
-    usage = c.step.codec.usage(result)
-    cost, unpriced = cost_of_usage(c, changes, usage)
-    await c.session.record(
-        ev.StepEnded(
-            node_id=c.node_id,
-            parent_id=c.parent_id,
-            attempt=attempt,
-            result=c.step.codec.dump(result),
-            settled=c.step.after is None,
-            seconds=round(seconds, 4),
-            input_tokens=usage.input_tokens if usage is not None else 0,
-            output_tokens=usage.output_tokens if usage is not None else 0,
-            cost_usd=cost,
-            unpriced=unpriced,
+    def _site(self) -> CallSite:
+        execution = self.execution
+        return CallSite(
+            execution.state.id,
+            execution.node_id,
+            self.number,
+            execution.step,
+            self.arguments,
+            execution.requested,
+            execution.model,
         )
-    )
-    fault_policy.log_success(c)
-    if key := breaker_key(c, changes):
-        await breakers_of(c.session.journal).record_success(key, breaker_caller(c))
-    if c.step.after is not None:
-        await c.step.after(arguments, result)
-        c.session.record_soon(ev.StepSettled(node_id=c.node_id, parent_id=c.parent_id))
-    return result
 
+    def _begin_call(self) -> Awaitable[Any]:
+        """The call itself; with pieces of the reply on the way where a console watches the run."""
+        session, step, node_id = self.execution.session, self.execution.step, self.execution.node_id
+        deltas, run_id = session.config.deltas, session.state.id
+        if step.stream is None or deltas is None or not deltas.wants(run_id):
+            return step.call(self.arguments)
 
-def _record_cancellation(c: StepContext, attempt: int, began: float) -> None:
-    """Stopped from outside. Parking and stopping leave the attempt open: the next life finds it in doubt."""
-    if c.session.ending not in ("", "abort"):
-        return
-    unknown = not c.repeatable
-    fault = Classification(
-        origin=fault_policy.ORIGINS[c.step.kind],
-        cause=Cause.CANCELLED,
-        persistence=Persistence.UNKNOWN,
-        effect=Effect.UNKNOWN if unknown else Effect.NONE,
-        user_message="cancelled while it was under way",
-        rule_id="cancelled",
-    )
-    c.session.record_soon(
-        ev.StepEnded(
-            node_id=c.node_id,
-            parent_id=c.parent_id,
-            attempt=attempt,
-            fault=fault,
-            effect_unknown=unknown,
-            seconds=round(time.monotonic() - began, 4),
-        )
-    )
+        def emit(kind: Literal["text", "reasoning"], text: str) -> None:
+            session.touch()
+            deltas.put(run_id, node_id, self.number, kind, text)
+
+        return step.stream(self.arguments, emit)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
+from orbiter.mcp.table import ServerTable
+from orbiter.steps import Step
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.reports.notices import NoticeRules
-from runtime.judgement.reports.prices import PriceTable, builtin_prices
+from runtime.judgement.reports.prices import PriceTable
+from runtime.judgement.traces.span import TraceSettings
 from runtime.record.state.fault_taxonomy import Classification
+from runtime.record.workers import CodePolicy
 
 
 class Trials(Protocol):
@@ -30,6 +34,32 @@ class DeltaSink(Protocol):
     def wants(self, run_id: str) -> bool: ...
 
     def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None: ...
+
+
+@dataclass(slots=True, frozen=True)
+class CallSite:
+    """A call that an attempt is about to make: which step, and which of its attempts."""
+
+    run_id: str
+    node_id: str
+    attempt: int
+    step: Step[Any, Any]
+    arguments: Any
+    """What the call works on, with every decision put in."""
+    requested: Mapping[str, Any]
+    model: str = ""
+    """The model that would be asked; empty for other steps."""
+
+
+class CallInterceptor(Protocol):
+    """What stands between an attempt and its call: the faults of a drill, or the record that a test replays.
+
+    Gates, retries, incidents and events around the call are as ever; so is the time limit of the step.
+    """
+
+    async def call(self, site: CallSite, make: Callable[[], Awaitable[Any]]) -> Any:
+        """The result of the call, from `make` or in its place; raises what the call is to fail with."""
+        ...
 
 
 @dataclass(slots=True, frozen=True)
@@ -50,7 +80,7 @@ class ExecutionConfig:
     analysis: str = "off"
     """Who is asked about incidents.
 
-    Model strings, `auto`, or `off` (see `runtime.worker.duties.analyst.analysis_models`).
+    Model strings, `auto`, or `off` (see `runtime.worker.duties.analysis_models`).
     """
     notices: NoticeRules | None = None
     """Which channels are told of what; None: as `errors` says (seed 003's `notification_channels`)."""
@@ -62,13 +92,21 @@ class ExecutionConfig:
     """How faults are judged, repeated, and held back by breakers."""
     budget: Budget = field(default_factory=Budget)
     """What every run may use up; a run's own options go over it."""
-    prices: PriceTable = field(default_factory=builtin_prices)
+    prices: PriceTable = field(default_factory=PriceTable)
     fallbacks: tuple[str, ...] = ()
     """Models for every agent, tried after its own and its swarm's."""
+    guest_tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What is configured for tools of guests, by the tool's name."""
+    mcp: ServerTable | None = None
+    """The MCP servers of the workspace; None: it names no server."""
+    traces: TraceSettings | None = None
+    """What is sent of runs to a receiver of traces (`runtime.worker.telemetry`); None: nothing."""
     stall_s: float | None = None
-    """After how long without progress somebody is told; None: never."""
+    """After how many seconds without progress an operator is told; None: never."""
     handoff_rounds: int = 3
-    """How often agents may hand on in the same circle before somebody is asked; 0: never."""
+    """How often agents may hand on in the same circle before an operator is asked; 0: never."""
+    secret_keys_file: str = ""
+    """A file with the workspace's keys for secrets (`workspace_keys`); without it each process has one of its own."""
     drain_s: float = 10.0
     """How long a stop waits for calls that must not be begun twice; what takes longer is found in doubt."""
     change_s: float = 60.0
@@ -77,12 +115,23 @@ class ExecutionConfig:
     """How long the import of a swarm's file may take before it is given up."""
     deltas: DeltaSink | None = None
     program: str = ""
+    code: str = ""
+    """The label of the code that is here. Runs with another label are for other workers."""
+    code_policy: CodePolicy = "pinned"
+    """Whether a run stays with the label that it began with, or goes on with the newest."""
+    slots: int = 64
+    """How many runs are driven here at once."""
     trials: Trials | None = None
     """Lets one suspect at a time go on (`runtime.execution.failures.crash_loop`)."""
     crowded: asyncio.Event | None = None
     """Set while runs wait for room in memory: what is idle leaves at once then, and not after its grace."""
     alive_since: Callable[[], datetime] | None = None
-    """Since when somebody has been alive to drive runs, without a break (see `RunSession.missed`)."""
+    """Since when this runtime has been alive to drive runs, without a break (see `runtime.execution.deadlines`)."""
+
+    interceptor: CallInterceptor | None = None
+    """Stands between attempts and their calls; None: calls are made."""
+    retry_waits: bool = True
+    """Whether the time between two attempts is waited for. A replay leaves it out."""
 
     def policy_for(self, fault: Classification) -> RetryPolicy:
         """How often and how far apart a fault of this kind is tried again."""

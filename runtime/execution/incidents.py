@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import groupby, islice
 from typing import Any
 
 from orbiter.ask import NeedsInput
+from orbiter.errors import causes
 from orbiter.redaction import redact
 from orbiter.schema import result_schema
-from runtime.execution.run_session import Activity, RunSession
+from runtime.execution.failures.errors_in_force import answer_deadline_at, may_ask_operator
+from runtime.execution.run_session import RunSession
 from runtime.execution.secret_vault import VAULT
+from runtime.execution.wait_tracker import Activity
 from runtime.judgement.faults import fingerprint
+from runtime.judgement.faults.suggestions import fitting_suggestions
+from runtime.judgement.forms.secret_schema import is_secret
 from runtime.judgement.recovery import options
-from runtime.judgement.recovery.input_validation import is_secret
+from runtime.judgement.recovery.option_spec import FaultSite
+from runtime.judgement.recovery.option_table import effect_of
 from runtime.record.ids import new_id
 from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import Classification
 
 STALL_RULE_ID = "stall.no-progress"
@@ -34,7 +42,7 @@ class IncidentDraft:
     """What a person is to be told: the facts, and what exactly was to be done."""
 
     fault: Classification
-    where: options.FaultSite
+    where: FaultSite
     message: str
     alike: str = ""
     """The text by which equal troubles are known, where the message says more; by default the message."""
@@ -51,40 +59,42 @@ class IncidentDraft:
     """What a result that a person gives must fit."""
     wait_s: float | None = None
     """A server's hint that is too long to wait for in memory: the run wakes by itself after it."""
+    policy: str = ""
+    """The failure policy that decides at once, where one does: no person is asked."""
     ended: ev.StepEnded | None = None
     """The end of the attempt that failed. Written together with the incident: between the two, a crash would
     leave a step that looks as if it might simply be tried again."""
 
 
 async def await_answer(
-    life: RunSession, element: Activity, node_id: str, trouble: IncidentDraft
+    session: RunSession, activity: Activity, node_id: str, trouble: IncidentDraft
 ) -> ev.IncidentAnswered:
     """Open an incident at a node and wait for its answer. One that an earlier life opened there is waited for again."""
-    opened = _waiting_at(life, node_id)
+    opened = _waiting_at(session, node_id)
     if opened is None:
-        opened = incident_event(life, node_id, trouble)
-        await life.record(*([trouble.ended] if trouble.ended is not None else []), opened)
-    return await life.wait_for_answer(opened.incident_id, element)
+        opened = incident_event(session, node_id, trouble)
+        await session.record(*([trouble.ended] if trouble.ended is not None else []), opened)
+    return await session.wait_for_answer(opened.incident_id, activity)
 
 
-async def open_incident(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
+async def open_incident(session: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
     """Open an incident at a node that does not wait for its answer."""
-    opened = incident_event(life, node_id, trouble)
-    await life.record(opened)
+    opened = incident_event(session, node_id, trouble)
+    await session.record(opened)
     return opened
 
 
-def _waiting_at(life: RunSession, node_id: str) -> ev.IncidentOpened | None:
-    node = life.state.nodes.get(node_id)
-    ids = node.incidents if node is not None else list(life.state.incidents)
+def _waiting_at(session: RunSession, node_id: str) -> ev.IncidentOpened | None:
+    node = session.state.nodes.get(node_id)
+    ids = node.incidents if node is not None else list(session.state.incidents)
     for incident_id in reversed(ids):
-        incident = life.state.incidents[incident_id]
+        incident = session.state.incidents[incident_id]
         if incident.open and incident.opened.node_id == node_id and incident.opened.fault.rule_id != STALL_RULE_ID:
             return incident.opened
     return None
 
 
-def incident_event(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
+def incident_event(session: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
     """The incident that puts a trouble before a person. Writes nothing."""
     question = trouble.error if isinstance(trouble.error, NeedsInput) else None
     offered, safe = options.options_for(
@@ -96,26 +106,27 @@ def incident_event(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev
         in_place=trouble.in_place,
         partial=trouble.partial,
     )
-    lineage = life.state.lineage(node_id)
+    lineage = session.state.lineage(node_id)
     agents = [node.name for node in lineage if node.kind == "agent"]
-    tasks = [str(node.info["task"]) for node in lineage if node.info.get("task")]
-    deadline_s = life.config.deadline_s
-    unattended = not life.config.enable_error_routing
+    deadline_s = answer_deadline_at(session, node_id)
+    unattended = not may_ask_operator(session, node_id)
     if trouble.wait_s is not None:
         safe, deadline_s, unattended = "wait_retry", trouble.wait_s, False
     elif unattended:
         deadline_s = 0.0
+    elif trouble.policy:
+        safe, deadline_s = "abort", 0.0
     schema = dict(question.schema) if question is not None and question.schema is not None else None
     masked = VAULT.known_values()
     error_type = type(trouble.error).__name__ if trouble.error is not None else ""
-    place = "/".join([*agents[-1:], lineage[-1].name if lineage else life.state.ref])
-    now = life.clock()
+    place = "/".join([*agents[-1:], lineage[-1].name if lineage else session.state.ref])
+    now = session.clock()
     return ev.IncidentOpened(
         ts=now,
         node_id=node_id,
         parent_id=lineage[-1].parent_id if lineage else "",
         incident_id=f"i-{new_id()}",
-        fault=trouble.fault,
+        fault=trouble.fault.model_copy(update={"suggestions": fitting_suggestions(trouble.fault.suggestions, offered)}),
         error_type=error_type,
         message=redact(trouble.message, masked) if masked else trouble.message,
         traceback=redact(_traceback(trouble.error), masked) if question is None else "",  # nothing failed
@@ -126,11 +137,12 @@ def incident_event(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev
         deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,
         in_doubt=trouble.in_doubt,
         lineage=tuple(node.name for node in lineage),
-        task=(tasks[-1] if tasks else life.state.input)[:_TASK_CHARS],
-        action=trouble.action or {},
+        task=task_of(session.state, lineage)[:_TASK_CHARS],
+        action={**(trouble.action or {}), **({"policy": trouble.policy} if trouble.policy else {})},
         question=question.question if question is not None else "",
         answer_schema=schema,
-        retryable=any(found.id in ("retry", "wait_retry") for found in offered),
+        url=question.url if question is not None else "",
+        retryable=any(effect_of(found.id) in ("retry", "wait_retry") for found in offered),
         arguments_schema=_argument_form(trouble, offered),
         result_schema=_result_form(trouble, offered),
         unattended=unattended,
@@ -138,31 +150,36 @@ def incident_event(life: RunSession, node_id: str, trouble: IncidentDraft) -> ev
     )
 
 
+def task_of(state: DurableRun, lineage: Sequence[Node]) -> str:
+    """What the innermost of these nodes is to do. An agent that was handed on to gets its own name as its input: its
+    task is the one of the swarm, which is the question as it was asked.
+    """
+    found = state.input
+    for above, node in zip([None, *lineage], lineage, strict=False):
+        handed_on = node.kind == "agent" and above is not None and above.info.get("mode") == "handoff"
+        if node.info.get("task") and not handed_on:
+            found = str(node.info["task"])
+    return found
+
+
 def _argument_form(trouble: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
-    if trouble.arguments_schema is None or all(found.id != "edit" for found in offered):
+    if trouble.arguments_schema is None or all(effect_of(found.id) != "edit" for found in offered):
         return None
     return dict(trouble.arguments_schema)
 
 
 def _result_form(trouble: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
-    if trouble.result_type is None or all(found.id != "result" for found in offered):
+    if trouble.result_type is None or all(effect_of(found.id) != "result" for found in offered):
         return None
     return result_schema(trouble.result_type)
 
 
 def error_chain(error: BaseException | None) -> list[str]:
     """An error and what it came from, outermost first, each as ``Type: message``; what only repeats is left out."""
-    found: list[str] = []
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen and len(found) < _MAX_CAUSES:
-        seen.add(id(error))
-        text = f"{type(error).__name__}: {error}"[:_CAUSE_CHARS]
-        if not found or found[-1] != text:
-            found.append(text)
-        if isinstance(error, BaseExceptionGroup):
-            found.extend(f"{type(each).__name__}: {each}"[:_CAUSE_CHARS] for each in error.exceptions[:_MAX_CAUSES])
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return found
+    if error is None:
+        return []
+    texts = (f"{type(link).__name__}: {link}"[:_CAUSE_CHARS] for link in causes(error))
+    return list(islice((text for text, _ in groupby(texts)), _MAX_CAUSES))
 
 
 def _traceback(error: BaseException | None) -> str:

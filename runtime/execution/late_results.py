@@ -18,9 +18,9 @@ _note_tasks: set[asyncio.Task[None]] = set()
 """Held here: the life to which they belong may be over."""
 
 
-def note_late_result(life: RunSession, node_id: str, result: Any, error: BaseException | None) -> None:
+def note_late_result(session: RunSession, node_id: str, result: Any, error: BaseException | None) -> None:
     """Note that a call of a node came back: without a lease, for the run may have parked or ended by now."""
-    node = life.state.nodes.get(node_id)
+    node = session.state.nodes.get(node_id)
     summary = f"{type(error).__name__}: {error}" if error is not None else f"it returned {result!r}"
     event = ev.LateResultDropped(
         node_id=node_id,
@@ -31,9 +31,9 @@ def note_late_result(life: RunSession, node_id: str, result: Any, error: BaseExc
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:  # we are in the call's own thread: its loop is closed
-        log.warning("run %s: %s came back after its runtime had ended: %s", life.state.id, node_id, event.summary)
+        log.warning("run %s: %s came back after its runtime had ended: %s", session.state.id, node_id, event.summary)
         return
-    noting = loop.create_task(_write_note(life.journal, life.lease.run_id, event))
+    noting = loop.create_task(_write_note(session.journal, session.lease.run_id, event))
     _note_tasks.add(noting)
     noting.add_done_callback(_note_tasks.discard)
 

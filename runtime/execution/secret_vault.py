@@ -1,13 +1,23 @@
-"""The vault of secrets that operators gave to this process: in memory only."""
+"""The vault of secrets that operators gave to this process, or to all workers that have the workspace's keys: what was
+opened is in memory only.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from orbiter.redaction import MARK, MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH, Redactor, environment_secrets, mask_secrets
+from orbiter.redaction import (
+    MARK,
+    MIN_LENGTH_ANYWHERE,
+    MIN_SECRET_LENGTH,
+    Redactor,
+    environment_secrets,
+    held_secrets,
+    mask_secrets,
+)
 from orbiter.steps import Step
 from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
@@ -19,18 +29,27 @@ class SecretVault:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pair: KeyPair | None = None
+        self._shared: tuple[KeyPair, ...] = ()
         self._known: dict[str, None] = {}
 
     @property
     def public_key(self) -> str:
-        """What to seal a secret with that is for this process."""
-        return self._keys().public
+        """What to seal a secret with: the workspace's newest key, or that of this process."""
+        return self._shared[-1].public if self._shared else self._keys().public
+
+    def share(self, keys: Sequence[KeyPair]) -> None:
+        """From now on secrets are sealed to the last of these keys, which other workers have as well."""
+        self._shared = tuple(keys)
 
     def open(self, sealed: Mapping[str, Any]) -> str | None:
-        """The secret, as JSON; None if it was for a process that is gone."""
-        try:
-            found = unseal(self._keys(), sealed)
-        except SealError:
+        """The secret, as JSON; None if it was for a process that is gone, or for a key that is not here."""
+        for pair in (*reversed(self._shared), self._keys()):
+            try:
+                found = unseal(pair, sealed)
+            except SealError:
+                continue
+            break
+        else:
             return None
         self._known.update(
             dict.fromkeys(each for each in _strings_in(json.loads(found)) if len(each) >= MIN_SECRET_LENGTH)
@@ -38,8 +57,8 @@ class SecretVault:
         return found
 
     def known_values(self) -> tuple[str, ...]:
-        """Every secret that was opened here: what is masked in texts that quote one."""
-        return tuple(self._known)
+        """Every secret that was opened here, and the tokens in use: what is masked in texts that quote one."""
+        return (*self._known, *held_secrets())
 
     def _keys(self) -> KeyPair:
         with self._lock:
@@ -71,6 +90,7 @@ _UNMASKED_FIELDS = frozenset(
     {
         "result", "output", "error", "text", "texts", "message", "summary", "reason", "requested", "effective",
         "changes", "info", "action", "question", "task", "traceback", "causes", "input",
+        "url",
     }
 )  # fmt: skip
 """Fields of events that hold what user code, a tool or a model said; the others hold words of ours."""
@@ -87,7 +107,7 @@ def masked_event(event: ev.JournalEvent) -> ev.JournalEvent:
     update = {name: _mask_value(getattr(event, name), secrets) for name in _UNMASKED_FIELDS & fields.keys()}
     fault = getattr(event, "fault", None)
     if fault is not None:
-        said = ("user_message", "technical", "suggestions", "metadata")
+        said = ("user_message", "rule_message", "technical", "suggestions", "metadata", "context")
         update["fault"] = fault.model_copy(update={name: _mask_value(getattr(fault, name), secrets) for name in said})
     return event.model_copy(update=update)
 

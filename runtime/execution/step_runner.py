@@ -1,7 +1,6 @@
 """Carries out one step: replay, PRE hooks, attempts, record, and an incident for what is left.
 
-The layers are called in DESIGN's order (section 2) and know nothing of one another. Everything that is counted
-(attempts, rounds) is read from the fold, so that a step goes on in a later life where an earlier one stopped.
+The layers are called in DESIGN's order (section 2) and know nothing of one another.
 """
 
 from __future__ import annotations
@@ -9,31 +8,25 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from runtime.execution import incidents
 from runtime.execution.attempt import run_attempt
-from runtime.execution.failures.crash_loop import has_ended_process
-from runtime.execution.failures.in_doubt import in_doubt_incident
-from runtime.execution.failures.incident_drafts import replay_difference_fault
-from runtime.execution.failures.remedies import fallback_in_use, repeat_compaction
+from runtime.execution.deadlines import missed_since, overdue_delay
+from runtime.execution.failures.cancelled_call import cancelled_fault, draft_cancelled, wanted_cancel
+from runtime.execution.failures.in_doubt import doubt_reason, draft_in_doubt
+from runtime.execution.failures.incident_drafts import draft_ended_process, draft_replay_difference
+from runtime.execution.failures.remedies import compact_again
 from runtime.execution.failures.reroute import reroute_error
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.replay import replay_difference
-from runtime.execution.resolution import (
-    apply_answer,
-    apply_changes,
-    changes_from_answers,
-    last_answer,
-    raise_if_agent_ends,
-    skip_question,
-    unused_answer,
-)
-from runtime.execution.run_session import overdue_delay
-from runtime.execution.step_context import Completed, StepContext
+from runtime.execution.resolution import apply_answer, decline_question, end_agent, end_run_if_asked, ends_agent
+from runtime.execution.step_execution import StepExecution
+from runtime.execution.step_overrides import recorded_overrides
+from runtime.execution.step_result import Completed
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Node
+from runtime.record.state.nodes import MAX_DEATHS
 
 
-async def run_step(c: StepContext) -> Any:
+async def run_step(execution: StepExecution) -> Any:
     """The step's result: recalled, or carried out now. Waits for as long as a person is needed.
 
     Raises:
@@ -41,89 +34,130 @@ async def run_step(c: StepContext) -> Any:
         Aborted: an operator ended this branch.
         Exception: a value step's own error, which is its node's to deal with.
     """
-    if c.node is not None and c.node.returned is not None and c.node.result is None:
-        raise reroute_error(c.node.returned)
-    while c.node is not None and (c.node.recorded or c.node.hooks_due):
-        changed = replay_difference(c.node, c.step, c.requested)
+    step, node = execution.step, execution.node
+    if node is not None and node.returned is not None and node.result is None:
+        raise reroute_error(node.returned)
+    while (node := execution.node) is not None and (node.recorded or node.hooks_due):
+        changed = replay_difference(node, step, execution.requested)
         if changed:  # a secret that was given since is masked now, and was not when this was recorded
-            changed = replay_difference(c.node, c.step, c.step.codec.describe(c.step.arguments)) and changed
+            changed = replay_difference(node, step, step.codec.describe(step.arguments)) and changed
         if not changed:
-            return await _replay(c, c.node)
-        apply_changes(
-            c, await incidents.await_answer(c.session, c.activity, c.node_id, replay_difference_fault(changed)), {}
-        )
-    changes = changes_from_answers(c)
-    fallback_in_use(c, changes)
-    taken = await apply_answer(c, answer, changes) if (answer := unused_answer(c)) is not None else None
-    if isinstance(taken, Completed):
-        return taken.result
-    await _run_pre_hooks(c)
-    repeat_compaction(c, changes)
-    await _wait_for_scheduled_retry(c)
-    return await _run_attempts(c, changes, taken or in_doubt_incident(c) or has_ended_process(c))
+            return await _replay(execution, node)
+        answer = await execution.await_answer(draft_replay_difference(changed))
+        end_run_if_asked(execution.session, answer, execution.state.incidents[answer.incident_id].opened)
+    execution.overrides = recorded_overrides(execution.state, step.kind, execution.node_id, execution.parent_id)
+    if execution.node is not None:
+        return await _resume(execution)
+    await _run_pre_hooks(execution)
+    return await _run_attempts(execution, None)
 
 
-async def _replay(c: StepContext, node: Node) -> Any:
+async def _resume(execution: StepExecution) -> Any:
+    """Go on with a step of which something is recorded, but no result: an answer that came meanwhile holds, and what an
+    earlier life waited or asked for is waited and asked for again.
+    """
+    answered = _unused_answer(execution)
+    outcome = await apply_answer(execution, answered) if answered is not None else None
+    if isinstance(outcome, Completed):
+        return outcome.result
+    await _run_pre_hooks(execution)
+    if (node := execution.node) is not None and node.compactions and execution.overrides.messages is None:
+        execution.overrides.messages = compact_again(execution.step, node.compactions)
+    await _wait_for_scheduled_retry(execution)
+    return await _run_attempts(execution, outcome or _first_incident(execution))
+
+
+async def _replay(execution: StepExecution, node: Node) -> Any:
+    """The recorded result, with what an operator made of it; POST hooks that an earlier life did not run are run."""
+    step, answer = execution.step, execution.last_answer
     if node.edits:
-        c.step.codec.replace(c.step.arguments, node.edits)
+        step.codec.replace(step.arguments, node.edits)
     if "messages" in node.effective:
         # These stand in the agent's own list: its later questions must begin with them in this life, too.
-        c.step.codec.replace(c.step.arguments, {"messages": node.effective["messages"]})
-    if (answer := last_answer(c)) is not None and node.by is not None:
-        raise_if_agent_ends(c, answer)
-        if node.phase == "skipped" and "value" not in answer.params:
-            skip_question(c)
-    result = c.step.codec.load(node.result)
+        step.codec.replace(step.arguments, {"messages": node.effective["messages"]})
+    if answer is not None and node.by is not None:
+        if ends_agent(step.kind, answer):
+            end_agent(answer, execution.state.incidents[answer.incident_id].opened)
+        if step.kind == "value" and node.phase == "skipped" and "value" not in answer.params:
+            decline_question(execution.requested)
+    result = step.codec.load(node.result)
     if node.hooks_due:
-        if c.step.after is not None:
-            await c.step.after(c.step.arguments, result)
-        await c.session.record(ev.StepSettled(node_id=c.node_id, parent_id=c.parent_id))
+        if step.after is not None:
+            await step.after(step.arguments, result)
+        await execution.session.record(ev.StepSettled(node_id=execution.node_id, parent_id=execution.parent_id))
     return result
 
 
-async def _run_pre_hooks(c: StepContext) -> None:
+def _unused_answer(execution: StepExecution) -> ev.IncidentAnswered | None:
+    """An answer that came while no process carried this step: no attempt has begun since."""
+    node = execution.node
+    if node is None or not node.incidents or node.round:
+        return None
+    return execution.state.incidents[node.incidents[-1]].answer
+
+
+async def _run_pre_hooks(execution: StepExecution) -> None:
     """PRE hooks; what they change in place is recorded, so that a later life works on the same."""
-    node = c.node
+    step, node = execution.step, execution.node
     if node is not None and node.edits:
-        c.step.codec.replace(c.step.arguments, node.edits)
+        step.codec.replace(step.arguments, node.edits)
         return
-    if c.step.before is None:
+    if step.before is None:
         return
-    untouched = c.step.codec.editable(c.step.arguments)
-    await c.step.before(c.step.arguments)
-    edited = c.step.codec.editable(c.step.arguments)
+    untouched = step.codec.editable(step.arguments)
+    await step.before(step.arguments)
+    edited = step.codec.editable(step.arguments)
     if edited is not None and edited != untouched:
-        c.record_node()
-        c.session.record_soon(ev.StepEdited(node_id=c.node_id, parent_id=c.parent_id, changes=edited))
+        execution.record_node()
+        edit = ev.StepEdited(node_id=execution.node_id, parent_id=execution.parent_id, changes=edited)
+        execution.session.record_soon(edit)
 
 
-async def _wait_for_scheduled_retry(c: StepContext) -> None:
-    """A retry that an earlier life scheduled is still due when it was due; those that are overdue because nobody was
+async def _wait_for_scheduled_retry(execution: StepExecution) -> None:
+    """A retry that an earlier life scheduled is still due when it was due; those that are overdue, for no process was
     alive start spread out.
     """
-    retry = c.node.retry if c.node is not None else None
+    retry = execution.node.retry if execution.node is not None else None
     if retry is None:
         return
-    missed = c.session.alive_since_missed(retry.until)
+    session = execution.session
+    missed = missed_since(retry.until, session.state, session.config, session.clock())
     length = timedelta(seconds=retry.delay_s)
-    until = retry.until if missed is None else missed + overdue_delay(f"{c.session.state.id}/{c.node_id}", length)
-    await c.session.wait_until(until, c.activity, at_most=retry.delay_s)
+    until = retry.until if missed is None else missed + overdue_delay(f"{session.state.id}/{execution.node_id}", length)
+    await session.wait_until(until, execution.activity, at_most=retry.delay_s)
 
 
-async def _run_attempts(c: StepContext, changes: dict[str, Any], trouble: IncidentDraft | None) -> Any:
+def _first_incident(execution: StepExecution) -> IncidentDraft | None:
+    """What to ask before the first attempt of this life: an incident that is open, an effect that is not known, or a
+    step that ended its process.
+    """
+    step, node, state = execution.step, execution.node, execution.state
+    if node is None:
+        return None
+    if node.incidents and (last := state.incidents[node.incidents[-1]]).open:
+        return IncidentDraft(fault=last.opened.fault, where=step.kind, message="")
+    if (asked := wanted_cancel(execution)) is not None:
+        return draft_cancelled(execution, cancelled_fault(execution, asked))
+    if not execution.repeatable and (reason := doubt_reason(node, state, execution.session.lease)):
+        return draft_in_doubt(step, reason, execution.action)
+    if node.deaths >= MAX_DEATHS:
+        return draft_ended_process(step, node.deaths, execution.action)
+    return None
+
+
+async def _run_attempts(execution: StepExecution, draft: IncidentDraft | None) -> Any:
     """Try until there is a result: an incident between two rounds of attempts, an answer between two incidents. With
-    `trouble` it begins with an incident.
+    `draft` it begins with an incident.
     """
     while True:
-        outcome = trouble or await run_attempt(c, changes)
-        trouble = None
+        outcome = draft or await run_attempt(execution)
+        draft = None
         if isinstance(outcome, Completed):
             return outcome.result
         if outcome is None:
             continue
-        c.record_node()
-        answer = await incidents.await_answer(c.session, c.activity, c.node_id, outcome)
-        taken = await apply_answer(c, answer, changes)
+        execution.record_node()
+        taken = await apply_answer(execution, await execution.await_answer(outcome))
         if isinstance(taken, Completed):
             return taken.result
-        trouble = taken
+        draft = taken

@@ -45,20 +45,20 @@ class ViewRedactor:
     """
 
     def __init__(self, patterns: Sequence[str] = (), *, masked: bool = False) -> None:
-        self._patterns = tuple(patterns)
+        self.patterns = tuple(patterns)
         self.masked = masked
 
     def mask_text(self, text: str) -> str:
         """A text as it is shown."""
-        return make_redactor(self._patterns).text(text) if self.masked else text
+        return make_redactor(self.patterns).text(text) if self.masked else text
 
     def mask_value(self, value: Any) -> Any:
         """A foreign value, as JSON has it, as it is shown."""
-        return make_redactor(self._patterns).value(value) if self.masked else value
+        return make_redactor(self.patterns).value(value) if self.masked else value
 
     def mask_message(self, message: Any) -> Any:
         """A message, event or result of ours, as JSON has it: its ids, words and numbers stay as they are."""
-        return _mask(message, make_redactor(self._patterns)) if self.masked else message
+        return _mask(message, make_redactor(self.patterns)) if self.masked else message
 
     def mask_line(self, line: bytes) -> bytes:
         """A message of the link, as it is sent."""
@@ -66,7 +66,7 @@ class ViewRedactor:
             return line
         message = json.loads(line)
         result = message.pop("result", None) if message.get("t") == "reply" else None
-        redactor = make_redactor(self._patterns)
+        redactor = make_redactor(self.patterns)
         shown = _mask(message, redactor)
         if result is not None:
             shown["result"] = _mask(result, redactor)

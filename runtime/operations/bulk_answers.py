@@ -4,7 +4,7 @@ An answer proved right when its step, or its run, came to its end without the sa
 step that was to be made to work, and failed, did not. The one that goes first may have been answered by itself before.
 
 A bulk answer is for once only: it makes no standing grant and reaches no further than its step. What may have happened
-is repeated only where somebody looked at this very one: that one did not happen says nothing of the others. Of every
+is repeated only where an operator looked at this very one: that one did not happen says nothing of the others. Of every
 item it is told what came of it; those that fail again stay open as new incidents.
 """
 
@@ -15,22 +15,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.recovery.options import needs_look, wording_of
-from runtime.operations.decisions import Decisions, InvalidCommand
+from runtime.operations.decisions import Decisions, InvalidCommand, find_incident
 from runtime.operations.queries import events_with_marks
+from runtime.operations.requests.answers import PROOF_TIMEOUT_S
 from runtime.record.journal import AnswerAccepted, Journal, OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 
-PROOF_TIMEOUT_S = 60.0
-"""How long the first answer may take to prove right."""
-
 _PENDING_STATES = "nothing happened yet: does anything drive it?"
 _NEEDS_LOOK = 50
 """Incidents of one fingerprint, the latest, among which the last answer is looked for."""
-_ENDING_OPTIONS: frozenset[str] = frozenset({"abort", "accept", "acknowledge", "deny", "skip"})
-"""Options after which a step may fail as it was decided; after all others it is to succeed."""
-
 OutcomeState = Literal["went on", "failed again", "refused", "not proven", "held"]
 """held: not answered, since the first one did not prove right."""
 
@@ -58,11 +54,11 @@ class Precedent:
     @property
     def reusable(self) -> dict[str, Any]:
         """Its parameters, for others: once, where it was a grant that lasts."""
-        return {"for": "once"} if self.answer.option == "grant" else dict(self.answer.params)
+        return {"for": "once"} if effect_of(self.answer.option) == "grant" else dict(self.answer.params)
 
 
 async def answer_equal_incidents(
-    desk: Decisions,
+    decisions: Decisions,
     journal: Journal,
     incident_id: str,
     option: str,
@@ -76,10 +72,10 @@ async def answer_equal_incidents(
 ) -> list[BulkItem]:
     """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint; with
     `only`, those of them that are named there. What may have happened is repeated where it is named in `looked_at`,
-    too: somebody looked at this very one, and it had not happened. One that was answered so already, by itself, may be
-    named to answer the rest as it was, with its parameters where none are given.
+    too: an operator looked at this very one, and it had not happened. One that was answered so already, by itself, may
+    be named to answer the rest as it was, with its parameters where none are given.
 
-    The first item is the canary's. If it fails again, or nothing is known of it within `proof_s` (nobody drives the
+    The first item is the canary's. If it fails again, or nothing is known of it within `proof_s` (no process drives the
     run), the others are held.
 
     Raises:
@@ -88,16 +84,13 @@ async def answer_equal_incidents(
     params = dict(params or {})
     if params.get("for", "once") != "once":
         raise InvalidCommand("a bulk answer is for once: a grant that lasts is given at one incident, by --for")
-    found = await journal.incident(incident_id)
-    if found is None:
-        raise InvalidCommand(f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
-    run_id, opened, answered = found
+    run_id, opened, answered = await find_incident(journal, incident_id)
     if opened.secret_key:
         raise InvalidCommand("the answer is a secret: it is given at each incident by itself")
     others = [each for each in await equal_incidents(journal, opened) if not only or each.opened.incident_id in only]
     canary = OpenIncident(run_id, "", opened)
     if answered is None:
-        first = await _answer_one(desk, journal, canary, option, params, reason, by, proof_s)
+        first = await _answer_one(decisions, journal, canary, option, params, reason, by, proof_s)
     else:
         if answered.option != option:
             raise InvalidCommand(
@@ -118,7 +111,7 @@ async def answer_equal_incidents(
         and (each.opened.incident_id in looked_at or not needs_look(each.opened, option))
     ]
     rest = await asyncio.gather(
-        *(_answer_one(desk, journal, other, option, params, reason, by, proof_s) for other in same)
+        *(_answer_one(decisions, journal, other, option, params, reason, by, proof_s) for other in same)
     )
     answered_ = {item.incident_id: item for item in rest}
     return [first, *(answered_.get(each.opened.incident_id) or _skip_reason(each, option) for each in others)]
@@ -169,7 +162,7 @@ async def equal_incidents(journal: Journal, opened: ev.IncidentOpened) -> Sequen
 
 
 async def _answer_one(  # noqa: PLR0917 - the parts of one answer
-    desk: Decisions,
+    decisions: Decisions,
     journal: Journal,
     found: OpenIncident,
     option: str,
@@ -180,14 +173,7 @@ async def _answer_one(  # noqa: PLR0917 - the parts of one answer
 ) -> BulkItem:
     item = BulkItem(found.opened.incident_id, found.run_id, "not proven", _PENDING_STATES)
     try:
-        outcome = await desk.answer(
-            found.opened.incident_id,
-            option,
-            dict(params),
-            reach=None if option == "abort" else "attempt",
-            reason=reason,
-            by=by,
-        )
+        outcome = await decisions.answer(found.opened.incident_id, option, dict(params), reason=reason, by=by)
     except InvalidCommand as exc:
         return replace(item, state="refused", detail=str(exc))
     if not isinstance(outcome, AnswerAccepted):
@@ -232,7 +218,8 @@ class _Proof:
         if not (state.terminal or (node is not None and node.terminal)):
             return None
         phase = node.phase if node is not None else state.phase
-        failed = phase in ("failed", "timed_out") and self._answer.option not in _ENDING_OPTIONS
+        spec = OPTIONS.get(self._answer.option)
+        failed = phase in ("failed", "timed_out") and not (spec is not None and spec.ends)
         if failed or state.phase == "failed":
             return "failed again", state.error or (node.error if node is not None else "") or phase
         return "went on", phase

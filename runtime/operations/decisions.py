@@ -9,38 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from orbiter.config import parse_model_string
 from orbiter.models.provider import model_registry
 from runtime.config.loader import load_configuration
+from runtime.execution.failures.errors_in_force import parse_errors
 from runtime.execution.gates.budget import parse_run_budget
+from runtime.execution.secret_vault import make_redactor
 from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor, has_mark
-from runtime.judgement.permissions import command_matching
-from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern
-from runtime.judgement.permissions.changed_patterns import READING_VERSION
-from runtime.judgement.permissions.patterns import Kind, Verbs
-from runtime.judgement.permissions.permission import Need, covers, grant_matches
-from runtime.operations.answer_params import InvalidCommand, checked_params, parse_expiry
+from runtime.judgement.permissions.patterns import Verbs
+from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.recovery.secret_box import is_sealed
+from runtime.operations.answer_params import InvalidCommand, checked_params
+from runtime.operations.grants import answer_covered, make_grant
 from runtime.operations.run_creation import create_run
-from runtime.record.ids import new_id
+from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import DurableRun, fold_events
+from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
+from runtime.record.state.operator_terms import Reach
+from runtime.record.state.run_title import run_title
 from runtime.swarms import loader
 
-__all__ = ["Decisions", "InvalidCommand", "Reach", "asking_agent"]
-
-Reach = Literal["attempt", "agent", "run"]
-_DEFAULT_REACHES: tuple[Reach, ...] = ("attempt",)
-_REACHES_BY_OPTION: dict[str, tuple[Reach, ...]] = {
-    "abort": ("attempt", "agent", "run"),
-    "skip": ("attempt", "agent"),
-    "acknowledge": ("attempt", "agent"),
-    "switch_model": ("attempt", "agent", "run"),
-}
-"""How far an answer can reach, where that is further than its step."""
-Lifetime = Literal["run", "swarm", "always"]
+__all__ = ["Decisions", "InvalidCommand"]
 
 
 class Decisions:
@@ -90,11 +82,11 @@ class Decisions:
         by: ev.Actor,
         run_id: str = "",
     ) -> str:
-        """Ask for a run; returns its id. The reference is made absolute and loaded by whoever drives the run.
+        """Ask for a run; returns its id. The reference is made absolute, and loaded by the process that drives the run.
 
         Raises:
             SwarmLoadError: the reference has no such form or names no file.
-            InvalidCommand: the run's own `budget`, among its options, is none.
+            InvalidCommand: the run's own `budget` or `errors`, among its options, is not valid.
         """
         ref = loader.absolute_ref(ref, self._workspace)
         if options and "budget" in options:
@@ -102,16 +94,26 @@ class Decisions:
                 options = {**options, "budget": parse_run_budget(options["budget"])}
             except ValueError as exc:
                 raise InvalidCommand(str(exc)) from exc
+        if options and "errors" in options:
+            try:
+                options = {**options, "errors": parse_errors(options["errors"])}
+            except ValueError as exc:
+                raise InvalidCommand(f"errors: {exc}") from exc
         return await create_run(
             self._journal,
             ref,
             input,
-            title=title or _title(ref),
+            title=self._title(title, ref, input),
             options=options or {},
             program=self._program,
             run_id=run_id,
             by=by,
         )
+
+    def _title(self, given: str, ref: str, input: str) -> str:
+        """The title that is recorded: one line. Secrets of an input are masked: titles go where inputs do not."""
+        patterns = self._views.patterns if self._views is not None else ()
+        return " ".join(given.split()) or make_redactor(patterns).text(run_title("", ref, input))
 
     async def answer(
         self,
@@ -129,67 +131,76 @@ class Decisions:
         Raises:
             InvalidCommand: no such incident or option, or a parameter that the option needs is missing or wrong.
         """
-        found = await self._journal.incident(incident_id)
-        if found is None:
-            raise InvalidCommand(
-                f"there is no incident {incident_id!r}: 'orbiter-console incidents' lists the open ones"
-            )
-        run_id, opened, first = found
+        run_id, opened, first = await find_incident(self._journal, incident_id)
         if first is not None:
             return AnswerRefused("answered", _id_prefix(first), first)
         given = await self._validated_params(run_id, opened, option, params or {})
-        if option == "abort":
+        spec = OPTIONS[option]
+        if spec.effect == "abort":
             reason = reason or str(given.pop("value", ""))
-        if reach is not None and reach not in _REACHES_BY_OPTION.get(option, _DEFAULT_REACHES):
-            able = " or ".join(_REACHES_BY_OPTION.get(option, _DEFAULT_REACHES))
+        if reach is not None and reach not in spec.reaches:
+            able = " or ".join(spec.reaches)
             raise InvalidCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
-        grant = await self._standing_grant(run_id, opened, given, by) if option == "grant" else None
-        answer = ev.IncidentAnswered(
-            run_id=run_id,
-            node_id=opened.node_id,
-            parent_id=opened.parent_id,
-            incident_id=opened.incident_id,
-            revision=opened.revision if revision is None else revision,
-            option=option,
+        approves = spec.effect == "grant" and asks_for_server(opened)
+        if approves:
+            await approve_server(load_configuration(self._workspace).mcp_servers, opened, given, run_id)
+        grant = (
+            await self._standing_grant(run_id, opened, given, by) if spec.effect == "grant" and not approves else None
+        )
+        answer = ev.IncidentAnswered.of(
+            opened,
+            run_id,
+            option,
+            revision=revision,
             params=given,
-            reach=reach or _default_reach(option),
+            reach=reach or spec.reach,
             reason=reason,
             by=by,
         )
         outcome = await self._journal.answer(answer, grant)
         if grant is not None and isinstance(outcome, AnswerAccepted):
-            await self._record_breakpoint_pass(grant, opened, by)
+            await answer_covered(self._journal, grant, opened, verbs=self.verbs, by=by)
+        if approves and given.get("for") == "always" and isinstance(outcome, AnswerAccepted):
+            await answer_waiting_for(self._journal, opened, by)
         return outcome
 
-    async def _record_breakpoint_pass(self, grant: ev.GrantAdded, first: ev.IncidentOpened, by: ev.Actor) -> None:
-        """A grant that lasts is given: what else waits for just that goes on, too. Whoever gave it saw how many there
-        are. Each is answered by reference to the grant, so that taking it back stops them as it stops the first.
+    async def propose(
+        self,
+        incident_id: str,
+        option: str,
+        params: Mapping[str, Any],
+        *,
+        revision: int | None = None,
+        reason: str = "",
+        by: ev.Actor,
+    ) -> ev.AnswerProposed:
+        """Record what an agent proposes as the answer to an open incident; it is checked as the answer would be.
+
+        Raises:
+            InvalidCommand: no such open incident or option, an old revision, a parameter that is missing or wrong, or a
+                secret.
         """
-        refs: dict[str, str] = {}
-        for found in await self._journal.incidents():
-            need, agent = str(found.opened.action.get("permission", "")), asking_agent(found.opened)
-            if not need or (grant.lifetime == "run" and found.run_id != grant.scope):
-                continue
-            if found.run_id not in refs:
-                summary = await self._journal.summary(found.run_id)
-                refs[found.run_id] = summary.ref if summary is not None else ""
-            verb, _, target = need.partition(":")
-            need_of = Need(verb, target)
-            if not covers(grant, need_of, agent=agent, run_id=found.run_id, ref=refs[found.run_id], verbs=self.verbs):
-                continue
-            await self._journal.answer(
-                ev.IncidentAnswered(
-                    run_id=found.run_id,
-                    node_id=found.opened.node_id,
-                    parent_id=found.opened.parent_id,
-                    incident_id=found.opened.incident_id,
-                    revision=found.opened.revision,
-                    option="grant",
-                    params={"for": grant.lifetime, "grant_id": grant.grant_id},
-                    reason=f"covered by the grant that was given at {first.incident_id}",
-                    by=by,
-                )
-            )
+        run_id, opened, first = await find_incident(self._journal, incident_id)
+        if first is not None:
+            raise InvalidCommand(f"incident {opened.incident_id} is answered: {_id_prefix(first)}")
+        if revision is not None and revision != opened.revision:
+            raise InvalidCommand(f"incident {opened.incident_id} has changed: read it again, then propose")
+        given = await self._validated_params(run_id, opened, option, params)
+        if any(is_sealed(each) for each in given.values()):
+            raise InvalidCommand("a secret is typed by a person, and not proposed")
+        proposed = ev.AnswerProposed(
+            node_id=opened.node_id,
+            parent_id=opened.parent_id,
+            incident_id=opened.incident_id,
+            revision=opened.revision,
+            option=option,
+            params=given,
+            reason=reason,
+            by=by,
+        )
+        posted = await self._journal.post(run_id, proposed)
+        assert isinstance(posted, ev.AnswerProposed)
+        return posted
 
     async def abort(self, run_id: str, *, reason: str = "", by: ev.Actor) -> None:
         """End a run now.
@@ -199,8 +210,8 @@ class Decisions:
         """
         summary = await self._journal.summary(run_id)
         if summary is None:
-            raise InvalidCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
-        if summary.state in ("completed", "degraded", "failed", "interrupted", "aborted"):
+            raise InvalidCommand(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
+        if summary.state in RUN_TERMINAL:
             raise InvalidCommand(f"run {run_id} has ended already: it is {summary.state}")
         await self._journal.post(run_id, ev.AbortRequested(reason=reason, by=by))
 
@@ -211,7 +222,7 @@ class Decisions:
             InvalidCommand: no such grant.
         """
         if all(grant.grant_id != grant_id for grant in await self._journal.grants()):
-            raise InvalidCommand(f"there is no grant {grant_id!r} in force: 'orbiter-console grants' lists them")
+            raise InvalidCommand(f"grant {grant_id!r} is not in force: 'orbiter-console grants' lists them")
         await self._journal.post(ev.WORKSPACE_RUN_ID, ev.GrantRevoked(grant_id=grant_id, by=by))
 
     async def state(self, run_id: str) -> DurableRun:
@@ -222,7 +233,7 @@ class Decisions:
         """
         recorded = await self._journal.read(run_id)
         if not recorded:
-            raise InvalidCommand(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+            raise InvalidCommand(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
         return fold_events(recorded)
 
     async def _validated_params(
@@ -230,8 +241,9 @@ class Decisions:
     ) -> dict[str, Any]:
         """The parameters as they are recorded: complete, of the right type, and sealed where they are secret."""
         given = checked_params(opened, option, self._restore_params(opened, params))
-        if option == "switch_model":
-            await self._check_provider(run_id, str(given["model"]))
+        for param in OPTIONS[option].params:
+            if param.kind == "model" and param.name in given:
+                await self._check_provider(run_id, str(given[param.name]))
         return given
 
     def _restore_params(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,7 +274,7 @@ class Decisions:
             known = sorted(model_registry.list_all())
             near = get_close_matches(provider, known, n=1)
             hint = f"did you mean {near[0]}:{name}? " if near else ""
-            raise InvalidCommand(f"there is no provider {provider!r}: {hint}There are {', '.join(known)}")
+            raise InvalidCommand(f"unknown provider {provider!r}: {hint}The providers are {', '.join(known)}")
 
     async def _standing_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
@@ -280,63 +292,26 @@ class Decisions:
         """The grant that answering an incident with these parameters would make. Writes nothing.
 
         Raises:
-            InvalidCommand: the pattern does not cover what is asked for, or the date is none or past.
+            InvalidCommand: the pattern does not cover what is asked for, or the date is not valid or past.
         """
-        wanted = params.get("for")
-        lifetime: Lifetime = wanted if wanted in ("swarm", "always") else "run"
-        need = str(opened.action.get("permission", ""))
-        verb, _, target = need.partition(":")
         summary = await self._journal.summary(run_id)
-        scope = {"swarm": summary.ref if summary is not None else "", "always": "", "run": run_id}[lifetime]
-        if "*" in target and not params.get("pattern"):
-            raise InvalidCommand(
-                f"{target!r} has a star in it, which a pattern takes for anything: say --pattern, or once"
-            )
-        agent = asking_agent(opened)
-        subject = str(params.get("subject") or agent)
-        if subject not in ("*", agent):
-            raise InvalidCommand(f"a grant for {subject!r} does not cover {agent!r}, who asks: nothing granted")
-        try:
-            words = str(params.get("pattern") or target)
-            pattern = canonical_pattern(verb, words, root=str(self._workspace), verbs=self.verbs)
-        except PermissionSyntaxError as exc:
-            raise InvalidCommand(str(exc)) from exc
-        kind = self.verbs.kind(verb)
-        if not grant_matches(pattern, target, kind):
-            why = command_matching.why_uncovered(pattern, target) if kind is Kind.COMMAND else ""
-            raise InvalidCommand(
-                f"the pattern {pattern!r} does not cover {target!r}, which is asked for{why}: nothing granted"
-            )
-        return ev.GrantAdded(
-            grant_id=f"g-{new_id()}",
-            subject=subject,
-            verb=verb,
-            pattern=pattern,
-            lifetime=lifetime,
-            scope=scope,
-            until=parse_expiry(params.get("until")),
-            incident_id=opened.incident_id,
-            by=by,
-            reading=READING_VERSION,
-        )
+        ref = summary.ref if summary is not None else ""
+        return make_grant(opened, params, run_id=run_id, ref=ref, root=self._workspace, verbs=self.verbs, by=by)
 
 
-def asking_agent(opened: ev.IncidentOpened) -> str:
-    """Who asked for the permission: a grant is for that agent unless somebody says otherwise."""
-    if opened.action.get("agent"):
-        return str(opened.action["agent"])
-    agents = [name for name in opened.lineage if name]
-    return agents[-2] if len(agents) > 1 else "*"
+async def find_incident(
+    journal: Journal, incident_id: str
+) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None]:
+    """An incident by its id, or a unique beginning of it: its run, how it opened, its answer.
 
-
-def _default_reach(option: str) -> Reach:
-    return "run" if option == "abort" else "attempt"
-
-
-def _title(ref: str) -> str:
-    target, _, attribute = ref.rpartition(":")
-    return f"{Path(target).name}:{attribute}"
+    Raises:
+        InvalidCommand: it is not in the journal.
+    """
+    found = await journal.incident(incident_id)
+    if found is None:
+        raise InvalidCommand(f"unknown incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
+    return found
 
 
 def _id_prefix(first: ev.IncidentAnswered) -> str:
-    return f"{first.by.name or 'somebody'} answered {first.option!r} at {first.ts:%H:%M:%S}"
+    return f"{first.by.name or 'an operator'} answered {first.option!r} at {first.ts:%H:%M:%S}"

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 
 from runtime.judgement.permissions import grant_ledger
 from runtime.judgement.permissions.grant_ledger import GrantLedger
-from runtime.judgement.permissions.grant_preview import GrantPreview, preview_grant
+from runtime.judgement.permissions.grant_preview import preview_grant
 from runtime.judgement.permissions.patterns import STANDARD_VERBS, Verbs
+from runtime.judgement.permissions.permitted_action import CoveredActions
 from runtime.judgement.reports import audit
-from runtime.judgement.reports.audit import AuditEntry, audit_entries
-from runtime.judgement.reports.digest import Digest, build_digest, last_look
+from runtime.judgement.reports.audit import audit_entries
+from runtime.judgement.reports.digest import build_digest, last_look
+from runtime.judgement.reports.report_types import AuditEntry, Digest
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
+from runtime.record.state.nodes import with_proposal
 
 _ALL_MARKS = 1_000_000
+_PROPOSAL_MARKS = (f'"type":"{ev.AnswerProposed.model_fields["type"].default}"',)
 _WINDOW_EVENTS = 50_000
-"""Positions that are sifted in one go: nobody else reads meanwhile."""
+"""Positions that are sifted in one go: no other query reads meanwhile."""
 
 
 async def events_with_marks(
@@ -59,11 +63,6 @@ class LedgerReader:
             return self._ledger
 
 
-async def read_grant_ledger(journal: Journal) -> GrantLedger:
-    """Every grant with its uses."""
-    return await LedgerReader(journal).read()
-
-
 async def read_audit(
     journal: Journal, *, run_id: str = "", since: datetime | None = None, person: str = ""
 ) -> list[AuditEntry]:
@@ -79,6 +78,17 @@ async def read_audit(
     return sorted(kept, key=lambda each: each.ts)
 
 
+async def read_proposals(journal: Journal, run_ids: Collection[str]) -> dict[str, list[ev.AnswerProposed]]:
+    """What agents propose, by incident, as the fold of each run has it (`runtime.record.state.fold_steps`)."""
+    found: dict[str, list[ev.AnswerProposed]] = {}
+    for run_id in run_ids:
+        for placed in await journal.latest(run_id, marks=_PROPOSAL_MARKS):
+            event = placed.event
+            if isinstance(event, ev.AnswerProposed):
+                found[event.incident_id] = with_proposal(found.get(event.incident_id, []), event)
+    return found
+
+
 async def digest_for(journal: Journal, who: str, *, since: datetime | None = None) -> Digest:
     """What came since this operator's last look, or since `since`. Runs that did not change since are not read: what is
     open is known without them.
@@ -91,7 +101,7 @@ async def digest_for(journal: Journal, who: str, *, since: datetime | None = Non
         if since is None or summary.updated_at is None or summary.updated_at > since
     ]
     found = [workspace, *[await journal.read(run_id) for run_id in changed]]
-    return build_digest(found, since).model_copy(update={"open_now": len(await journal.incidents())})
+    return build_digest(found, since, open_now=len(await journal.incidents()))
 
 
 async def digest_since_last_look(journal: Journal, who: str) -> Digest:
@@ -108,7 +118,7 @@ async def record_look(journal: Journal, by: ev.Actor) -> None:
 
 async def read_grant_preview(
     journal: Journal, grant: ev.GrantAdded, *, root: str, verbs: Verbs = STANDARD_VERBS
-) -> GrantPreview:
+) -> CoveredActions:
     """The past and pending actions that a grant's words cover."""
     if grant.lifetime == "run":
         return preview_grant(grant, [fold_events(await journal.read(grant.scope))], root=root, verbs=verbs)

@@ -1,4 +1,4 @@
-"""Run controls: freeze, thaw, break, inject, rewind, fork.
+"""Run controls: freeze, thaw, break, move, inject, cancel, rewind, fork.
 
 Each validates, appends one of the operators' events (`OPERATOR_EVENTS`), and leaves the rest to the process that drives
 the run.
@@ -7,13 +7,19 @@ the run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any
 
-from runtime.execution.resolution import first_model_step_id
 from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor
-from runtime.operations.decisions import InvalidCommand
+from runtime.operations.breakpoint_hint import COARSE, is_coarse, unmatched_breakpoint_text
+from runtime.operations.requests.runs import BreakpointKind
+from runtime.operations.rewind_rules import (
+    InvalidControl,
+    RewindNeedsConfirmation,
+    abort_under_way,
+    aborted_at,
+    changes_for,
+    dropped_nodes,
+)
 from runtime.operations.run_creation import create_run
 from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
@@ -25,50 +31,11 @@ from runtime.record.state.durable_run import (
     Summary,
     fold_events,
 )
-from runtime.record.state.rewind import nodes_dropped_by, repeated_effects
+from runtime.record.state.rewind import repeated_effects
 
-BreakpointKind = Literal["tool", "agent"]
 _KIND_WORDS: tuple[type[ev.JournalEvent], ...] = (ev.IncidentAnswered, *ev.WAKING_EVENTS, ev.RunRewound)
 """What people say to a run that its driver must hear; and a rewind that was done, which drops nodes."""
 _ABORT_OR_REWIND = ('"type":"run.abort_requested"', '"type":"run.rewind_requested"')
-
-
-class InvalidControl(InvalidCommand):
-    """What was asked for cannot be done as it was said; nothing was written."""
-
-
-class RewindNeedsConfirmation(InvalidControl):
-    """A rewind would do things to the world a second time; it must be said again with `confirm`."""
-
-    def __init__(self, nodes: Sequence[Node]) -> None:
-        listed = ", ".join(f"{node.name} ({node.id})" for node in nodes)
-        super().__init__(
-            f"this would do again what must not be repeated unasked: {listed}; say it with --yes to confirm"
-        )
-        self.nodes = tuple(nodes)
-
-
-def _aborted_at(state: DurableRun) -> set[str]:
-    """Ids of the steps whose incident was answered with the end of the whole run: coming there again ends it again."""
-    nodes = ((incident, state.nodes.get(incident.opened.node_id)) for incident in state.incidents.values())
-    return {
-        node.id
-        for incident, node in nodes
-        if node is not None
-        and node.is_step
-        and incident.answer is not None
-        and (incident.answer.option, incident.answer.reach) == ("abort", "run")
-    }
-
-
-def _abort_under_way(state: DurableRun) -> ev.AbortRequested | ev.IncidentAnswered | None:
-    """The word that ends the run, where it has not ended yet."""
-    if state.terminal:
-        return None
-    turned = max((each.seq for each in state.rewound), default=0)
-    answers = (incident.answer for incident in state.incidents.values())
-    ends = (each for each in answers if each is not None and (each.option, each.reach) == ("abort", "run"))
-    return state.abort or next((each for each in ends if each.seq > turned), None)
 
 
 class RunControls:
@@ -161,13 +128,24 @@ class RunControls:
             raise InvalidControl(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
         kind = ev.BreakpointCleared if clear else ev.BreakpointSet
         await self._post(run_id, kind(what=what, pattern=pattern, by=by))
-        return "" if clear else _unmatched_breakpoint_text(state, what, pattern)
+        return "" if clear else unmatched_breakpoint_text(state, what, pattern)
+
+    async def move(self, run_id: str, code: str, *, by: ev.Actor) -> None:
+        """Let a run go on with code of the label `code`; empty: of any. Who drives it goes on until it lets go of it.
+
+        Raises:
+            InvalidControl: no such run, it has ended, or has that label.
+        """
+        state = await self._unfinished_state(run_id)
+        if state.code == code:
+            raise InvalidControl(f"run {run_id} is for {f'code {code!r}' if code else 'code of any label'} already")
+        await self._post(run_id, ev.RunMoved(code=code, before=state.code, by=by))
 
     async def inject(self, run_id: str, agent: str, text: str, *, by: ev.Actor) -> str:
         """Give an agent (a name, or a node's id) a message that it reads at its next turn; returns the injection's id.
 
         Raises:
-            InvalidControl: no such run, it has ended, or it has no such agent so far.
+            InvalidControl: no such run, it has ended, it has no such agent so far, or one that reads no messages.
         """
         state = await self._unfinished_state(run_id)
         agents = {node.name for node in state.nodes.values() if node.kind == "agent"}
@@ -178,12 +156,34 @@ class RunControls:
             )
         if node is not None and (node.kind != "agent" or node.terminal):
             raise InvalidControl(f"{agent} is a {node.phase} {node.kind}: a message is for an agent that still runs")
+        asked = [node] if node is not None else [each for each in state.nodes.values() if each.name == agent]
+        if all(is_coarse(each) for each in asked if each.kind == "agent"):
+            raise InvalidControl(f"{agent} {COARSE}: it reads no messages; answer what it asks, or rewind it")
         injection_id = f"m-{new_id()}"
         name, node_id = (node.name, node.id) if node is not None else (agent, "")
         await self._post(
             run_id, ev.MessageInjected(node_id=node_id, injection_id=injection_id, agent=name, text=text, by=by)
         )
         return injection_id
+
+    async def cancel(self, run_id: str, node_id: str, *, reason: str = "", by: ev.Actor) -> str:
+        """Cancel a tool's call that is under way at a node, or the only one inside it; returns the id of its step.
+
+        Raises:
+            InvalidControl: no such run, it has ended, or the node has no such call, or several.
+        """
+        state = await self._unfinished_state(run_id)
+        if node_id not in state.nodes:
+            raise InvalidControl(
+                f"run {run_id} has no node {node_id!r}: 'orbiter-console show {run_id} --json' lists them"
+            )
+        calls = state.calls_under_way(node_id)
+        if len(calls) != 1:
+            listed = f": {', '.join(each.id for each in calls[:6])}{', …' if len(calls) > 6 else ''}" if calls else ""
+            raise InvalidControl(f"{node_id} has {len(calls) or 'no'} calls of tools under way, must be one{listed}")
+        call = calls[0]
+        await self._post(run_id, ev.CancelRequested(node_id=call.id, attempt=call.attempts, reason=reason, by=by))
+        return call.id
 
     async def rewind(
         self,
@@ -198,20 +198,20 @@ class RunControls:
         """Turn a run back to a node, which then runs again with `changes` (see `changes_for`); returns what is dropped.
 
         Raises:
-            Effects: effects would repeat, and `confirm` was not given.
+            RewindNeedsConfirmation: effects would repeat, and `confirm` was not given.
             InvalidControl: no such run or node, changes that the node cannot take, or the run was aborted at a step
                 that stays.
         """
         recorded = await self._events_of(run_id)
         state = fold_events(recorded)
         told = max((event.seq for event in recorded if isinstance(event, _KIND_WORDS)), default=0)
-        if (ending := _abort_under_way(state)) is not None:
+        if (ending := abort_under_way(state)) is not None:
             raise InvalidControl(
                 f"run {run_id} is being aborted ({ending.by.name or ending.by.channel}, {ending.ts:%H:%M:%S} UTC): "
-                "once it has ended it can be turned back"
+                "once it has ended it can be started again from a step"
             )
-        dropped = self._dropped_nodes(state, node_id)
-        if stays := _aborted_at(state) - dropped:
+        dropped = dropped_nodes(state, node_id)
+        if stays := aborted_at(state) - dropped:
             raise InvalidControl(
                 f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
                 " again: turn back to that node, or to one that holds both"
@@ -222,7 +222,8 @@ class RunControls:
             raise RewindNeedsConfirmation(repeated)
         asked = ev.RewindRequested(node_id=node_id, changes=changes, reason=reason, by=by)
         try:
-            # Only if nobody said anything else meanwhile: an abort that came first would end the run, and this be lost.
+            # Only if no other request was written meanwhile: an abort that came first would end the run, and this be
+            # lost.
             await self._journal.post(run_id, asked, told=told)
         except StaleSequence:
             return await self.rewind(run_id, node_id, changes=wanted, confirm=confirm, reason=reason, by=by)
@@ -244,16 +245,16 @@ class RunControls:
         source = await self._state(run_id)
         changed: dict[str, Any] = {}
         if node_id:
-            self._dropped_nodes(source, node_id)
+            dropped_nodes(source, node_id)
             changed = self._changes(source.nodes[node_id], source, changes or {})
         elif changes:
-            raise InvalidControl("changes are for a node: name the one from which the fork goes its own way")
+            raise InvalidControl("changes are for a node: name the one from which the fork begins")
         fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}
         return await create_run(
             self._journal,
             source.ref,
             source.input,
-            title=f"fork of {source.title}",
+            title=f"fork of {source.shown_title}",
             options=source.options | {"fork": fork},
             by=by,
         )
@@ -277,19 +278,11 @@ class RunControls:
         listed = ", ".join(found[:6]) + (", …" if len(found) > 6 else "")
         raise InvalidControl(f"{len(found)} nodes of run {run_id} could be meant by {name!r}: {listed}")
 
-    @staticmethod
-    def _dropped_nodes(state: DurableRun, node_id: str) -> set[str]:
-        if node_id not in state.nodes:
-            raise InvalidControl(
-                f"run {state.id} has no node {node_id!r}: 'orbiter-console show {state.id}' lists them"
-            )
-        return nodes_dropped_by(state, node_id)
-
     async def _selected_runs(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
         if run_id:
             summary = await self._journal.summary(run_id)
             if summary is None:
-                raise InvalidControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+                raise InvalidControl(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
             if summary.state not in states:
                 raise InvalidControl(
                     f"run {run_id} is {summary.state}; this is for runs that are {' or '.join(states)}"
@@ -304,7 +297,7 @@ class RunControls:
     async def _events_of(self, run_id: str) -> list[ev.JournalEvent]:
         recorded = await self._journal.read(run_id)
         if not recorded:
-            raise InvalidControl(f"there is no run {run_id!r}: 'orbiter-console runs' lists them")
+            raise InvalidControl(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
         return recorded
 
     async def _unfinished_state(self, run_id: str) -> DurableRun:
@@ -312,65 +305,3 @@ class RunControls:
         if state.phase in RUN_TERMINAL:
             raise InvalidControl(f"run {run_id} has ended: it is {state.phase}")
         return state
-
-
-def _unmatched_breakpoint_text(state: DurableRun, what: BreakpointKind, pattern: str) -> str:
-    """What to say of a breakpoint that matches nothing that is known of the run; empty where it does, or where nothing
-    has begun.
-    """
-    names = {
-        "agent": {node.name for node in state.nodes.values() if node.kind == "agent"}
-        | {str(name) for node in state.nodes.values() for name in node.info.get("members", ())},
-        "tool": {node.name for node in state.nodes.values() if node.kind == "tool"}
-        | {str(name) for node in state.nodes.values() if node.kind == "agent" for name in node.info.get("tools", ())},
-    }
-    if not state.nodes or any(fnmatchcase(name, pattern) for name in names[what]):
-        return ""
-    other: BreakpointKind = "agent" if what == "tool" else "tool"
-    if any(fnmatchcase(name, pattern) for name in names[other]):
-        hint = f"{pattern} is the name of an {other}" if other == "agent" else f"{pattern} is the name of a {other}"
-        hint = f"{hint}: {other}:{pattern} would stop there"
-    elif near := get_close_matches(pattern, sorted(names[what]), n=3):
-        hint = f"did you mean {' or '.join(near)}?"
-    else:
-        listed = sorted(names[what])
-        hint = f"it has {', '.join(listed[:12])}{', …' if len(listed) > 12 else ''}" if listed else f"it has no {what}"
-    return f"no {what} of run {state.id} is known so far that matches {pattern!r}: {hint}"
-
-
-def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What is wanted of a node when it runs again, as its steps take it.
-
-    `model`: for a model's call, or for all of them below a scope. `arguments`: for a tool's call. `input`: what the
-    user says, for an agent or its first question to the model.
-
-    Raises:
-        InvalidControl: the node takes no such change.
-    """
-    changes: dict[str, Any] = {}
-    for key, value in wanted.items():
-        if key == "model" and isinstance(value, str) and value and (node.kind == "llm" or not node.is_step):
-            changes["model"] = value
-        elif key == "arguments" and isinstance(value, Mapping) and node.kind == "tool" and node.is_step:
-            changes["arguments"] = dict(value)
-        elif key == "input" and isinstance(value, str):
-            changes["messages"] = _with_user_message(node, state, value)
-        else:
-            raise InvalidControl(
-                f"{node.id} is a {node.kind} and takes no {key!r} of {value!r}: a model (provider:name) is for an "
-                "agent or its call, an input for an agent or its first call, arguments (an object) for a tool's call"
-            )
-    return changes
-
-
-def _with_user_message(node: Node, state: DurableRun, text: str) -> list[Any]:
-    """The messages of an agent's first question to its model, with something else as the user's last words."""
-    asked = node if node.kind == "llm" else state.nodes.get(first_model_step_id(node.id))
-    messages = list(asked.requested.get("messages", ())) if asked is not None else []
-    last = next((index for index in reversed(range(len(messages))) if messages[index].get("role") == "user"), None)
-    if last is None:
-        raise InvalidControl(
-            f"{node.id} is no agent that was asked, nor its first question: there is no input to change"
-        )
-    messages[last] = {**messages[last], "content": text}
-    return messages

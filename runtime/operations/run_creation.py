@@ -34,7 +34,8 @@ async def create_run(
         new = await journal.create(created, summary, frozen=frozen)
         if new or given:
             break  # else another run of this second has the same id: of a thousand at once some would be lost
-    # Said between our look and our write: whoever said it has perhaps listed the runs before this one was there.
+    # Said between our look and our write: the process that said it has perhaps listed the runs before this one was
+    # there.
     if new and frozen is None and (frozen := await _frozen_by(journal, ref)) is not None:
         await _retry_if_stale(journal, run_id, frozen)
     elif new and frozen is not None and await _frozen_by(journal, ref) is None:
@@ -43,7 +44,7 @@ async def create_run(
 
 
 async def _retry_if_stale(journal: Journal, run_id: str, event: ev.JournalEvent) -> None:
-    with suppress(StaleSequence):  # whoever set or lifted the freeze has found the run, too
+    with suppress(StaleSequence):  # the process that set or lifted the freeze has found the run, too
         await journal.post(run_id, event, effective=True)
 
 

@@ -1,8 +1,8 @@
 """The journal port: what every journal promises (append, answer, claim of a lease, changes).
 
 The journal is append-only and the only truth. It gives `seq`, keeps order within a run (there is none across runs),
-and refuses the writes of whoever no longer holds a run's lease. `facts` of its nine promises: which it keeps and how
-is tested by one suite for every implementation.
+and refuses the writes of a process that no longer holds a run's lease. `facts` of its nine promises: which it keeps and
+how is tested by one suite for every implementation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from orbiter.errors import OrbiterError
+from runtime.record.found_run import FoundRun
 from runtime.record.state.durable_run import Summary
 from runtime.record.state.events import (
     FreezeSet,
@@ -23,6 +24,10 @@ from runtime.record.state.events import (
     RunCreated,
     RunFrozen,
 )
+from runtime.record.workers import WorkerRegistry
+
+CLOCK_CORRECTION_S = 1.0
+"""By how much, in seconds, a clock is corrected without that counting as having been set back."""
 
 
 class JournalError(OrbiterError):
@@ -31,6 +36,10 @@ class JournalError(OrbiterError):
 
 class Unwritable(JournalError):
     """The store cannot be written now (disk full, I/O error, busy), and may be later: nothing was written."""
+
+
+class CommitUnknown(JournalError):
+    """The store was lost while it committed, and does not come back: what was asked may be written or not."""
 
 
 class Displaced(JournalError):
@@ -54,7 +63,7 @@ class Fenced(JournalError):
 
 
 class StaleSequence(JournalError):
-    """Somebody else's word to the run came first; nothing was written."""
+    """Another event for the run came first; nothing was written."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -90,11 +99,13 @@ class AnswerRefused:
 
 @dataclass(slots=True, frozen=True)
 class OpenIncident:
-    """A row of the inbox."""
+    """A row of the inbox. The journal does not fill in what agents propose."""
 
     run_id: str
     title: str
     opened: IncidentOpened
+    proposed: str = ""
+    proposed_by: str = ""
 
 
 @dataclass(slots=True, frozen=True)
@@ -105,7 +116,7 @@ class PlacedEvent:
     event: JournalEvent
 
 
-class Journal(Protocol):
+class Journal(WorkerRegistry, Protocol):
     """All methods raise `JournalError`, chained from its cause, when the store fails."""
 
     async def create(self, event: RunCreated, summary: Summary, *, frozen: RunFrozen | None = None) -> bool:
@@ -114,13 +125,13 @@ class Journal(Protocol):
         """
         ...
 
-    async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
-        """Take the run's lease. None if another's is alive, if the run is finished, or if it is not runnable.
+    async def claim(self, run_id: str, owner: str, ttl_s: float, *, code: str | None = None) -> Lease | None:
+        """Take the run's lease. None if another's is alive, if the run is finished, if it is not runnable, or if it is
+        for code of another label than `code` (None: any).
 
         Runnable: queued; waiting with `wake_at` past, or for nothing (see `lost`); or running under an expired lease. A
-        process never reclaims a run whose lease it holds itself under the same
-        `owner`
-        while that lease is alive; an expired lease of the same owner is reclaimed only through `renew`.
+        process never reclaims a run whose lease it holds itself under the same `owner` while that lease is alive; an
+        expired lease of the same owner is reclaimed only through `renew`.
         """
         ...
 
@@ -135,9 +146,9 @@ class Journal(Protocol):
     async def expire_leases(self, died: Callable[[str], bool]) -> list[str]:
         """Let every lease run out now whose owner `died` says is no more; the ids of their runs.
 
-        Only for whoever knows that the owner drives no longer: who holds the workspace's lock, and sees that the
-        process is gone. Even so nothing is lost if that was wrong: until somebody claims the run, its holder may renew,
-        and afterwards it is fenced.
+        Only for a caller that knows that the owner drives no longer: it holds the workspace's lock, and sees that the
+        process is gone. Even so nothing is lost if that was wrong: until another process claims the run, its holder may
+        renew, and afterwards it is fenced.
         """
         ...
 
@@ -175,8 +186,8 @@ class Journal(Protocol):
 
         With `effective`, only if it has an effect on the run as it is now (`runtime.record.rules.posting.refusal`): the
         run has not ended, is not frozen already, or is frozen. With `told`, only if no answer, no rewind that was done
-        and nothing else that wakes (`events.WAKING_EVENTS`) was written to the run with a `seq` above it. Both are
-        compare-and-set, and raise `StaleSequence`.
+        and nothing else that wakes (`events.WAKING_EVENTS`) was written to the run with a `seq` above it; in the
+        workspace's stream, only if nothing at all was. Both are compare-and-set, and raise `StaleSequence`.
         """
         ...
 
@@ -190,7 +201,7 @@ class Journal(Protocol):
         """Events from `after` on, for ever, as they are committed: pushed from this process, polled from others.
 
         With a run id, `after` is that run's `seq`; without, it is the journal's position (0: from the beginning). With
-        `kinds`, only events of just these classes: nobody is woken for the others.
+        `kinds`, only events of just these classes: the others wake no reader.
         """
         ...
 
@@ -207,7 +218,7 @@ class Journal(Protocol):
         (places are its `seq`), or without one of all streams (places are positions).
 
         With `marks`, only those in whose stored JSON (no blanks, `type` first) one of these texts occurs: a sieve, so
-        that a few among a million are found without reading the rest. Whoever asks looks again at what comes through.
+        that a few among a million are found without reading the rest. The caller checks what comes through.
         """
         ...
 
@@ -221,6 +232,18 @@ class Journal(Protocol):
 
     async def summary(self, run_id: str) -> Summary | None: ...
 
+    async def search(self, words: Sequence[str], mask: Callable[[str], str], limit: int = 200) -> list[FoundRun]:
+        """Runs whose title, input, output and errors have all of these words (`split_words`), the newest first. `mask`
+        gives a text without secrets, and only that is searched.
+        """
+        ...
+
+    async def index_texts(self, mask: Callable[[str], str]) -> bool:
+        """Take the next texts into the index that makes searches quick; whether there are more. False, too, where the
+        store has no index, or it cannot be written.
+        """
+        ...
+
     async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
         """Open incidents, oldest first."""
         ...
@@ -229,25 +252,34 @@ class Journal(Protocol):
         """An incident by its id (or a unique beginning of it): its run, how it opened, its answer."""
         ...
 
-    async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
-        """Ids of runs that `claim` would give to somebody."""
+    def now(self) -> datetime:
+        """The time (UTC) by the clock that leases and `wake_at` are held against, as well as it is known here."""
+        ...
+
+    @property
+    def goes_by_local_clock(self) -> bool:
+        """Whether that is this machine's: a process that sees it set tells the runs."""
+        ...
+
+    async def runnable(self, limit: int = 100, *, code: str | None = None) -> list[str]:
+        """Ids of runs that `claim` would give to a caller with code of this label (None: any)."""
         ...
 
     async def next_wake(self) -> datetime | None:
         """The earliest `wake_at` of a run that waits; None if no run waits for an instant."""
         ...
 
-    async def stranded(self) -> list[str]:
-        """Ids of runs that wait for nothing: no incident is open, no `wake_at` is set, nobody drives them. No append of
-        this program makes one (`runtime.record.rules.parking`); `claim` gives them to whoever asks.
+    async def stranded(self, *, code: str | None = None) -> list[str]:
+        """Ids of runs that wait for nothing: no incident is open, no `wake_at` is set, no process drives them. No
+        append of this program makes one (`runtime.record.rules.parking`); `claim` gives them to the first that asks.
         """
         ...
 
-    async def wake_future_parks(self, now: datetime) -> list[str]:
+    async def wake_future_parks(self) -> list[str]:
         """Let the wait of every run end that began in what is now the future; the ids of those runs.
 
-        For whoever sees that the clock was set back, or may have been while nobody looked: such a wait would be longer
-        than it was meant to be. Whoever drives the run then waits its length at most, from now.
+        For a caller that sees that the clock was set back, or may have been while no process looked: such a wait would
+        be longer than it was meant to be. The process that drives the run then waits its length at most, from now.
         """
         ...
 

@@ -22,6 +22,11 @@ class JournalCare(Journal, Protocol):
         self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None: ...
 
+    @property
+    def is_local(self) -> bool:
+        """Whether only processes of this machine write it, so that one can tell whether the owner of a lease lives."""
+        ...
+
     async def describe(self) -> str:
         """Where it is, its size and its schema's version, in words."""
         ...
@@ -46,7 +51,7 @@ class JournalCare(Journal, Protocol):
         ...
 
     async def look_for_loss(self) -> str:
-        """What is missing at the journal's end, in words; empty if nothing is. Whoever opens it first after the last
+        """What is missing at the journal's end, in words; empty if nothing is. The first that opens it after the last
         process died asks before anything else is written. One that was opened to be read tells only how far it had
         come before.
         """

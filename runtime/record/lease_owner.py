@@ -15,7 +15,7 @@ def owner_name() -> str:
 
 
 def has_died(owner: str) -> bool:
-    """Whether the owner of a lease was a supervisor on this machine whose process is gone. For whoever holds the
+    """Whether the owner of a lease was a supervisor on this machine whose process is gone. For the holder of the
     workspace's lock: a process id that is our own is then that of an earlier life (containers give the same id again).
     """
     machine, _, rest = owner.rpartition("#")[0].partition(":")
@@ -35,7 +35,7 @@ def has_died(owner: str) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether a process has ended and nobody asked for its exit code, as nobody does in many containers. False where
+    """Whether a process has ended and its exit code was not collected, as happens in many containers. False where
     the system does not say.
     """
     try:

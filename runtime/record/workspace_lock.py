@@ -25,12 +25,13 @@ from types import TracebackType
 from typing import Self
 
 from runtime.record.journal import JournalError
+from runtime.record.user_directories import shared_state
 
 log = logging.getLogger(__name__)
 
 LOCK_NAME = "runtime.lock"
 RUN_PROGRAM = "orbiter-console run"
-"""The program of a holder that serves nobody: a `run` that drives by itself, in its terminal."""
+"""The program of a holder that serves no console: a `run` that drives by itself, in its terminal."""
 _ADVICE = "attach to it, or stop it (orbiter-console stop)"
 _LOCK_TIMEOUT_S = 0.2
 """How long a holder that is just letting go, or just a reader of `holder`, is waited for."""
@@ -138,11 +139,11 @@ class PathLock:
 def path_lock(state_dir: str | Path) -> Path:
     """The file outside of the state directory that its holder locks too. Raises `OSError` without a home directory."""
     try:
-        home = Path.home()
+        places = shared_state() / "locks"
     except RuntimeError as exc:
         raise FileNotFoundError(f"no home directory: {exc}") from exc
     digest = hashlib.sha256(os.fsencode(os.path.realpath(state_dir))).hexdigest()[:32]
-    return home / ".local" / "state" / "orbiter" / "locks" / f"{digest}.lock"
+    return places / f"{digest}.lock"
 
 
 def acquire(state_dir: str | Path, *, program: str = "orbiter-console") -> Lock:
@@ -206,7 +207,7 @@ def _hold(descriptor: int, path: Path, mine: Holder) -> bool:
 
 
 def holder(state_dir: str | Path) -> Holder | None:
-    """Who holds the workspace's lock now; None if nobody does."""
+    """Who holds the workspace's lock now; None if it is free."""
     path = Path(state_dir) / LOCK_NAME
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

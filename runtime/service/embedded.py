@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +16,7 @@ from typing import Self
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.link.transports.transport import PairTransport, Unreachable
-from runtime.link.wire.protocol import Role
+from runtime.record.state.operator_terms import Role
 from runtime.service.runtime import Runtime
 
 
@@ -36,6 +37,12 @@ class EmbeddedRuntime:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._runtime: Runtime | None = None
         self._ready = threading.Event()
+        self._ended = threading.Event()
+        self._adopting: set[Future[None]] = set()
+        """Dials that wait for the runtime to take their console."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """The same on the runtime's loop."""
+        self._takes_consoles = True
         self._failed: BaseException | None = None
 
     def start(self) -> None:
@@ -78,18 +85,63 @@ class EmbeddedRuntime:
             self._failed = exc
         finally:
             self._ready.set()
+            self._ended.set()
+            for adopting in list(self._adopting):  # asked of a loop that runs no more: it would never answer
+                adopting.cancel()
 
     async def _serve(self) -> None:
         made = Runtime(self._state_dir, self._conditions, listening=self._listening, driving=self._driving)
-        async with made as runtime:
-            self._loop, self._runtime = asyncio.get_running_loop(), runtime
-            self._ready.set()
-            await runtime.wait_for_end()
+        try:
+            async with made as runtime:
+                self._loop, self._runtime = asyncio.get_running_loop(), runtime
+                self._ready.set()
+                await runtime.wait_for_end()
+        finally:
+            self._takes_consoles = False
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _adopt(self, role: Role, sock: socket.socket) -> None:
-        if self._loop is None or self._runtime is None or self._thread is None or self._loop.is_closed():
-            why = f" ({self._failed})" if self._failed is not None else ""
-            raise Unreachable(f"the runtime in this console has ended{why}: open the console again", gone=True)
+        if self._loop is None or self._runtime is None or self._thread is None or self._ended.is_set():
+            raise self._gone()
         with sock:  # the runtime has its own: who dials may give up, and close this one, at any moment
-            adopting = self._runtime.adopt(sock.dup(), role)
-        await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(adopting, self._loop)))
+            own = sock.dup()
+        adopting: Future[None] = Future()
+        try:
+            self._loop.call_soon_threadsafe(self._take_console, role, own, adopting)
+        except RuntimeError as exc:  # the loop was closed since
+            own.close()
+            raise self._gone() from exc
+        self._adopting.add(adopting)
+        adopting.add_done_callback(self._adopting.discard)
+        if self._ended.is_set():
+            adopting.cancel()
+        try:
+            await asyncio.shield(asyncio.wrap_future(adopting))
+        except asyncio.CancelledError as exc:
+            if not adopting.cancelled():
+                raise
+            own.close()
+            raise self._gone() from exc
+
+    def _take_console(self, role: Role, sock: socket.socket, adopting: Future[None]) -> None:
+        """Serve the console of a dial, on the runtime's loop: a task that the loop's end waits for, or a refusal."""
+        if not self._takes_consoles or self._runtime is None:
+            adopting.cancel()
+            return
+        task = asyncio.get_running_loop().create_task(self._runtime.adopt(sock, role))
+        self._tasks.add(task)
+
+        def settle(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if task.cancelled():
+                adopting.cancel()
+            elif (failed := task.exception()) is not None:
+                adopting.set_exception(failed)
+            else:
+                adopting.set_result(None)
+
+        task.add_done_callback(settle)
+
+    def _gone(self) -> Unreachable:
+        why = f" ({self._failed})" if self._failed is not None else ""
+        return Unreachable(f"the runtime in this console has ended{why}: open the console again", gone=True)

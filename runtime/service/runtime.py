@@ -13,29 +13,26 @@ import socket
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from orbiter.models.endpoints import ENDPOINTS
 from runtime.daemon import sockets
+from runtime.daemon.log_file import log_path
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.server import LinkServer
-from runtime.link.verbs.breakers import breaker_verbs, budget_verbs
-from runtime.link.verbs.controls import run_verbs
-from runtime.link.verbs.logs import log_verbs
-from runtime.link.verbs.permissions import permission_verbs
-from runtime.link.verbs.recovery import recovery_verbs
-from runtime.link.verbs.registry import decision_verbs, read_verbs, runtime_verbs
-from runtime.link.verbs.start import start_verbs
-from runtime.link.wire.protocol import Role
-from runtime.operations.decisions import Decisions
-from runtime.operations.run_controls import RunControls
+from runtime.link.server.verbs import operation_verbs, runtime_verbs, with_agent_rules
+from runtime.operations.agent_rules import AgentRules
+from runtime.operations.context import OperationContext
+from runtime.operations.operations import Operations
+from runtime.operations.requests.reports import BlockedRun, RuntimeStatus
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
 from runtime.record.state.events import utc_now
+from runtime.record.state.operator_terms import Role
 from runtime.worker.driving_thread import DrivingThread
 from runtime.worker.duties.changed_patterns import note_rereadings
+from runtime.worker.presence import provider_keys
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +94,7 @@ class Runtime:
 
     @property
     def stopping(self) -> bool:
-        """Whether somebody has said stop."""
+        """Whether a stop was requested."""
         return self._stopping.is_set()
 
     def stop(self) -> None:
@@ -124,8 +121,8 @@ class Runtime:
             await asyncio.to_thread(self._host.stop)  # raises what ended it
 
     async def drain(self) -> None:
-        """Let go of the runs as whole as can be (see `Host.stop`) while consoles are served on; less so once somebody
-        says stop.
+        """Let go of the runs as whole as can be (see `Host.stop`) while consoles are served on; less so once an
+        operator says stop.
 
         Raises:
             DrivingThreadError: the driving thread had ended with an error.
@@ -167,62 +164,40 @@ class Runtime:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> RuntimeStatus:
         """What `status` answers."""
-        return {
-            "pid": os.getpid(),
-            "program": self._conditions.program,
-            "workspace": self._conditions.workspace,
-            "state_dir": str(self._state_dir),
-            "since": self._since.astimezone(UTC).isoformat(timespec="seconds"),
-            "uptime_s": round((datetime.now(UTC) - self._since).total_seconds(), 1),
-            "consoles": self._server.connection_count if self._server is not None else 0,
-            "driving": self._host.is_alive,
-            "stopping": self._stopping.is_set(),
-            "draining": sorted(self._host.driving) if self._draining else [],
-            "held_up": [
-                {"run_id": each.run_id, "reason": each.reason, "since": each.since.isoformat(), "times": each.times}
-                for each in self._host.blocked_runs
-            ],
-            "keys": list(provider_keys()),
-        }
-
-    def _held_up(self) -> str:
-        if displaced := self._host.displaced:
-            return f"{displaced}: nothing new begins, and the runtime ends"
-        if held_back := self._host.held_back:
-            return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
-        found = [each for each in self._host.blocked_runs if each.run_id]
-        if not found:
-            return ""
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
+        held_up = tuple(
+            BlockedRun(run_id=each.run_id, reason=each.reason, since=each.since.isoformat(), times=each.times)
+            for each in self._host.blocked_runs
+        )
+        return RuntimeStatus(
+            pid=os.getpid(),
+            program=self._conditions.program,
+            workspace=self._conditions.workspace,
+            state_dir=str(self._state_dir),
+            since=self._since.astimezone(UTC).isoformat(timespec="seconds"),
+            uptime_s=round((datetime.now(UTC) - self._since).total_seconds(), 1),
+            consoles=self._server.connection_count if self._server is not None else 0,
+            driving=self._host.is_alive,
+            stopping=self._stopping.is_set(),
+            draining=tuple(sorted(self._host.driving)) if self._draining else (),
+            held_up=held_up,
+            keys=tuple(provider_keys()),
+        )
 
     async def _serve(self) -> None:
         self._journal = await open_journal(self._state_dir)
         await note_rereadings(self._journal, self._conditions.permissions)
         views = ViewRedactor(self._conditions.redact, masked=self._conditions.redact_views)
-        desk = Decisions(
+        context = OperationContext(
             self._journal,
             Path(self._conditions.workspace),
-            program=self._conditions.program,
-            verbs=self._conditions.permissions.verbs,
-            views=views,
+            log_path(self._state_dir),
+            self._conditions,
+            hint=self._host.hint,
         )
-        verbs = {
-            **decision_verbs(desk, self._host.hint),
-            **run_verbs(RunControls(self._journal, views), self._host.hint),
-            **start_verbs(Path(self._conditions.workspace), self._conditions.import_limit_s),
-            **read_verbs(self._journal),
-            **breaker_verbs(self._journal, self._conditions.errors.breaker_policy()),
-            **recovery_verbs(
-                self._journal, desk, Path(self._conditions.workspace), self._host.hint, self._conditions.redact
-            ),
-            **budget_verbs(self._journal, self._conditions.budget),
-            **permission_verbs(self._journal, self._conditions.permissions, Path(self._conditions.workspace)),
-            **log_verbs(self._journal, self._state_dir, self._conditions.redact),
-            **runtime_verbs(self.status, self.stop),
-        }
+        verbs = operation_verbs(Operations(context)) | runtime_verbs(self.status, self.stop)
+        verbs = with_agent_rules(verbs, AgentRules(context))
         self._server = LinkServer(
             self._journal,
             verbs,
@@ -230,7 +205,7 @@ class Runtime:
             workspace=self._conditions.workspace,
             keys=provider_keys(),
             streams=self._streams,
-            held_up=self._held_up,
+            held_up=lambda: self._host.held_up,
             displaced=self._host.check_files if self._driving else self._journal.displaced,
             views=views,
         )
@@ -239,9 +214,3 @@ class Runtime:
             self._sockets = sockets.listen(self._state_dir)
             for role, sock in self._sockets.by_role.items():
                 await self._server.listen(sock, role)
-
-
-def provider_keys() -> tuple[str, ...]:
-    """Names of the variables with providers' keys that are set here."""
-    names = {name for endpoint in ENDPOINTS.values() for name in endpoint.key_variables}
-    return tuple(sorted(name for name in names if os.environ.get(name)))

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import io
 import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from orbiter.errors import OrbiterError
 from runtime.config.environment import InvalidEnvironment, read_env_file
@@ -24,72 +21,32 @@ from runtime.config.loader import load_configuration, load_env_file
 from runtime.daemon.log_file import RotatingLogHandler, log_path
 from runtime.daemon.sockets import SocketError
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.service.gc_policy import relaxed_gc
 from runtime.service.late_modules import import_late_modules
 from runtime.service.program_version import installed_fingerprint, program_version
 from runtime.service.runtime import Runtime
 
 log = logging.getLogger(__name__)
 
-GC_THRESHOLDS = (5_000, 20, 20)
-"""How rarely a process that does nothing but serve looks for garbage: nearly all of what a step makes goes away by
-itself, and with Python's own (700, 10, 10) the looking takes a part of each step that grows with what is held.
-"""
 PROGRAM_CHECK_S = 3.0
 """How often, in seconds, it is looked whether another program is installed."""
 LATE_IMPORT_S = 1.0
 """After how many seconds what is imported late is imported: when the first console has its first picture."""
 
 
-class RuntimeOverrides(BaseModel):
-    """What is set for one runtime, over what is configured.
-
-    Each field as `runtime.execution.run_session.ExecutionConfig` has it.
-
-    `policy` is in the words of `RetryPolicy.from_mapping`, `permissions` of `PermissionPolicy.from_mapping`.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-    grace_s: float = Field(default=60.0, ge=0)
-    deadline_s: float | None = Field(default=None, ge=0)
-    enable_error_routing: bool = True
-    analysis: str = "off"
-    policy: dict[str, Any] = Field(default_factory=dict)
-    permissions: dict[str, Any] = Field(default_factory=dict)
-
-
-class InvalidSetting(ValueError):
-    """A setting that is not known, or a value that it cannot have."""
-
-
 def build_execution_config(workspace: Path, settings: Mapping[str, Any]) -> ExecutionConfig:
-    """What drives are given: what is configured for the workspace, with settings over it.
+    """What drives are given: what is configured for the workspace, with `settings` over its section `[runtime]`.
 
     Raises:
-        InvalidConfiguration: an `orbiter.toml` that cannot be used.
-        InvalidSetting: a setting that is not known, or a value that it cannot have.
+        InvalidConfiguration: an `orbiter.toml`, a variable or a setting that cannot be used.
     """
-    configured = load_configuration(workspace)
-    try:
-        given = RuntimeOverrides.model_validate(dict(settings))
-        over: dict[str, Any] = {name: getattr(given, name) for name in given.model_fields_set}
-        if "policy" in over:
-            over["policy"] = RetryPolicy.from_mapping(given.policy)
-        if "permissions" in over:
-            over["permissions"] = PermissionPolicy.from_mapping(given.permissions, root=str(workspace))
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        raise InvalidSetting(f"setting {'.'.join(map(str, first['loc']))}: {first['msg']}") from exc
-    except ValueError as exc:
-        raise InvalidSetting(f"setting: {exc}") from exc
-    return configured.execution_config(program=program_version(), **over)
+    return load_configuration(workspace, over={"runtime": dict(settings)}).execution_config(program=program_version())
 
 
 async def serve(state_dir: Path, given: ExecutionConfig, ready: Callable[[], None], *, outlive: bool) -> bool:
     """Drive and serve until SIGINT or SIGTERM, or until a console says stop. A second signal ends it at once.
 
-    Also until another program is installed in place of this one: then, and only then, True is returned, and whoever
+    Also until another program is installed in place of this one: then, and only then, True is returned, and what
     called goes on as that one (see `exec_program`). Where a tool blocks the driving thread for good the process ends
     here, with status 0: the lock must not stay with it. With `outlive` a hang-up of the terminal ends nothing. `ready`
     is called when the sockets are open. Raises as `Runtime.start` and `Runtime.ended`.
@@ -127,19 +84,6 @@ async def serve(state_dir: Path, given: ExecutionConfig, ready: Callable[[], Non
     return False
 
 
-@contextmanager
-def relaxed_gc() -> Iterator[None]:
-    """What has been loaded stays, and is no longer looked at for garbage; what comes is looked at more rarely."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
-
 async def _until_changed(runtime: Runtime, begun: str) -> bool:
     """True once the program has changed, False when the runtime is to end. Raises as `Runtime.ended`."""
     ended, changed = asyncio.create_task(runtime.wait_for_end()), asyncio.create_task(program_changed(begun))
@@ -170,7 +114,7 @@ async def program_changed(begun: str, every_s: float = PROGRAM_CHECK_S) -> None:
     await asyncio.sleep(min(every_s, LATE_IMPORT_S))
     try:
         await asyncio.to_thread(import_late_modules)
-    except ImportError as exc:
+    except (ImportError, OSError, ValueError) as exc:
         log.warning("the program was replaced while it started: %s", exc)
     seen = begun
     while True:
@@ -234,7 +178,7 @@ def main(arguments: list[str] | None = None) -> int:
         log.info("%s: runtime of %s, pid %d", program_version(), given.workspace, os.getpid())
         if given.ready_fd is None:
             return
-        with suppress(BrokenPipeError):  # whoever started us has gone
+        with suppress(BrokenPipeError):  # the process that started us has gone
             os.write(given.ready_fd, json.dumps({"pid": os.getpid(), "program": program_version()}).encode() + b"\n")
         os.close(given.ready_fd)
 
@@ -246,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
         changed = asyncio.run(
             serve(given.state, build_execution_config(given.workspace, given.settings), ready, outlive=True)
         )
-    except (OrbiterError, SocketError, InvalidEnvironment, InvalidSetting) as exc:
+    except (OrbiterError, SocketError, InvalidEnvironment) as exc:
         log.error("%s", exc)  # noqa: TRY400 - the message is for the person who started us, and says it all
         return 1
     except Exception:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from orbiter.runner import provider_for
 from runtime.swarms import imports, loader
-from runtime.swarms.definitions import names_in
+from runtime.swarms.definitions import Definition, definitions_in
 from runtime.swarms.loader import SwarmLoadError
 
 _MAX_FILES: Final = 2_000
@@ -56,16 +56,17 @@ def check_models(swarm: Any) -> None:
         provider_for(swarm)
 
 
-def find_swarms(root: Path) -> list[str]:
-    """References to the swarms and agents that files below `root` define, relative to it: read off the files' text,
-    without running any of it. A file that cannot be read, or is no Python, has none.
+def find_swarms(root: Path) -> dict[str, Definition]:
+    """The swarms and agents that files below `root` define, by reference, relative to it: read off the files' text,
+    without running any of it. A file that cannot be read, or is not Python, has none.
     """
-    found: list[str] = []
+    found: dict[str, Definition] = {}
     for path in _python_files(root):
-        found += (f"{path.relative_to(root)}:{name}" for name in names_in(path))
-        if len(found) >= _MAX_FOUND:
-            break
-    return found[:_MAX_FOUND]
+        for each in definitions_in(path):
+            found[f"{path.relative_to(root)}:{each.name}"] = each
+            if len(found) == _MAX_FOUND:
+                return found
+    return found
 
 
 def _python_files(root: Path) -> Iterator[Path]:

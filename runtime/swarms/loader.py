@@ -22,10 +22,14 @@ from typing import Any
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.errors import OrbiterError
+from orbiter.guests import Guest, guest
+from orbiter.guests.factories import takes_middleware
+from orbiter.guests.frameworks import framework_of, framework_of_module
 from orbiter.tool import Tool
+from runtime.judgement.reports.tracebacks import OUR_PACKAGES
 from runtime.swarms import module_reload
 from runtime.swarms.definitions import names_in
-from runtime.swarms.module_reload import OUR_PACKAGES, SWARM_FOLDERS
+from runtime.swarms.module_reload import SWARM_FOLDERS
 
 _added_folders: list[str] = []
 """What was put on the path for swarms."""
@@ -50,9 +54,9 @@ class _Load:
 class _ImportTurns:
     """Lets loads go one after the other, because forgetting modules and importing them is one act.
 
-    A load that takes longer than `TURN_S` loses its turn: no lock is held while user code runs. If the one that goes on
-    beside it forgets modules, or puts another folder first on the path, the slow load is `overtaken`: it may hold a
-    mixture of both, and has to be done again.
+    A load that takes longer than `IMPORT_TURN_S` loses its turn: no lock is held while user code runs. If the one that
+    goes on beside it forgets modules, or puts another folder first on the path, the slow load is `overtaken`: it may
+    hold a mixture of both, and has to be done again.
     """
 
     def __init__(self) -> None:
@@ -121,7 +125,8 @@ def _defined(ref: str, root: Path) -> str:
 
 
 def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
-    """The agent or swarm that `ref` names; a callable without parameters is called for it.
+    """The agent or swarm that `ref` names; a callable without parameters is called for it, and an agent of another
+    framework is taken in as a guest.
 
     This runs user code, which may never return: see `runtime.swarms.imports` for a load with a limit. `begun` is called
     when it is this load's turn.
@@ -142,8 +147,12 @@ def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
     target, _, attribute = ref.rpartition(":")
     module = _import_fresh(target, root, begun)
     found = _attribute(module, attribute, target)
-    if not hasattr(found, "run") and callable(found):
-        found = found()
+    if not _runs(found) and callable(found):
+        found = guest(found) if takes_middleware(found) else found()
+    if framework_of(found) is not None:
+        found = guest(found)
+    if isinstance(found, Guest) and not found.name:
+        found.name = attribute.rpartition(".")[2]
     if not callable(getattr(found, "run", None)):
         raise SwarmLoadError(
             f"{ref} is {_kind(found)}, not an agent or a swarm:"
@@ -183,7 +192,7 @@ def _from_file(path: Path) -> ModuleType:
     name = f"{SWARM_FOLDERS}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise SwarmLoadError(f"{path} is no Python file")
+        raise SwarmLoadError(f"{path} must be a Python file, for example swarm.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     _on_sys_path(path.parent)
@@ -209,7 +218,7 @@ def _from_name(name: str, root: Path) -> ModuleType:
     except ModuleNotFoundError as exc:
         if exc.name is not None and (name == exc.name or name.startswith(f"{exc.name}.")):
             raise SwarmLoadError(
-                f"there is no module {name!r} (looked in {root} and in this Python's packages)"
+                f"module {name!r} was not found (looked in {root} and in this Python's packages)"
             ) from exc
         raise SwarmLoadError(_explain_error(exc, name)) from exc
     except BaseException as exc:
@@ -237,12 +246,16 @@ def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
         if not hasattr(found, part):
             raise SwarmLoadError(f"{target} has no {attribute!r}; {_runnable_names(module)}")
         found = getattr(found, part)
-    if not hasattr(found, "run") and not _needs_no_arguments(found):
+    if not _runs(found) and not _needs_no_arguments(found) and not takes_middleware(found):
         raise SwarmLoadError(
             f"{target}:{attribute} is {_kind(found)}, not an agent or a swarm: name the variable that holds one;"
             f" {_runnable_names(module)}"
         )
     return found
+
+
+def _runs(found: Any) -> bool:
+    return hasattr(found, "run") or framework_of(found) is not None
 
 
 def _needs_no_arguments(found: Any) -> bool:
@@ -290,7 +303,12 @@ def _explain_error(exc: BaseException, where: str) -> str:
     place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
     said = text_with_timeout(exc)
     what = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
-    missing = isinstance(exc, ImportError)
-    return (
-        f"{place}: {what}: {'install what it needs into this environment' if missing else 'correct it and try again'}"
-    )
+    return f"{place}: {what}: {_mend(exc)}"
+
+
+def _mend(exc: BaseException) -> str:
+    """What to do about an error in a user's file."""
+    if not isinstance(exc, ImportError):
+        return "correct it and try again"
+    framework = framework_of_module(exc.name or "")
+    return "install what it needs into this environment" + (f": {framework.install}" if framework is not None else "")

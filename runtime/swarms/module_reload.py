@@ -1,8 +1,8 @@
 """Detects changed modules of a workspace, and unloads them before the next import.
 
 A runtime lives for weeks while its user edits. When a run begins, modules of the workspace whose files have changed are
-imported anew, and with them all others of the workspace, for any of them may hold what a changed one defined. Runs that
-live keep the modules they have.
+imported again, and with them all others of the workspace, for any of them may hold what a changed one defined. Runs
+that live keep the modules they have.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import time
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from weakref import ref
 
-OUR_PACKAGES = ("orbiter", "runtime", "console", "screens", "themes")
+from runtime.judgement.reports.tracebacks import OUR_PACKAGES
+
 SWARM_FOLDERS = "_orbiter_user_"
-"""How the names begin under which swarms' own files are imported: those are read anew for every run."""
+"""How the names begin under which swarms' own files are imported: those are read again for every run."""
 _LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages", "node_modules"})
 
 FileStamp = tuple[int, int]
@@ -56,7 +58,7 @@ def record_imports(*folders: Path, since: float) -> None:
     for name, (module, path) in _workspace_modules(folders).items():
         if name not in _stamps or _stamps[name][0] is not module:
             stamp = _stamp(path)
-            # Written while it was being read: nobody knows what was read.
+            # Written while it was being read: it is not known what was read.
             _stamps[name] = (module, stamp if stamp[0] < since * 1e9 else (0, 0))
 
 
@@ -68,31 +70,50 @@ def import_instant() -> float:
 def _workspace_modules(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path]]:
     found: dict[str, tuple[ModuleType, Path]] = {}
     starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
-    for name, module in list(sys.modules.items()):
-        if not issubclass(type(module), ModuleType):
+    places = _places(folders)
+    # `copy` is one operation: a list of pairs may be interrupted by a thread or a finalizer that imports.
+    for name, module in sys.modules.copy().items():
+        # A process has thousands of modules, and this is asked of all of them for every run.
+        known = places.get(name)
+        if known is not None and known[0]() is module:
+            path = known[1]
+        elif not issubclass(type(module), ModuleType):
             continue
-        # Read off the module's own dict: an attribute of it may be user code (PEP 562), or load it (LazyLoader).
-        space = object.__getattribute__(module, "__dict__")
-        file = space.get("__file__")
-        if getattr(space.get("__spec__"), "_initializing", False):
-            continue  # another load is importing it now, and Python looks for it here when it is done
-        # As text first: a process has thousands of modules, and this is asked of all of them for every run.
-        if not isinstance(file, str) or not _normalized(file).startswith(starts):
-            continue
-        if name == "__main__" or name.startswith(SWARM_FOLDERS) or name.partition(".")[0] in OUR_PACKAGES:
-            continue
-        path = Path(file)
-        inside = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None)
-        if inside is None or any(part in _LIBRARY_FOLDERS or part.startswith(".") for part in inside.parts):
-            continue
-        found[name] = (module, path)
+        else:
+            # Read off the module's own dict: an attribute of it may be user code (PEP 562), or load it (LazyLoader).
+            space = object.__getattribute__(module, "__dict__")
+            if getattr(space.get("__spec__"), "_initializing", False):
+                continue  # another load is importing it now, and Python looks for it here when it is done
+            file = space.get("__file__")
+            # As text first: to make a path of each file takes longer than all the rest.
+            inside = isinstance(file, str) and _normalized(file).startswith(starts)
+            path = _workspace_path(name, Path(file), folders) if inside else None
+            places[name] = (ref(module), path)
+        if path is not None:
+            found[name] = (module, path)
     return found
+
+
+@lru_cache(maxsize=64)
+def _places(_folders: tuple[Path, ...]) -> dict[str, tuple[ref[ModuleType], Path | None]]:
+    """Modules by name that were looked at for these folders, with the file of each that is one of the workspace."""
+    return {}
 
 
 @lru_cache(maxsize=16_384)
 def _normalized(file: str) -> str:
     """As `Path` writes it."""
     return str(Path(file))
+
+
+def _workspace_path(name: str, path: Path, folders: tuple[Path, ...]) -> Path | None:
+    """A module's file if it is one of the workspace: no swarm's own, none of ours, no library."""
+    if name == "__main__" or name.startswith(SWARM_FOLDERS) or name.partition(".")[0] in OUR_PACKAGES:
+        return None
+    inside = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None)
+    if inside is None or any(part in _LIBRARY_FOLDERS or part.startswith(".") for part in inside.parts):
+        return None
+    return path
 
 
 def _unchanged(name: str, module: ModuleType, path: Path) -> bool:

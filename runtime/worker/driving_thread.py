@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from orbiter._internal.user_code import make_text_safe, text_with_timeout
 from orbiter.errors import OrbiterError
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record import workspace_lock
@@ -23,7 +24,11 @@ from runtime.record.journal import Displaced, JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import has_died
 from runtime.record.places import open_journal
+from runtime.record.workers import WorkerReport
+from runtime.worker.blocked_runs import BlockedRun
+from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
+from runtime.worker.presence import Presence, provider_keys, unserved_words
 from runtime.worker.rescue import (
     explain_displaced,
     explain_overwritten,
@@ -31,7 +36,8 @@ from runtime.worker.rescue import (
     rescue,
     rescue_overwritten,
 )
-from runtime.worker.supervisor import BlockedRun, Supervisor
+from runtime.worker.run_mark import mark_this_process
+from runtime.worker.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +58,13 @@ class DrivingThread:
 
     Args:
         state_dir: Where journal, lock and log are; made if it is not there.
-        conditions: What every drive is given.
+        config: What every drive is given.
         program: Who holds the lock, for those who find it held.
     """
 
-    def __init__(self, state_dir: Path, conditions: ExecutionConfig, *, program: str = "orbiter-console") -> None:
+    def __init__(self, state_dir: Path, config: ExecutionConfig, *, program: str = "orbiter-console") -> None:
         self._state_dir = state_dir
-        self._conditions = conditions
+        self._config = config
         self._program = program
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,6 +74,7 @@ class DrivingThread:
         self._failed: BaseException | None = None
         self._displaced = ""
         self._journal: JournalCare | None = None
+        self._presence: Presence | None = None
 
     def start(self) -> None:
         """Take the lock and begin to drive. Returns once it does.
@@ -77,6 +84,7 @@ class DrivingThread:
             JournalError: the journal cannot be opened.
         """
         held = workspace_lock.acquire(self._state_dir, program=self._program)
+        mark_this_process(self._state_dir)
         self._thread = threading.Thread(target=self._work, args=(held,), name="orbiter-driving", daemon=True)
         self._thread.start()
         self._ready.wait()
@@ -95,7 +103,7 @@ class DrivingThread:
         """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
 
         With `whole` every step under way comes to its end first, for a minute at most (`ExecutionConfig.change_s`),
-        unless somebody is in a `stop_now`.
+        unless a caller is in `stop_now`.
 
         A thread that does not end in time is left behind (it stays `alive`): nothing is lost, for its runs are found as
         after a crash, but the lock is held until this process ends.
@@ -108,7 +116,7 @@ class DrivingThread:
             return
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(partial(self._supervisor.stop, whole=whole))
-        self._thread.join((self._conditions.change_s if whole else self._conditions.drain_s) + STOP_TIMEOUT_S)
+        self._thread.join((self._config.change_s if whole else self._config.drain_s) + STOP_TIMEOUT_S)
         if self._thread.is_alive():
             log.error("the driving thread is blocked and does not end: it is left behind")
             return
@@ -129,7 +137,7 @@ class DrivingThread:
 
         def wait(thread: threading.Thread) -> None:
             thread.join()
-            with suppress(RuntimeError):  # nobody is there any more: the loop to be told is closed
+            with suppress(RuntimeError):  # the caller has gone: the loop to be told is closed
                 tell()
 
         if self._thread is not None:
@@ -153,6 +161,21 @@ class DrivingThread:
         return [BlockedRun(*blocked), *found] if blocked is not None else found
 
     @property
+    def held_up(self) -> str:
+        """What people should know of what is not carried on here, in words; empty if nothing is held up. From any
+        thread.
+        """
+        if self._displaced:
+            return f"{self._displaced}: nothing new begins, and the runtime ends"
+        if held_back := self.held_back:
+            return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
+        found = [each for each in self.blocked_runs if each.run_id]
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
+        return unserved_words(self._presence.unserved) if self._presence is not None else ""
+
+    @property
     def displaced(self) -> str:
         """Why the runtime is about to end, where its state directory was removed, moved or replaced; else empty. From
         any thread.
@@ -170,7 +193,7 @@ class DrivingThread:
     def _work(self, held: workspace_lock.Lock) -> None:
         try:
             with held:
-                _run_to_its_end(self._drive(held))
+                run_to_end(self._drive(held))
         except BaseException as exc:
             self._failed = exc
         finally:
@@ -179,23 +202,47 @@ class DrivingThread:
     async def _drive(self, held: workspace_lock.Lock) -> None:
         async with await open_journal(self._state_dir) as journal:
             await _check_for_loss(journal)
-            for run_id in await journal.expire_leases(has_died):
+            # Elsewhere a process of the same name and number may live: there a lease runs out by itself.
+            for run_id in await journal.expire_leases(has_died) if journal.is_local else ():
                 log.info("run %s: its driver is gone; it goes on here", run_id)
             await _sign(journal)
             self._journal = journal
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
-            self._supervisor = Supervisor(journal, self._conditions)
+            self._supervisor = Supervisor(journal, self._config)
             watchdog = self._watchdog = LoopWatchdog()
             looking = asyncio.create_task(self._check_files(journal, held, self._supervisor))
+            self._presence = self._make_presence(journal, self._supervisor)
+            present = asyncio.create_task(self._presence.serve())
             self._ready.set()
             try:
                 await self._supervisor.serve()
             finally:
                 watchdog.stop()
                 looking.cancel()
+                present.cancel()
+                await asyncio.gather(present, return_exceptions=True)
             if displaced := self._displaced or journal.displaced():
                 await self._rescue(journal, displaced)
+
+    def _make_presence(self, journal: JournalCare, supervisor: Supervisor) -> Presence:
+        given = self._config
+
+        def report() -> WorkerReport:
+            blocked = self.held_back or next((each.reason for each in self.blocked_runs), "")
+            return WorkerReport(
+                id=supervisor.owner,
+                place=f"{socket.gethostname()}:{os.getpid()}",
+                slots=given.slots,
+                code=given.code,
+                keys=provider_keys(),
+                program=given.program,
+                alive_since=supervisor.alive_since,
+                draining=supervisor.is_stopping,
+                held_up=(self._displaced or blocked)[:400],
+            )
+
+        return Presence(journal, report, policy=given.code_policy, continue_since=supervisor.continue_since)
 
     async def _check_files(self, journal: JournalCare, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
         """End the driving where another process could work at the same paths."""
@@ -240,45 +287,6 @@ class DrivingThread:
         raise Displaced(text)
 
 
-def _run_to_its_end(driving: Coroutine[Any, Any, None]) -> None:
-    """As `asyncio.run`, in a thread whose loop carries user code.
-
-    asyncio lets `KeyboardInterrupt` and `SystemExit` of a task or a callback stop its loop. Here nobody presses Ctrl-C
-    (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it.
-    """
-    with asyncio.Runner() as runner:
-        loop = runner.get_loop()
-        loop.set_exception_handler(_report)
-        task = loop.create_task(driving)
-        while True:
-            try:
-                return loop.run_until_complete(task)
-            except (KeyboardInterrupt, SystemExit) as exc:
-                if task.done():
-                    raise
-                said = text_with_timeout(exc)
-                log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
-
-
-def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """As asyncio reports what a task or callback raised and nothing awaits, once it is safe to put it into words."""
-    exc = context.get("exception")
-    if not isinstance(exc, BaseException):
-        loop.default_exception_handler(context)
-        return
-
-    async def report() -> None:
-        await make_text_safe(exc)
-        loop.default_exception_handler(context)
-
-    reporting = loop.create_task(report())
-    _reporting.add(reporting)
-    reporting.add_done_callback(_reporting.discard)
-
-
-_reporting: set[asyncio.Task[None]] = set()
-
-
 async def _sign(journal: JournalCare) -> None:
     try:
         await journal.sign()
@@ -287,7 +295,7 @@ async def _sign(journal: JournalCare) -> None:
 
 
 async def _check_for_loss(journal: JournalCare) -> None:
-    """Nothing goes on by itself from a journal that has lost its end: somebody looks first.
+    """Nothing goes on by itself from a journal that has lost its end: an operator looks first.
 
     Raises:
         JournalError: it has, and the runs cannot be frozen.
@@ -299,5 +307,5 @@ async def _check_for_loss(journal: JournalCare) -> None:
         return
     if missing:
         frozen = await journal.stand_still(missing)
-        told = "the journal has lost its newest events: %s. Everything is frozen until somebody has looked: %s"
+        told = "the journal has lost its newest events: %s. Everything is frozen until an operator has looked: %s"
         log.error(told, missing, ", ".join(frozen) or "no run was under way")

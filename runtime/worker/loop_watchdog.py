@@ -1,6 +1,6 @@
 """The watchdog of the driving loop: names the tool that blocks it.
 
-While it does so no run goes on. It cannot be stopped from outside, but whoever wrote it can be told.
+While it does so no run goes on. It cannot be stopped from outside, but its author can be told.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from types import FrameType
 
-from runtime.execution.step_context import StepContext
+from runtime.execution.attempt import Attempt
+from runtime.execution.step_execution import StepExecution
+from runtime.judgement.reports.tracebacks import is_user_code
 from runtime.record.state import events as ev
 
 log = logging.getLogger("runtime.watchdog")
 
 CHECK_S = 2.5
 BLOCKED_AFTER_S = 5.0
-"""How long, in seconds, the loop may take to answer before somebody is told."""
+"""How long, in seconds, the loop may take to answer before an operator is told."""
 
 
 class LoopWatchdog:
@@ -57,10 +59,11 @@ class LoopWatchdog:
             self.blocked = None
 
     def _report(self) -> None:
-        frames = list(_stack_text(sys._current_frames().get(self._watched)))
+        frames = list(_stack(sys._current_frames().get(self._watched)))
         if not frames:
             return
-        at = f"{frames[0].f_code.co_filename}, line {frames[0].f_lineno}"
+        written = next((frame for frame in frames if is_user_code(frame.f_code.co_filename)), frames[0])
+        at = f"{written.f_code.co_filename}, line {written.f_lineno}"
         carried = next((found for found in map(_step_of_frame, frames) if found is not None), None)
         if carried is None:
             text = f"nothing is driven: the loop has been blocked for {self._patience_s:g} s at {at}"
@@ -78,13 +81,13 @@ class LoopWatchdog:
         )  # where operators look, as soon as it goes on
 
 
-def _stack_text(frame: FrameType | None) -> Iterator[FrameType]:
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
-def _step_of_frame(frame: FrameType) -> StepContext | None:
+def _step_of_frame(frame: FrameType) -> StepExecution | None:
     """The step whose call this frame makes (`runtime.execution.attempt`)."""
-    found = frame.f_locals.get("c")
-    return found if isinstance(found, StepContext) else None
+    found = frame.f_locals.get("self")
+    return found.execution if isinstance(found, Attempt) else None

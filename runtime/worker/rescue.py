@@ -17,6 +17,7 @@ from pathlib import Path
 from runtime.record.journal import JournalError
 from runtime.record.journal_care import DAMAGED_FILE, JournalCare
 from runtime.record.places import journal_exists
+from runtime.record.user_directories import shared_state
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ def _candidate_paths(state_dir: Path) -> Iterator[Path]:
     yield state.with_name(f"{state.name}.rescued")
     with suppress(RuntimeError):  # an account without a home
         digest = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
-        yield Path.home() / ".local" / "state" / "orbiter" / "rescued" / digest
+        yield shared_state() / "rescued" / digest
 
 
 def _make_directory(place: Path) -> Path:

@@ -9,44 +9,41 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
+from runtime.config.workspace_keys import read_keys
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import Trials
+from runtime.execution.secret_vault import VAULT
 from runtime.judgement.reports.notices import NoticeRules
-from runtime.record.journal import Journal, JournalError, Unrecordable
+from runtime.record.journal import Journal, JournalError
 from runtime.record.lease_owner import owner_name
-from runtime.record.state import events as ev
-from runtime.record.state.events import utc_now
 from runtime.swarms import imports
-from runtime.worker.drive import (
-    LEASE_S,
-    LeaseUnavailable,
-    StopSignal,
-    drive,
-)
+from runtime.worker.blocked_runs import BlockedRun, block_run
+from runtime.worker.clock_watch import SUSPEND_GAP_S, ClockWatch, suspended_s
+from runtime.worker.drive import LEASE_S, drive
 from runtime.worker.duties.analyst import Analyst
 from runtime.worker.duties.notifier import Notifier
+from runtime.worker.duties.search_indexer import SearchIndexer
 from runtime.worker.engines.local import (
     DriveRun,
     Engine,
     EngineOutcome,
     LocalEngine,
 )
+from runtime.worker.stop_signal import StopSignal
+from runtime.worker.telemetry.trace_export import TraceExport
 from runtime.worker.wakeup import Wakeup
 
 log = logging.getLogger("runtime.supervisor")
 
-SUSPEND_GAP_S = 5.0
-"""By how much, in seconds, the clock may differ from the time that has passed before it counts as set, and how long the
-computer may sleep before that counts as a break in which nobody was alive.
-"""
 RECONCILE_S = 0.25
 """How often, in seconds, the journal is asked for runs that can go on, without a hint, while a run is driven."""
 IDLE_RECONCILE_PERIODS = 8
@@ -55,35 +52,6 @@ out.
 """
 STRANDED_CHECK_S = 60.0
 """How often, in seconds, runs are looked for that wait for nothing."""
-MAX_HOLD_UP_TRIES = 3
-"""How often a run is taken up again whose drive fails without the journal being to blame, before it is set aside."""
-_MAX_RETRY_S = 30.0
-"""The longest pause between two tries of a run that cannot be carried on, in lengths of a lease."""
-
-
-def suspended_s() -> float:
-    """Seconds for which the computer has slept since it was started: Linux and macOS each have a clock that counts them
-    and one that does not (clock_gettime(2), clock_gettime(3)).
-    """
-    if sys.platform == "darwin":
-        return time.clock_gettime(time.CLOCK_MONOTONIC) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
-
-
-@dataclass(slots=True, frozen=True)
-class BlockedRun:
-    """A run that cannot be carried on now: its incident could not be written, and it is tried again; or the import of
-    its file hangs (with an empty `run_id` where a file is only checked).
-    """
-
-    run_id: str
-    reason: str
-    since: datetime
-    times: int = 0
-    again_at: float = 0.0
-    """By `time.monotonic`."""
-    failed: Exception | None = None
-    """Where the journal is not to blame."""
 
 
 class Duty(Protocol):
@@ -95,7 +63,7 @@ class Duty(Protocol):
 
 
 async def _serve_with_restart(attendant: Callable[[], Duty], lost: str, again_s: float) -> None:
-    """Let an attendant serve; one that fails (with the disk full, say) is made anew when `again_s` have passed."""
+    """Let an attendant serve; one that fails (with the disk full, say) is made again when `again_s` have passed."""
     while True:
         try:
             await attendant().serve()
@@ -105,47 +73,65 @@ async def _serve_with_restart(attendant: Callable[[], Duty], lost: str, again_s:
 
 
 class Supervisor:
-    """The driving side of a runtime. One per process; `serve` runs until `stop`."""
+    """The driving side of a runtime. One per process; `serve` runs until `stop`.
+
+    Raises:
+        ConfigurationError: the file of the workspace's keys, where one is named, cannot be used.
+    """
 
     def __init__(
         self,
         journal: Journal,
-        conditions: ExecutionConfig,
+        config: ExecutionConfig,
         *,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime] | None = None,
         lease_s: float = LEASE_S,
-        engine: Callable[[DriveRun], Engine] = LocalEngine,
+        engine: Callable[[DriveRun], Engine] | None = None,
         period_s: float = RECONCILE_S,
         gap_s: float = SUSPEND_GAP_S,
         slept: Callable[[], float] = suspended_s,
     ) -> None:
         self.owner = owner_name()
+        if config.secret_keys_file:
+            VAULT.share(read_keys(Path(config.workspace) / Path(config.secret_keys_file).expanduser()))
         self._journal = journal
         self._crowded = asyncio.Event()
-        self._conditions = replace(
-            conditions, alive_since=lambda: self._alive_since, crowded=self._crowded, trials=Trials()
+        self._clock = clock = clock or journal.now
+        self._clock_watch = ClockWatch(journal, clock, slept, gap_s)
+        self._config = replace(
+            config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trials=Trials()
         )
-        self._clock = clock
-        self._alive_since = self._looked_at = clock()
-        self._ticked_at = time.monotonic()
-        self._slept = slept
-        self._slept_s = slept()
-        self._roused = False
         self._lost_again_at = 0.0
         self._trouble = ""
+        self._analysing: Analyst | None = None
+        self._exporting: TraceExport | None = None
         self._lease_s = lease_s
         self._period_s = period_s
-        self._gap_s = gap_s
         self._drives = 0
         self._held_up: dict[str, BlockedRun] = {}
         self._stopping = StopSignal()
         self._hint = asyncio.Event()
+        engine = engine or partial(LocalEngine, slots=config.slots)
         self._engine = engine(self._resume_blocked)
 
     @property
     def driving(self) -> list[str]:
         """Ids of the runs that are driven here now."""
         return self._engine.driving
+
+    @property
+    def alive_since(self) -> datetime:
+        """Since when a worker has been there without a break, by the clock that waits are held against."""
+        return self._clock_watch.alive_since
+
+    def continue_since(self, instant: datetime) -> None:
+        """Other workers have been there since then: that this one begins now does not count as a break."""
+        self._clock_watch.alive_since = min(self._clock_watch.alive_since, instant)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no more runs are taken up."""
+        return self._stopping.is_set()
 
     @property
     def held_back(self) -> str:
@@ -176,37 +162,54 @@ class Supervisor:
         attendant = asyncio.create_task(self._serve_duties())
         try:
             await self._drive_all()
+            if self._analysing is not None and not self._stopping.at_once:
+                with suppress(JournalError):
+                    await self._analysing.finish_unattended()
+            if self._exporting is not None and not self._stopping.at_once:
+                await self._exporting.finish()
         finally:
             attendant.cancel()
             await asyncio.gather(attendant, return_exceptions=True)
 
     async def _serve_duties(self) -> None:
         """Work beside the runs. What goes wrong here is logged; no run is worse for it."""
-        given = self._conditions
+        given = self._config
         again_s = self._lease_s / 3
         async with asyncio.TaskGroup() as group:
             wakeup = partial(Wakeup, self._journal, self.hint)
             group.create_task(_serve_with_restart(wakeup, "runs are found by looking for them only", again_s))
+            indexer = partial(SearchIndexer, self._journal, given.redact)
+            group.create_task(_serve_with_restart(indexer, "searches of runs are slower now", again_s))
             if given.analysis != "off":
                 group.create_task(_serve_with_restart(self._analyst, "incidents are not analysed now", again_s))
+            if given.traces is not None:
+                group.create_task(_serve_with_restart(self._trace_export, "traces are not sent now", again_s))
             if self._notifier().is_configured:
-                group.create_task(_serve_with_restart(self._notifier, "nobody is told of incidents now", again_s))
+                group.create_task(_serve_with_restart(self._notifier, "no notices of incidents are sent now", again_s))
+
+    def _trace_export(self) -> TraceExport:
+        assert self._config.traces is not None, "asked for only where traces are on"
+        self._exporting = TraceExport(self._journal, self._config.traces, owner=self.owner)
+        return self._exporting
 
     def _analyst(self) -> Analyst:
-        given = self._conditions
-        return Analyst(
+        given = self._config
+        self._analysing = Analyst(
             self._journal,
             model=given.analysis,
             patterns=given.redact,
             prices=given.prices,
             breaker=given.errors.breaker_policy(),
             deltas=given.deltas,
+            budget=given.budget,
+            owner=self.owner,
         )
+        return self._analysing
 
     def _notifier(self) -> Notifier:
-        given = self._conditions
+        given = self._config
         rules = given.notices or NoticeRules.of_errors(given.errors)
-        return Notifier(self._journal, rules, patterns=given.redact, clock=self._clock)
+        return Notifier(self._journal, rules, patterns=given.redact, clock=self._clock, owner=self.owner)
 
     async def _drive_all(self) -> None:
         while not self._stopping.is_set():
@@ -218,7 +221,7 @@ class Supervisor:
             except TimeoutError:
                 continue
         # What cannot be written for as long as steps are waited for is given up: the next life finds them in doubt.
-        patience = self._stopping.timeout_s(self._conditions)
+        patience = self._stopping.timeout_s(self._config)
         giving_up = asyncio.get_running_loop().call_later(patience, self._journal.hold_back, False)
         try:
             await self._engine.join()
@@ -239,61 +242,26 @@ class Supervisor:
         self._stopping.set()
         self._hint.set()
 
-    async def _watch_suspend(self) -> None:
-        """A computer that slept: nobody was alive in the time that is missing. One whose clock was set: by how much is
-        known here, and no wait gets longer or shorter by it. Where it was set back before this process began, nobody
-        waits longer than from now.
-        """
-        now, ticks, slept = self._clock(), time.monotonic(), self._slept()
-        gap = (now - self._looked_at).total_seconds() - (ticks - self._ticked_at)
-        asleep = slept - self._slept_s
-        step = gap - asleep
-        stepped = abs(step) > self._gap_s
-        self._looked_at, self._ticked_at, self._slept_s = now, ticks, slept
-        if stepped:
-            self._alive_since += timedelta(seconds=step)
-            self._roused = False  # also if not all of them can be told
-            await self._clock_stepped(step)
-        if asleep > self._gap_s:
-            self._alive_since = now
-        if not self._roused:
-            for run_id in await self._journal.wake_future_parks(now):
-                log.info("run %s: the clock was set back; its wait is held against the new time", run_id)
-            self._roused = True
-
     async def _find_stranded(self) -> list[str]:
         """Runs that wait for nothing, as earlier programs could leave them; asked for at the start and now and then."""
         if time.monotonic() < self._lost_again_at:
             return []
-        found = await self._journal.stranded()
+        found = await self._journal.stranded(code=self._config.code)
         if found:
             log.warning("%d runs waited for nothing and are driven again: %s", len(found), ", ".join(found[:20]))
         else:
             self._lost_again_at = time.monotonic() + STRANDED_CHECK_S
         return found
 
-    async def _clock_stepped(self, seconds: float) -> None:
-        """Say so in every run that waits for an instant, or that is at work, in whose state it may."""
-        log.warning("the clock was set by %+.0f s: waits are as long as they were", seconds)
-        runs = await self._journal.runs(1_000_000, states=("queued", "running", "waiting", "frozen"))
-        told = [each.id for each in runs if each.state != "waiting" or each.wake_at is not None]
-        event = ev.ClockStepped(seconds=round(seconds, 3), ts=self._clock())
-        for outcome in await asyncio.gather(
-            *(self._journal.post(run_id, event) for run_id in told), return_exceptions=True
-        ):
-            if isinstance(outcome, JournalError):
-                log.info("not told that the clock was set: %s", outcome)  # it ended at this moment, as a rule
-            elif isinstance(outcome, BaseException):
-                raise outcome
-
     async def _reconcile(self) -> float:
         """Have driven what is runnable; after how many seconds to look again, if no hint comes before."""
         try:
-            await self._watch_suspend()
+            await self._clock_watch.check()
             ticks = time.monotonic()
             held = {each.run_id for each in self._held_up.values() if each.again_at > ticks}
             # What is held up must not hide what is not.
-            found = [*await self._find_stranded(), *await self._journal.runnable(self._clock(), 100 + len(held))]
+            code = self._config.code
+            found = [*await self._find_stranded(), *await self._journal.runnable(100 + len(held), code=code)]
             taken = [self._engine.submit(run_id) for run_id in found if run_id not in held]
             wake_at = None if found or self._busy else await self._journal.next_wake()
         except JournalError as exc:
@@ -329,35 +297,14 @@ class Supervisor:
                 self._journal,
                 run_id,
                 f"{self.owner}#{self._drives}",
-                self._conditions,
+                self._config,
                 clock=self._clock,
                 lease_s=self._lease_s,
                 stopping=self._stopping,
-                failed=before.failed if before is not None and before.times >= MAX_HOLD_UP_TRIES else None,
+                failed=before.reason_to_quarantine if before is not None else None,
             )
         except Exception as exc:
-            self._block_run(run_id, before, exc)
+            self._held_up[run_id] = block_run(run_id, before, exc, self._clock(), self._lease_s)
             return "held up"
         self._held_up.pop(run_id, None)
         return driven
-
-    def _block_run(self, run_id: str, before: BlockedRun | None, exc: Exception) -> None:
-        """What cannot be done now (with the disk full, say) is done again: after ever longer pauses where it had begun,
-        for each time may cost a call of a model.
-        """
-        times = before.times if before is not None else 0
-        times += not isinstance(exc, LeaseUnavailable)
-        pause = min(self._lease_s / 3 * 2.0 ** min(max(times - 1, 0), 30), self._lease_s * _MAX_RETRY_S)
-        if isinstance(exc, LeaseUnavailable):
-            pause = self._lease_s / 3
-        own = not isinstance(exc, JournalError)
-        reason = f"{type(exc).__name__}: {exc}" if own else str(exc)
-        since = before.since if before is not None else self._clock()
-        known = before is not None and before.reason == reason
-        what = "its drive failed" if own else "its journal cannot be written; it stays as it was"
-        told = "run %s: %s; again in %.0f s at the earliest: %s"
-        log.error(told, run_id, what, pause, reason, exc_info=None if known else exc)
-        # Not for the journal's sake: what is tried from the third time on is to say so, and no model is asked any more.
-        mine = own or isinstance(exc, Unrecordable)
-        failed = exc if mine else before.failed if before is not None else None
-        self._held_up[run_id] = BlockedRun(run_id, reason, since, times, time.monotonic() + pause, failed)

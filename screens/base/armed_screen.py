@@ -34,8 +34,8 @@ class ArmedScreen(ModalScreen[ResultT]):
 
     def hints_of(self, *keys: tuple[str, str]) -> str:
         """Keys and what they do, behind what there is to say of keys that do not count."""
-        soon = "" if self.arming.armed else "takes keys in a moment"
-        said = (plain_text(self.arming.ignored_text()), soon, self._session.looks().hints(*keys))
+        soon = "" if self.arming.armed else "keys count in a moment"
+        said = (plain_text(self.arming.ignored_text()), soon, self._session.render_context().hints(*keys))
         return "  ".join(filter(None, said))
 
     def _armed_changed(self) -> None:

@@ -48,7 +48,7 @@ class ListScreen(RuntimeScreen):
             "filter",
             "Filter",
             key_display="/",
-            tooltip="Show what has these words, or matches a regular expression; ! turns it round",
+            tooltip="Show what has these words, or matches a regular expression; ! leaves them out",
             id="list.filter",
         ),
         Binding("F", "faults_only", "Faults only", show=False, id="list.faults"),
@@ -79,7 +79,7 @@ class ListScreen(RuntimeScreen):
         """Panes that stand below or beside the list."""
         yield from ()
 
-    def empty_message(self, looks: RenderContext) -> str:
+    def empty_message(self, context: RenderContext) -> str:
         """Said where there is nothing to list; ours, not foreign text."""
         return self.EMPTY
 
@@ -103,21 +103,21 @@ class ListScreen(RuntimeScreen):
 
     def draw(self) -> None:
         """The rows as they are by now, less what is left out."""
-        looks, shown = self.session.looks(), self.row_list
+        context, shown = self.session.render_context(), self.row_list
         rows = self.all_rows()
         if self.ready:
-            shown.empty = looks.nothing_matches() if rows else self.empty_message(looks)
+            shown.empty = context.nothing_matches() if rows else self.empty_message(context)
         else:
             shown.empty = NOT_LOADED if self.link.status.phase == "lost" else CONNECTING
-        fresh = self.listing.fresh(rows, looks.now) if self.ready else ()
+        fresh = self.listing.fresh(rows, context.now) if self.ready else ()
         shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)
         header.show(
-            header_line(self.COLUMNS, shown.visible_size.width, self.listing.sort, looks.glyphs) if rows else ()
+            header_line(self.COLUMNS, shown.visible_size.width, self.listing.sort, context.glyphs) if rows else ()
         )
         header.display = bool(rows)
         narrowed = self.query_one("#narrowed", Bar)
-        words = self.listing.words(looks)
+        words = self.listing.words(context)
         narrowed.show(words)
         narrowed.set_class(bool(words), "-shown")
 
@@ -182,7 +182,7 @@ class ListScreen(RuntimeScreen):
     # -- order and selection ---------------------------------------------------------------------------------
 
     def action_sort(self) -> None:
-        """By the next column; after the last one, as the list has it by itself, and that is worked out anew."""
+        """By the next column; after the last one, as the list has it by itself, and that is worked out again."""
         self.listing.sort_by_next()
         self.renew_order()
         self._draw_now()
@@ -212,6 +212,6 @@ class ListScreen(RuntimeScreen):
         self._draw_now()
 
     def _draw_now(self) -> None:
-        """Somebody pressed a key: they see what it did."""
+        """A key was pressed: draw at once what it did."""
         self.draw()
         self.refresh_bindings()

@@ -19,7 +19,7 @@ MAX_SHARE: Final = 0.25
 
 class QueryPoller:
     """Calls `ask` soon after `poll_soon`. `problem` is why the last answer is not there; empty if it is. That the link
-    is lost is no problem of a question: the screen says so, and it is asked again when there is a runtime.
+    is lost does not fail a question: the screen says so, and it is asked again when there is a runtime.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class PollingScreen(RuntimeScreen):
         self._asker = QueryPoller(self, self.fetch, pause=self.POLL_INTERVAL_S)
 
     async def fetch(self) -> None:
-        """Ask each host, and keep the answers. Raises as `Link.command`, and as whoever cannot read an answer."""
+        """Ask each host, and keep the answers. Raises as `Link.command`, and as what reads the answers."""
         raise NotImplementedError
 
     def on_mount(self) -> None:

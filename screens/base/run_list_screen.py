@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from runtime.link.client.client import LinkError
+from runtime.operations.requests.runs import SearchRuns
 from runtime.record.state.summary import Summary
 from screens.base.list_screen import ListScreen
 from screens.render.formatting import pluralize
 from screens.render.layout import Spans
-from screens.views.decisions.batch_action import BatchItem, BatchOutcome, order_question
+from screens.shell.messages import OpenComparison
+from screens.views.decisions.batch_action import ORDERS, BatchItem, BatchOutcome, order_question
 from screens.views.lists.runs import is_done, title_of
 from screens.widgets.line_list import LineList
 from screens.widgets.text_page import TextPage
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
+
+_SEARCH_FROM: Final = 2
+"""Letters of a filter from which on the runtime is asked, too."""
+_MOST_FOUND: Final = 2_000
+_TWO: Final = 2
+"""Runs that are compared."""
 
 
 class RunListScreen(ListScreen):
@@ -36,6 +49,7 @@ class RunListScreen(ListScreen):
             id="runs.freeze",
         ),
         Binding("A", "abort", "Abort", show=False, tooltip="Abort the run, or those selected", id="runs.abort"),
+        Binding("C", "compare", "Compare", tooltip="Where the two selected runs differ", id="runs.compare"),
     ]
 
     _alive = False
@@ -57,6 +71,25 @@ class RunListScreen(ListScreen):
             self._alive = alive
             self.refresh_bindings()
 
+    # -- the filter looks through inputs, outputs and errors, too -----------------------------------------------
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        super().on_input_changed(message)
+        if message.input.id == "filter" and len(self.listing.filter.words) >= _SEARCH_FROM:
+            self.run_worker(self._search(message.value), group="search", exclusive=True, exit_on_error=False)
+
+    async def _search(self, typed: str) -> None:
+        """Ask the runtime which runs have the words; their rows stay."""
+        try:
+            matches = await self.link.ask(SearchRuns(text=self.listing.filter.words, limit=_MOST_FOUND))
+        except LinkError as exc:
+            self.show_message(f"Only what is shown is searched: {exc}")
+            return
+        if self.is_mounted and self.listing.filter.text == typed:
+            ids = {match.id for match in matches}
+            self.listing.found_elsewhere = lambda row: not ids.isdisjoint(self.runs_of(row.key))
+            self.pace.request()
+
     def _draw_preview(self) -> None:
         preview = self.query_one("#preview", TextPage)
         if preview.display:
@@ -72,10 +105,15 @@ class RunListScreen(ListScreen):
         """Only what has not ended can be frozen or aborted."""
         if action in ("pause", "abort") and not self.why_withheld(action):
             return self.is_mounted and (bool(self._chosen_runs()) or None)
+        if action == "compare":
+            return self.is_mounted and (bool(self._compared_runs()) or None)
         return super().check_action(action, parameters)
 
     def why_not(self, action: str) -> str:
         why = super().why_not(action)
+        if action == "compare" and not why and not self._compared_runs():
+            select = self.session.render_context().key("list.select", "space")
+            return f"it takes two runs: {select} selects one".rstrip()
         if why or action not in ("pause", "abort") or self._chosen_runs():
             return why
         return "what is under the cursor, or selected, has ended" if self.selected_keys else "no run is listed"
@@ -88,9 +126,22 @@ class RunListScreen(ListScreen):
 
     def _chosen_runs(self) -> list[Summary]:
         """Each once, without those that have ended."""
+        return [summary for summary in self._meant_runs() if not is_done(summary)]
+
+    def _meant_runs(self) -> list[Summary]:
+        """Those that are selected, or under the cursor, each once."""
         ids = dict.fromkeys(run_id for key in self.selected_keys for run_id in self.runs_of(key))
         found = (self.link.summaries.get(run_id) for run_id in ids)
-        return [summary for summary in found if summary is not None and not is_done(summary)]
+        return [summary for summary in found if summary is not None]
+
+    def _compared_runs(self) -> list[Summary]:
+        """The two runs that are selected, the earlier one first; nothing where it is not two."""
+        runs = self._meant_runs() if self.listing.selected else []
+        return sorted(runs, key=_beginning) if len(runs) == _TWO else []
+
+    def action_compare(self) -> None:
+        left, right = self._compared_runs()
+        self.post_message(OpenComparison(left.id, right.id))
 
     def action_pause(self) -> None:
         """Freeze what is not frozen; where all is frozen, thaw it."""
@@ -110,7 +161,11 @@ class RunListScreen(ListScreen):
         self._confirm_verb("abort", runs, BatchOutcome("aborted", "aborting"), question)
 
     def _runs_text(self, runs: Sequence[Summary]) -> str:
-        return pluralize(len(runs), "run") if len(runs) != 1 else f"the run {title_of(runs[0], self.session.looks())}"
+        return (
+            pluralize(len(runs), "run")
+            if len(runs) != 1
+            else f"the run {title_of(runs[0], self.session.render_context())}"
+        )
 
     def _confirm_verb(self, verb: str, runs: Sequence[Summary], done: BatchOutcome, question: str) -> None:
         """Say a verb of one run for each of these, on a page that asks first."""
@@ -119,13 +174,20 @@ class RunListScreen(ListScreen):
         if not runs:
             self.show_message("No run that has not ended is under the cursor, or selected.")
             return
-        looks = self.session.looks()
-        items = [BatchItem(run.id, f"{title_of(run, looks)}{looks.glyphs.dot}{looks.line(run.id, 40)}") for run in runs]
+        context = self.session.render_context()
+        items = [
+            BatchItem(run.id, f"{title_of(run, context)}{context.glyphs.dot}{context.sanitize_line(run.id, 40)}")
+            for run in runs
+        ]
 
         async def act(run_id: str) -> None:
-            await self.link.command(verb, run_id=run_id)
+            await self.link.ask(ORDERS[verb](run_id=run_id))
 
         from screens.dialogs.batch_action import BatchActionScreen  # not before the first list is painted
 
         title = f"{verb.capitalize()} {pluralize(len(runs), 'run')}"
         self.app.push_screen(BatchActionScreen(self.session, title, items, act, done=done, question=question))
+
+
+def _beginning(run: Summary) -> tuple[float, str]:
+    return run.created_at.timestamp() if run.created_at is not None else 0.0, run.id

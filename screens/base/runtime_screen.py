@@ -9,12 +9,12 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from runtime.link.client.client import LinkLost
 from screens.base.exportable_screen import ExportableScreen
+from screens.base.notice_lines import digest_lines, notice_lines
 from screens.base.screen_registry import SCREENS
 from screens.render.formatting import pluralize
 from screens.render.layout import (
@@ -23,7 +23,8 @@ from screens.render.layout import (
     join_spans,
     span,
 )
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
+from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext, Link, Notice
 from screens.shell.messages import (
     GoStep,
@@ -31,9 +32,10 @@ from screens.shell.messages import (
     OpenPlace,
     OpenRun,
 )
+from screens.views.shared.link_loss import held_up_words, lost_words, phase_words
 from screens.views.shared.link_quality import WHO_MAY, link_words
-from screens.widgets.bar import Bar, Sentence
-from screens.widgets.footer import Foot
+from screens.widgets.bar import Bar, MessageBar
+from screens.widgets.footer import KeyFooter
 from screens.widgets.redraw_throttle import RedrawThrottle
 
 log = logging.getLogger(__name__)
@@ -49,8 +51,8 @@ class RuntimeScreen(ExportableScreen):
     RuntimeScreen {
         background: $surface;
         #crumbs { background: $panel; }
-        #lost, #notice { display: none; }
-        #lost.-shown, #notice.-shown { display: block; }
+        #lost, #held, #notice { display: none; }
+        #lost.-shown, #held.-shown, #notice.-shown { display: block; }
     }
     """
 
@@ -68,6 +70,7 @@ class RuntimeScreen(ExportableScreen):
         Binding("left_square_bracket", "step(-1)", "Back in history", show=False, id="app.back"),
         Binding("right_square_bracket", "step(1)", "Forward in history", show=False, id="app.forward"),
         Binding("b", "revive", "Bring the runtime back", id="app.revive"),
+        Binding("ctrl+t", "take_back", "Take back", tooltip="The answer that is not sent yet", id="app.take_back"),
         Binding("r", "login", "Log in again", show=False, priority=True, id="app.login"),
         Binding(
             "colon,ctrl+p",
@@ -91,6 +94,8 @@ class RuntimeScreen(ExportableScreen):
         self._clock: Timer | None = None
         self._standing: object = None
         self._failure = ""
+        self._holding = False
+        self._notice_stands: Callable[[], bool] | None = None
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
@@ -103,9 +108,10 @@ class RuntimeScreen(ExportableScreen):
         ellipsis = self.session.glyphs.ellipsis
         yield Bar(id="crumbs", ellipsis=ellipsis)
         yield from self.body()
-        yield Sentence(id="lost", ellipsis=ellipsis)
-        yield Sentence(id="notice", ellipsis=ellipsis)
-        yield Foot(id="foot", ellipsis=ellipsis)
+        yield MessageBar(id="lost", ellipsis=ellipsis)
+        yield MessageBar(id="held", ellipsis=ellipsis)
+        yield MessageBar(id="notice", ellipsis=ellipsis)
+        yield KeyFooter(id="foot", ellipsis=ellipsis)
 
     def body(self) -> ComposeResult:
         """The panes of this screen."""
@@ -122,7 +128,7 @@ class RuntimeScreen(ExportableScreen):
     def trail(self, here: str, *, ink: str = "ink-accent") -> Spans:
         """`orbiter › inbox › here`: the crumbs of a screen, whose own name is clean."""
         crumb = self.session.glyphs.crumb
-        above = "".join(f"{title.lower()}{crumb}" for title in self.came_from)
+        above = "".join(f"{title}{crumb}" for title in self.came_from)
         return (
             Span("orbiter", "ink-strong", bold=True),
             Span(f"{crumb}{above}", "ink-muted"),
@@ -165,25 +171,28 @@ class RuntimeScreen(ExportableScreen):
             crumbs.show(self.crumbs(), self._link_text())
             self._draw_lost()
             self.draw()
-        except Exception as exc:  # one pane that fails must not take the console away from whoever decides
+            self._draw_hold()
+            self._end_notice()
+        except Exception as exc:  # one pane that fails must not take the console away from an operator
             self._report_failure(exc, "This screen could not be drawn whole")
         else:
             self._failure = ""
 
-    async def _dispatch_message(self, message: Message) -> None:
+    def handler_failed(self, error: Exception) -> bool:
         """A handler that fails is a line: the screen stands, and the next key is taken. Not while it is being made:
         what is made by half is closed by the app.
+
+        Returns:
+            Whether the error is dealt with.
         """
-        try:
-            await super()._dispatch_message(message)
-        except Exception as exc:
-            if not self.is_mounted or not self.is_running:
-                raise
-            self._failure = ""
-            self._report_failure(exc, "This did not work")
+        if not self.is_mounted or not self.is_running:
+            return False
+        self._failure = ""
+        self._report_failure(error, "This did not work")
+        return True
 
     def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
-        """What was begun in the background failed for a reason that nobody thought of."""
+        """What was begun in the background failed for an unexpected reason."""
         if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
             self._failure = ""
             self._report_failure(message.worker.error, "This did not work")
@@ -198,39 +207,37 @@ class RuntimeScreen(ExportableScreen):
 
     def _draw_lost(self) -> None:
         status = self.link.status
-        bar = self.query_one("#lost", Sentence)
-        held_up = self._held_up()
-        bar.set_class(status.phase == "lost" or bool(held_up), "-shown")
+        context = self.session.render_context()
+        bar = self.query_one("#lost", MessageBar)
         if status.phase == "lost":
-            looks = self.session.looks()
-            what = "Another version" if status.mismatch else "No runtime"
-            why = looks.line(status.reason, 400)
-            bar.show(
-                (
-                    Span(f"{self.session.glyphs.state['failed']} {what}", "severity-error", bold=True),
-                    *(() if status.mismatch else (Span(", ", "severity-error"), *self._reconnect_hint())),
-                    Span(f": {why}{looks.glyphs.dot}what you see is what was known last", "severity-error"),
-                )
-            )
-        elif held_up:
-            bar.show(held_up)
+            words = lost_words(status, self._reconnect_hint(), context)
+        else:
+            words = held_up_words(self.link.qualities, context)
+        bar.set_class(bool(words), "-shown")
+        if words:
+            bar.show(words)
         standing = (status.phase, status.mismatch, self.link.role)
         if standing != self._standing:
             self._standing = standing
             self.refresh_bindings()
 
-    def _held_up(self) -> Spans:
-        """Runs that cannot be carried on, of which nothing could be written either; empty where there are none."""
-        looks = self.session.looks()
-        found = [
-            f"{looks.line(each.host, 40)}: {words}" if each.host else words
-            for each in self.link.qualities
-            if (words := looks.line(each.held_up, 400))
-        ]
-        if not found:
-            return ()
-        told = f"{'; '.join(found)}{looks.glyphs.dot}it is tried again by itself; orbiter-console doctor says more"
-        return (Span(f"{looks.glyphs.state['failed']} {told}", "severity-error"),)
+    @property
+    def shows_hold(self) -> bool:
+        """Whether this screen says elsewhere how long an answer is held."""
+        return False
+
+    def _draw_hold(self) -> None:
+        """The answer that can still be taken back, on every screen: it goes out wherever the operator is by then."""
+        hold, bar = self.session.hold, self.query_one("#held", MessageBar)
+        held = hold.held
+        bar.set_class(held is not None and not self.shows_hold, "-shown")
+        if held is not None:
+            key = self.session.render_context().key("app.take_back", "ctrl+t")
+            back = (Span(": ", "ink-muted"), Span(key, "ink-key"), Span(" takes it back", "ink-muted")) if key else ()
+            bar.show((*span(f"{held.words} sends in {hold.seconds_left} s", "state-waiting"), *back))
+        if (held is not None) is not self._holding:
+            self._holding = held is not None
+            self.refresh_bindings()
 
     def _reconnect_hint(self) -> Spans:
         action, words = ("app.login", " logs in again") if self.link.needs_login else ("app.revive", " brings it back")
@@ -240,14 +247,13 @@ class RuntimeScreen(ExportableScreen):
 
     def _link_text(self) -> Spans:
         waiting = len(self.link.incidents)
-        looks = self.session.looks()
-        status = self.link.status
-        count = (*looks.state("waiting", pluralize(waiting, "decision")),) if waiting else ()
-        why = f": {looks.line(status.reason, 60)}" if status.phase == "connecting" and status.reason else ""
-        state = () if status.phase == "connected" else span(f"{status.phase}{why}", "severity-warning")
+        context = self.session.render_context()
+        count = (*context.state_spans("waiting", pluralize(waiting, "decision")),) if waiting else ()
         quality = self.session.governor.quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
-        return join_spans((line, count, state, link_words(self.link.qualities, looks)))
+        return join_spans(
+            (line, count, phase_words(self.link.status, context), link_words(self.link.qualities, context))
+        )
 
     # -- what this login may not do ---------------------------------------------------------------------------
 
@@ -275,7 +281,7 @@ class RuntimeScreen(ExportableScreen):
             return self.link.needs_login and not (self.focused is not None and self.focused.check_consume_key("r", "r"))
         if action == "up":
             return bool(self.came_from)
-        return True
+        return action != "take_back" or self.session.hold.held is not None
 
     def action_place(self, name: str) -> None:
         self.post_message(OpenPlace(name))
@@ -291,14 +297,15 @@ class RuntimeScreen(ExportableScreen):
         self.app.exit()
 
     def action_help(self) -> None:
-        from screens.dialogs.help import help_lines  # not before the first screen is painted
+        from screens.dialogs.help import HelpScreen, help_groups  # not before the first screen is painted
 
-        self._read(help_lines(self, self.session.letters, self.decision_options), "Keys")
+        groups = help_groups(self, self.session.letters, self.decision_options)
+        self.app.push_screen(HelpScreen((), self.session.render_context(), groups=groups))
 
     def _read(self, lines: Sequence[Spans], title: str) -> None:
         from screens.dialogs.help import HelpScreen
 
-        self.app.push_screen(HelpScreen(lines, self.session.looks(), title))
+        self.app.push_screen(HelpScreen(lines, self.session.render_context(), title))
 
     def why_not(self, action: str) -> str:
         """Why an action of this screen cannot be done now, for those that say so; empty for others."""
@@ -339,19 +346,52 @@ class RuntimeScreen(ExportableScreen):
         """As `revive`, under the key that the line names while a login is needed."""
         self.action_revive()
 
+    def action_take_back(self) -> None:
+        """Forget the answer that is not sent yet."""
+        if (held := self.session.hold.take_back()) is not None:
+            self.took_back(held)
+        self.pace.request()
+
+    def took_back(self, held: HeldAnswer) -> None:
+        """An answer was taken back before it was sent."""
+        self.show_message(f"Taken back, nothing was sent: {held.words}.")
+
     def action_revive(self) -> None:
         self.run_worker(self.revive(), group="revive", exclusive=True, exit_on_error=False)
 
+    async def revive(self) -> None:
+        """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""
+        self.show_message("starting the runtime", stands=lambda: self.link.status.phase == "lost")
+        try:
+            if self.link.needs_login:
+                with self.app.suspend():  # the loop stands still meanwhile: the terminal is not ours
+                    self.link.login()
+            else:
+                await self.link.revive()
+        except LinkLost as exc:
+            self.show_message(str(exc), "error", stands=lambda: self.link.status.phase == "lost")
+        else:
+            self.show_message("")
+
     # -- notices ---------------------------------------------------------------------------------------------
 
-    def show_message(self, text: str, severity: str = "info") -> None:
-        """One line above the keys, until the next key, and among the notices. `text` may be foreign."""
+    def show_message(self, text: str, severity: str = "info", *, stands: Callable[[], bool] | None = None) -> None:
+        """One line above the keys, until the next key, and among the notices. `text` may be foreign. `stands`: whether
+        what it is about is still so; once it is not, the line goes by itself.
+        """
+        self._notice_stands = stands
         if text:
             self.session.said.append(Notice(self.session.clock(), severity, text))
         bar = self.query_one("#notice", Bar)
         ascii_only = self.session.glyphs.name == "ascii"
-        bar.show((Span(clean_line(text, limit=400, ascii_only=ascii_only), f"severity-{severity}"),))
+        bar.show((Span(sanitize_line(text, limit=400, ascii_only=ascii_only), f"severity-{severity}"),))
         bar.set_class(bool(text), "-shown")
+
+    def _end_notice(self) -> None:
+        """What is past is not said any more."""
+        if self._notice_stands is not None and not self._notice_stands():
+            self._notice_stands = None
+            self.query_one("#notice", Bar).remove_class("-shown")
 
     def on_key(self, event: events.Key) -> None:
         """A key was pressed: what was said has been read. One that cannot be done says why not."""
@@ -365,34 +405,10 @@ class RuntimeScreen(ExportableScreen):
         elif why := self.why_not(active.binding.action):
             self.show_message(f"{active.binding.description}: {why}.")
 
-    # -- pages of words -------------------------------------------------------------------------------------
-
     def action_notices(self) -> None:
         """What was said in a line so far, the newest first."""
-        looks = self.session.looks()
-        lines = [
-            (Span(f"{said.at:%H:%M:%S}  ", "ink-muted"), Span(looks.line(said.text, 1000), f"severity-{said.severity}"))
-            for said in reversed(self.session.said)
-        ]
-        self._read(lines or [span("Nothing was said yet.", "ink-muted")], "Notices")
+        self._read(notice_lines(self.session.said, self.session.render_context()), "Notices")
 
     def action_digest(self) -> None:
         """What happened while the operator was away."""
-        looks, away = self.session.looks(), self.session.away
-        lines = [span(looks.line(text, 400)) for text in (away.line.partition(":")[0], *away.sentences) if text]
-        nothing = [span("Nothing that is known of.", "ink-muted")]
-        self._read(lines or nothing, "While you were away")
-
-    async def revive(self) -> None:
-        """Bring a lost runtime back; with ssh asking on the terminal, if it has to."""
-        self.show_message("starting the runtime")
-        try:
-            if self.link.needs_login:
-                with self.app.suspend():  # the loop stands still meanwhile: the terminal is not ours
-                    self.link.login()
-            else:
-                await self.link.revive()
-        except LinkLost as exc:
-            self.show_message(str(exc), "error")
-        else:
-            self.show_message("")
+        self._read(digest_lines(self.session.away, self.session.render_context()), "While you were away")

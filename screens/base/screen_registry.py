@@ -24,6 +24,7 @@ _ENTRIES: Final = (
     ScreenEntry("log", "Log", "5", "screens.pages.log", "LogScreen", ("logs", "events")),
     ScreenEntry("settings", "Settings", "6", "screens.pages.settings", "SettingsScreen", ("config",)),
     ScreenEntry("audit", "Audit", "7", "screens.pages.audit", "AuditScreen", ("decided",)),
+    ScreenEntry("workers", "Workers", "8", "screens.pages.workers", "WorkersScreen", ("machines",)),
 )
 
 SCREENS: Final = {place.name: place for place in _ENTRIES}

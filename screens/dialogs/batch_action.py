@@ -56,7 +56,7 @@ class BatchActionScreen(ArmedScreen[None]):
         self._act = act
         self._done = done
         self._question = question
-        self._came: dict[str, BatchOutcome] = {}
+        self._outcomes: dict[str, BatchOutcome] = {}
         self._began = False
 
     def compose(self) -> ComposeResult:
@@ -91,36 +91,40 @@ class BatchActionScreen(ArmedScreen[None]):
         self.app.run_worker(self._carry_out(self.app), group="batch", exit_on_error=False)
 
     def _hints(self) -> str:
-        looks = self._session.looks()
-        close = looks.key("batch.close", "esc")
+        context = self._session.render_context()
+        close = context.key("batch.close", "esc")
         if not self._began:
-            return self.hints_of((looks.key("batch.do", "y"), "does it"), (close, "leaves it"))
-        return looks.hints((close, "closes"))
+            return self.hints_of((context.key("batch.do", "y"), "does it"), (close, "leaves it"))
+        return context.hints((close, "closes"))
 
     def action_close(self) -> None:
         self.dismiss()
 
     async def _carry_out(self, app: App[Any]) -> None:
         for item in self._items:
-            self._came[item.key] = BatchOutcome("running", "under way")
+            self._outcomes[item.key] = BatchOutcome("running", "under way")
             self._show()
             try:
                 await self._act(item.key)
             except LinkError as exc:
-                self._came[item.key] = BatchOutcome("failed", "refused", str(exc))
+                self._outcomes[item.key] = BatchOutcome("failed", "refused", str(exc))
             else:
-                self._came[item.key] = self._done
+                self._outcomes[item.key] = self._done
             self._show()
         if not self.is_attached and isinstance(app.screen, RuntimeScreen):
-            app.screen.show_message(f"{self._title}: {outcome_summary(self._items, self._came)}")
+            app.screen.show_message(f"{self._title}: {outcome_summary(self._items, self._outcomes)}")
 
     def _show(self) -> None:
         if self.is_attached:
             self.query_one(HelpPage).show(self._lines(), "batch")
 
     def _lines(self) -> list[Spans]:
-        looks = self._session.looks()
+        context = self._session.render_context()
         if not self._began:
             head = span(self._question, "severity-warning", bold=True)
             return [head, (), *(span(item.title) for item in self._items)]
-        return [span(outcome_summary(self._items, self._came)), (), *item_lines(self._items, self._came, looks)]
+        return [
+            span(outcome_summary(self._items, self._outcomes)),
+            (),
+            *item_lines(self._items, self._outcomes, context),
+        ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -13,9 +13,11 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.answers import FindPrecedent, Precedent
 from runtime.record.state.durable_run import Summary
 from screens.base.armed_screen import ArmedScreen
 from screens.base.runtime_screen import RuntimeScreen
+from screens.dialogs.bulk_answer_plan import BulkAnswerPlan
 from screens.dialogs.help import HelpPage
 from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
@@ -23,15 +25,11 @@ from screens.views.decisions import bulk_answer as view
 from screens.views.decisions import choices
 from screens.views.decisions.batch_action import BatchOutcome, item_lines, outcome_summary
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.prompt import (
-    PromptChoice,
-    answer_params,
-    asked_for,
-    check_answer,
-)
+from screens.views.decisions.prompt_choices import PromptChoice
+from screens.views.decisions.typed_answer import wanted_words
 from screens.views.lists.inbox import incident_words
 from screens.views.run.json_lines import json_text
-from screens.widgets.choice_list import Picks, read_typed_answer
+from screens.widgets.choice_list import ChoiceList, read_typed_answer
 from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
 
@@ -53,27 +51,22 @@ class BulkAnswerScreen(ArmedScreen[None]):
         """`alike`: at least one decision, the oldest first."""
         super().__init__(session)
         self._alike = tuple(alike)
-        self._items = view.items_of(self._alike, session.looks())
-        self._precedent: Mapping[str, Any] = {}
+        self._items = view.items_of(self._alike, session.render_context())
+        self._precedent: Precedent | None = None
         self._precedents_run: Summary | None = None
         self._mode: BulkAnswerMode = "choose"
-        self._asked = self._alike
-        self._to_look: list[OpenDecision] = []
-        self._looked_at: list[str] = []
-        self._choice: PromptChoice | None = None
-        self._as_before = False
+        self._plan = BulkAnswerPlan(self._alike)
         self._picks: choices.ChoiceOffer | None = None
-        self._params: dict[str, Any] = {}
         self._results: dict[str, BatchOutcome] = {}
         self._said = ""
         self._end: Callable[[], None] = lambda: None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box") as box:
-            box.border_title = Content(f"{len(self._alike)} like this")
+            box.border_title = Content(f"{len(self._alike)} alike")
             yield HelpPage()
             yield Editor(id="value")
-            yield Picks(self._session)
+            yield ChoiceList(self._session)
             yield LinkLine(self._session)
 
     def on_mount(self) -> None:
@@ -88,8 +81,8 @@ class BulkAnswerScreen(ArmedScreen[None]):
         """Something came of what is asked here, or of what was answered before."""
         if self._mode == "sent":
             self._show()
-        elif self._precedent.get("state") == "not proven":
-            known = self._session.link.summaries.get(str(self._precedent["run_id"]))
+        elif self._precedent is not None and self._precedent.state == "not proven":
+            known = self._session.link.summaries.get(self._precedent.run_id)
             if known != self._precedents_run:
                 self._precedents_run = known
                 self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
@@ -97,7 +90,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def _offer(self) -> list[PromptChoice]:
-        return view.common_choices(self._alike, self._session.looks(), self._session.letters)
+        return view.common_choices(self._alike, self._session.render_context(), self._session.letters)
 
     def _show(self) -> None:
         if not self.is_attached:
@@ -120,64 +113,49 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self.query_one("#box").border_subtitle = Content(self._hints())
 
     def _hints(self) -> str:
-        looks = self._session.looks()
-        leave = looks.key("alike.leave", "esc")
+        context = self._session.render_context()
+        leave = context.key("alike.leave", "esc")
         if self._mode == "type":
-            return looks.hints(*self._type_hints(), (leave, "back"))
+            return context.hints(*self._type_hints(), (leave, "back"))
         if self._mode == "sent":
-            return looks.hints((leave, "closes; it goes on"))
+            return context.hints((leave, "closes; it goes on"))
         if self._mode == "confirm":
-            return self.hints_of((looks.key("alike.confirm", "y"), "answers"), (leave, "back"))
+            return self.hints_of((context.key("alike.confirm", "y"), "answers"), (leave, "back"))
         return self.hints_of((leave, "leaves" if self._mode == "choose" else "back"))
 
     def _type_hints(self) -> list[tuple[str, str]]:
-        looks = self._session.looks()
+        context = self._session.render_context()
         if self._picks is None:
-            return [(looks.key("editor.send", "ctrl+s"), "goes on")]
-        ticks = [(looks.key("picks.tick", "space"), "ticks")] if self._picks.several else []
-        return [*ticks, (looks.key("picks.send", "enter"), "goes on")]
+            return [(context.key("editor.send", "ctrl+s"), "goes on")]
+        ticks = [(context.key("picks.tick", "space"), "ticks")] if self._picks.several else []
+        return [*ticks, (context.key("picks.send", "enter"), "goes on")]
 
     def _lines(self) -> list[Spans]:
-        looks = self._session.looks()
-        lines = view.head_lines(self._alike, incident_words(self._alike[0].opened, looks), looks)
+        context = self._session.render_context()
+        lines = view.head_lines(self._alike, incident_words(self._alike[0].opened, context), context)
         if self._said:
-            lines.append(span(looks.line(self._said, 500), "severity-error"))
+            lines.append(span(context.sanitize_line(self._said, 500), "severity-error"))
         lines.append(())
         if self._mode == "choose":
-            lines += [view.before_words(self._precedent, looks), ()]
-            lines += view.choice_lines(self._offer(), self._precedent, self._alike, looks)
-        elif self._mode == "type" and self._choice is not None:
-            asked = "" if self._picks is not None else asked_for(self._alike[0].opened, self._choice, looks)
-            wanted = asked or self._choice.hint
-            lines += [span(f"{self._choice.label}: {wanted}" if wanted else self._choice.label, "ink-strong")]
+            lines += [view.before_words(self._precedent, context), ()]
+            lines += view.choice_lines(self._offer(), self._precedent, self._alike, context)
+        elif self._mode == "type" and (choice := self._plan.choice) is not None:
+            asked = "" if self._picks is not None else wanted_words(self._alike[0].opened, choice, context)
+            wanted = asked or choice.hint
+            lines += [span(f"{choice.label}: {wanted}" if wanted else choice.label, "ink-strong")]
             return lines
         elif self._mode == "look":
-            return [*lines, *self._look_lines()]
+            return [*lines, *self._plan.look_lines(self._items)]
         elif self._mode == "confirm":
-            words = view.plan_words(
-                self._label,
-                self._asked,
-                looks,
-                proven=self._as_before,
-                option="" if self._as_before or self._choice is None else self._choice.option,
-            )
+            words = self._plan.words(self._precedent, context)
             lines.append(span(words, "severity-warning", bold=True))
         else:
             lines.append(span(outcome_summary(self._items, self._outcomes), "ink-strong", bold=True))
-        return [*lines, (), *item_lines(self._items, self._outcomes if self._mode == "sent" else {}, looks)]
+        return [*lines, (), *item_lines(self._items, self._outcomes if self._mode == "sent" else {}, context)]
 
     @property
     def _outcomes(self) -> dict[str, BatchOutcome]:
         return view.outcomes_so_far(self._alike, self._session.link.incidents) | self._results
-
-    @property
-    def _label(self) -> str:
-        looks = self._session.looks()
-        if self._as_before:
-            return looks.line(view.same_words(self._precedent, self._alike), 40)
-        assert self._choice is not None
-        given = ", ".join(looks.line(_words(value), 80) for name, value in self._params.items() if name != "for")
-        return f"{self._choice.label}: {given}" if given else self._choice.label
 
     # -- keys ------------------------------------------------------------------------------------------------
 
@@ -209,7 +187,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         return partial(self._choose, chosen) if chosen is not None else None
 
     def _choose_as_before(self) -> None:
-        self._as_before, self._asked = True, self._alike
+        self._plan.repeat_precedent()
         self._set_mode("confirm")
 
     def _choose(self, choice: PromptChoice) -> None:
@@ -217,39 +195,37 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._said = f"{choice.label}: {choice.refused}"
             self._show()
             return
-        self._choice, self._as_before, self._params = choice, False, {}
-        self._asked, self._looked_at = self._alike, []
-        if not choice.need:
-            self._params = answer_params(choice)
+        self._plan.choose(choice)
+        if choice.param is None:
             self._ready()
             return
         self._picks = choices.offer_of(self._alike[0].opened, choice)
         self._set_mode("type")
         if self._picks is not None:
-            self.query_one(Picks).begin(self._picks)
+            self.query_one(ChoiceList).begin(self._picks)
             return
         before = self._alike[0].opened.action.get("arguments")
-        text = json_text(before) if choice.need == "arguments" and before else ""
-        self.query_one("#value", Editor).begin(text, single=choice.need != "arguments")
+        form = choice.param.kind == "json"
+        self.query_one("#value", Editor).begin(json_text(before) if form and before else "", single=not form)
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
         self._show_error(message.why)
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
-        assert self._choice is not None
+        assert self._plan.choice is not None
         try:
-            self._give(read_typed_answer(self._alike[0].opened, self._choice, message.text))
+            self._give(read_typed_answer(self._alike[0].opened, self._plan.choice, message.text))
         except ValueError as exc:
             self._show_error(str(exc))
 
-    def on_picks_sent(self, message: Picks.Sent) -> None:
+    def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
         try:
             self._give(message.value)
         except ValueError as exc:
             self._show_error(str(exc))
 
-    def on_picks_undecided(self) -> None:
-        self._show_error("Nothing is chosen yet: down, or a digit, marks one.")
+    def on_choice_list_undecided(self) -> None:
+        self._show_error(self.query_one(ChoiceList).undecided_words)
 
     def _show_error(self, why: str) -> None:
         """What was typed or ticked does not fit; it stays, to be mended."""
@@ -258,33 +234,18 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def _give(self, value: Any) -> None:
         """Raises `ValueError` where it does not fit."""
-        assert self._choice is not None
-        params = answer_params(self._choice, value)
-        check_answer(self._alike[0].opened, self._choice.option, params)
-        self._params = params
+        self._plan.give(value, self._session.clock())
         self._ready()
 
     def _ready(self) -> None:
         """It is known what is to be answered. What may have happened is asked about, one after the other."""
-        assert self._choice is not None
-        self._to_look = view.to_look_at(self._alike, self._choice.option)
-        self._set_mode("look" if self._to_look else "confirm")
-
-    def _look_lines(self) -> list[Spans]:
-        found = self._to_look[0]
-        item = next(each for each in self._items if each.key == found.opened.incident_id)
-        total = len(view.to_look_at(self._alike, self._choice.option if self._choice is not None else ""))
-        return view.look_words(item, total - len(self._to_look) + 1, total)
+        self._set_mode("look" if self._plan.begin_look() else "confirm")
 
     def _record_look(self, *, happened: bool) -> None:
-        found = self._to_look.pop(0)
-        if happened:
-            self._asked = tuple(each for each in self._asked if each is not found)
-        else:
-            self._looked_at.append(found.opened.incident_id)
-        if self._to_look:
+        self._plan.record_look(happened=happened)
+        if self._plan.to_look:
             self._show()
-        elif self._asked:
+        elif self._plan.asked:
             self._set_mode("confirm")
         else:
             self._set_mode("choose")
@@ -319,36 +280,23 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     # -- the runtime -----------------------------------------------------------------------------------------
 
-    def _where(self) -> dict[str, str]:
-        host = self._session.link.host_of(self._alike[0].run_id)
-        return {"where": host} if host else {}
+    @property
+    def _host(self) -> str:
+        return self._session.link.host_of(self._alike[0].run_id)
 
     async def _look_back(self) -> None:
         incident_id = self._alike[0].opened.incident_id
         try:
-            self._precedent = await self._session.link.command("precedent", incident_id=incident_id, **self._where())
+            self._precedent = await self._session.link.ask(FindPrecedent(incident_id=incident_id), where=self._host)
         except LinkError as exc:
             self._said = f"Whether one of them was answered before is not known: {exc}"
         self._show()
 
     async def _answer(self, app: App[Any]) -> None:
-        """The whole of it is the runtime's: it goes on though the console is closed."""
-        ids = [found.opened.incident_id for found in self._asked]
-        if self._as_before:
-            first, option, params = str(self._precedent["id"]), str(self._precedent["option"]), {}
-        else:
-            assert self._choice is not None
-            first, option, params = ids[0], self._choice.option, self._params
+        """The whole of it is the runtime's: it goes on though the console is closed. What is still held goes first."""
+        await self._session.hold.send_now()
         try:
-            told = await self._session.link.command(
-                "answer_like",
-                incident_id=first,
-                option=option,
-                params=params,
-                only=ids,
-                **({"looked_at": self._looked_at} if self._looked_at else {}),
-                **self._where(),
-            )
+            told = await self._session.link.ask(self._plan.request(self._precedent), where=self._host)
         except LinkError as exc:
             self._said = str(exc)
         else:
@@ -356,12 +304,5 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self._show()
         if not self.is_attached and isinstance(app.screen, RuntimeScreen):
             app.screen.show_message(
-                self._said or f"{len(self._alike)} like this: {outcome_summary(self._items, self._outcomes)}"
+                self._said or f"{len(self._alike)} alike: {outcome_summary(self._items, self._outcomes)}"
             )
-
-
-def _words(value: Any) -> str:
-    """What was typed or ticked, in the words in which it was offered."""
-    if isinstance(value, list):
-        return ", ".join(map(_words, value)) or "none of them"
-    return value if isinstance(value, str) else json_text(value)

@@ -1,17 +1,16 @@
-"""The hint that equal decisions wait, after an answer to one of them proved right. It decides nothing."""
+"""The hint that equal decisions wait, after an answer to one of them worked. It decides nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from textual.app import App
 
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.answers import FindPrecedent, Precedent
 from screens.base.runtime_screen import RuntimeScreen
-from screens.render.formatting import pluralize
 from screens.shell.context import ConsoleContext, Notice
 from screens.views.decisions.bulk_answer import same_words
 from screens.views.decisions.incident_groups import OpenDecision, group_key
@@ -37,9 +36,9 @@ async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision)
             if summary != seen:
                 seen = summary
                 before = await _precedent(session, answered)
-                if before.get("id", answered.opened.incident_id) != answered.opened.incident_id:
-                    return  # somebody answered another one since
-                if before.get("state", "not proven") != "not proven":
+                if before is not None and before.id != answered.opened.incident_id:
+                    return  # another one was answered since
+                if before is not None and before.state != "not proven":
                     _show_hint(app, session, answered, before)
                     return
                 await asyncio.sleep(pause)
@@ -51,25 +50,22 @@ async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision)
         end()
 
 
-async def _precedent(session: ConsoleContext, answered: OpenDecision) -> Mapping[str, Any]:
-    where = {"where": host} if (host := session.link.host_of(answered.run_id)) else {}
+async def _precedent(session: ConsoleContext, answered: OpenDecision) -> Precedent | None:
     with suppress(LinkError):  # it is asked again when something changes
-        found: Mapping[str, Any] = await session.link.command(
-            "precedent", incident_id=answered.opened.incident_id, **where
-        )
-        return found
-    return {}
+        host = session.link.host_of(answered.run_id)
+        return await session.link.ask(FindPrecedent(incident_id=answered.opened.incident_id), where=host)
+    return None
 
 
-def _show_hint(app: App[Any], session: ConsoleContext, answered: OpenDecision, before: Mapping[str, Any]) -> None:
+def _show_hint(app: App[Any], session: ConsoleContext, answered: OpenDecision, before: Precedent) -> None:
     others = _equal_decisions(session, answered)
     option = same_words(before, others)
     if not (option and others):
         return
-    key = session.looks().key("home.answer_alike", "B")
+    key = session.render_context().key("home.answer_alike", "B")
     how = f"{key} in the inbox answers the same" if key else "they can be answered the same"
-    waiting = f"{pluralize(len(others), 'other')} like it {'waits' if len(others) == 1 else 'wait'}"
-    text = f"{option} proved right: {waiting}; {how}"
+    waiting = f"{len(others)} alike {'waits' if len(others) == 1 else 'wait'}"
+    text = f"{option} worked: {waiting}; {how}"
     if isinstance(app.screen, RuntimeScreen):
         app.screen.show_message(text)
     else:

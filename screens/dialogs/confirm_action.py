@@ -10,6 +10,8 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.runs import ForkedRun
+from runtime.operations.requests.struct import Request
 from runtime.record.state.durable_run import DurableRun
 from screens.base.armed_screen import ArmedScreen
 from screens.base.runtime_screen import RuntimeScreen
@@ -29,11 +31,9 @@ from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
 from screens.widgets.text_page import TextPage
 
-Args = dict[str, Any]
 
-
-class ConfirmActionScreen(ArmedScreen[Args | None]):
-    """A page over the screen that asked for it. It gives the arguments of the act's verb, or None.
+class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
+    """A page over the screen that asked for it. It gives the request, or None.
 
     Like the prompt it takes keys only after a moment, and says what it swallowed; `enter` alone never does it.
     """
@@ -49,16 +49,16 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
     def __init__(self, session: ConsoleContext, act: RunAction) -> None:
         super().__init__(session)
         self._act = act
-        self._args: Args | None = None
+        self._request: Request[Any] | None = None
         self._problem = ""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="act") as box:
             box.border_title = Content(self._act.title)
             yield HelpPage()
-            if self._act.asks is not None:
+            if self._act.input_field is not None:
                 label = Bar(id="label", ellipsis=self._session.glyphs.ellipsis)
-                label.show(span(self._act.asks.label, "ink-accent"))
+                label.show(span(self._act.input_field.label, "ink-accent"))
                 yield label
                 yield Editor()
             yield LinkLine(self._session)
@@ -66,7 +66,7 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
 
     def on_mount(self) -> None:
         self.query_one(HelpPage).show(self._act.lines, "act")
-        asks = self._act.asks
+        asks = self._act.input_field
         if asks is None:
             self._ask()
         else:
@@ -82,22 +82,22 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
         try:
-            args = self._act.filled(message.text)
+            request = self._act.filled(message.text)
         except ValueError as exc:
             self._problem = str(exc)
             self._show_hint()
             return
         if self._act.confirms:
-            self._args = args
+            self._request = request
             self._problem = ""
             self._ask()
         elif self.arming.accept("enter") and self._session.link.status.phase != "lost":
-            self.dismiss(args)
+            self.dismiss(request)
 
     def _ask(self) -> None:
         """All is said: from a moment on one key does it."""
-        if self._args is None:
-            self._args = self._act.filled("")
+        if self._request is None:
+            self._request = self._act.filled("")
         self.query_one(HelpPage).focus()
         self.arming.ask(("confirm", self._act.lines), second=True)
 
@@ -110,24 +110,24 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
     @property
     def armed(self) -> bool:
         """Whether `y` does it now."""
-        return self._args is not None and self.arming.armed
+        return self._request is not None and self.arming.armed
 
     def _show_hint(self) -> None:
         self.query_one("#hint", Bar).show(self._hint_words(), self._more_below_hint())
 
     def _hint_words(self) -> Spans:
-        looks = self._session.looks()
-        leave = (Span(looks.key("ask.leave", "esc"), "ink-key"), Span(" leaves it", "ink-muted"))
+        context = self._session.render_context()
+        leave = (Span(context.key("ask.leave", "esc"), "ink-key"), Span(" leaves it", "ink-muted"))
         if self._problem:
-            return span(looks.line(self._problem, 200), "severity-error")
-        if self._args is None:
-            asks = self._act.asks
-            key = "enter" if asks is None or asks.single else looks.key("editor.send", "ctrl+s")
+            return span(context.sanitize_line(self._problem, 200), "severity-error")
+        if self._request is None:
+            asks = self._act.input_field
+            key = "enter" if asks is None or asks.single else context.key("editor.send", "ctrl+s")
             then = " goes on, " if self._act.confirms else f": {self._act.yes}, "
             return join_spans((self.arming.ignored_text(), (Span(key, "ink-key"), Span(then, "ink-muted"), *leave)))
-        ready = (Span(looks.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
+        ready = (Span(context.key("ask.yes", "y"), "ink-key"), Span(f": {self._act.yes}, "), *leave)
         return join_spans(
-            (self.arming.ignored_text(), ready if self.armed else span("takes keys in a moment", "ink-muted"))
+            (self.arming.ignored_text(), ready if self.armed else span("keys count in a moment", "ink-muted"))
         )
 
     def _more_below_hint(self) -> Spans:
@@ -141,11 +141,11 @@ class ConfirmActionScreen(ArmedScreen[Args | None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """While something is typed, `y` is a letter."""
-        return self._args is not None if action == "yes" else True
+        return self._request is not None if action == "yes" else True
 
     def action_yes(self) -> None:
         if self._session.link.status.phase != "lost":
-            self.dismiss(self._args)
+            self.dismiss(self._request)
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -158,6 +158,8 @@ class RunActionScreen(RuntimeScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
         Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
+        Binding("X", "act('cancel')", "Cancel", show=False, tooltip="Cancel this call of a tool, and nothing else",
+                id="run.cancel"),
         Binding("R", "act('rewind')", "Again", show=False, tooltip="Run again from here", id="run.rewind"),
         Binding("K", "act('fork')", "Fork", show=False, tooltip="Another run, from here on", id="run.fork"),
         Binding("M", "act('inject')", "Message", show=False, tooltip="Give the agent a message", id="run.inject"),
@@ -181,7 +183,7 @@ class RunActionScreen(RuntimeScreen):
         return "the run has ended"
 
     def check_run_ended(self, state: DurableRun) -> None:
-        """It may end, and be turned back, while somebody looks."""
+        """It may end, and be turned back, while the dialog is open."""
         if state.terminal is not self._over:
             self._over = state.terminal
             self.refresh_bindings()
@@ -198,25 +200,26 @@ class RunActionScreen(RuntimeScreen):
             return
         if not self.may_act():
             return
-        act = RUN_ACTIONS[name](state, node_id, self.session.looks())
+        act = RUN_ACTIONS[name](state, node_id, self.session.render_context())
         if isinstance(act, str):
             self.show_message(act)
             return
 
-        def decided(args: Args | None) -> None:
-            if args is not None:
-                self.run_worker(self._carry_out(act, args), group="act", exit_on_error=False)
+        def decided(request: Request[Any] | None) -> None:
+            if request is not None:
+                self.run_worker(self._carry_out(act, request), group="act", exit_on_error=False)
 
         self.app.push_screen(ConfirmActionScreen(self.session, act), decided)
 
-    async def _carry_out(self, act: RunAction, args: Args) -> None:
-        self.show_message("sent, not yet confirmed")
+    async def _carry_out(self, act: RunAction, request: Request[Any]) -> None:
+        await self.session.hold.send_now()  # answers and acts come in the order in which they were given
+        self.show_message("sent, waits for the runtime")
         try:
-            result = await self.link.command(act.verb, **args)
+            result = await self.link.ask(request)
         except LinkError as exc:
             self.show_message(str(exc), "error")
             return
         self.show_message(act.done)
-        if act.verb == "fork":
-            self.post_message(OpenRun(str(result["run_id"])))
+        if isinstance(result, ForkedRun):
+            self.post_message(OpenRun(result.id))
         self.pace.request()

@@ -11,14 +11,21 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 
-from runtime.judgement.recovery.options import OPTION_LABELS
-from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS, UNBOUND
-from screens.render.layout import Span, Spans, span
+from runtime.judgement.recovery.option_table import OPTIONS, option_keys
+from screens.render.key_names import CONTEXT_NAMES, DECISIONS, UNBOUND
+from screens.render.layout import Spans
+from screens.shell.key_actions import longer_words
+from screens.views.shared.key_columns import KeyGroup, KeyLine, key_columns
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.text_page import TextPage
 
-_KEY_WIDTH = 16
 _FIRST = "First of all"
+_ACTS = "Acts on runs"
+_MARGIN = 2
+"""Cells at the right of a page: what fills them would be wrapped."""
+_MOST_WORDS = 44
+"""Characters up to which an action is said in full; else as at the foot of the screen."""
+_DECISION = "The decision"
 _LATER = {"next_decision": 1, "up": 2, "app.open_palette": 3, "help": 4, "leave": 5}
 """Ways on and out, after what is done on the screen."""
 
@@ -29,8 +36,26 @@ class HelpPage(TextPage):
     GROUND: ClassVar[str] = "panel"
 
 
+class KeysPage(HelpPage):
+    """Groups of keys, in as many columns as there is room for."""
+
+    def __init__(self, groups: Sequence[KeyGroup]) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._arrange)
+
+    def on_resize(self) -> None:
+        self._arrange()
+
+    def _arrange(self) -> None:
+        if self.is_mounted and (width := self.visible_size.width) > 0:
+            self.show(key_columns(self._groups, width - _MARGIN), "help")
+
+
 class HelpScreen(ModalScreen[None]):
-    """A page over the screen that asked for it: of keys, or of whatever `title` says; clean."""
+    """A page over the screen that asked for it: of groups of keys, or of lines of whatever `title` says; clean."""
 
     CSS_PATH = "help.tcss"
     AUTO_FOCUS: ClassVar[str | None] = "HelpPage"
@@ -38,60 +63,69 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark,f1", "close", "Close", key_display="esc", id="help.close"),
     ]
 
-    def __init__(self, lines: Sequence[Spans], looks: RenderContext, title: str = "Keys") -> None:
+    def __init__(
+        self,
+        lines: Sequence[Spans],
+        context: RenderContext,
+        title: str = "Keys",
+        *,
+        groups: Sequence[KeyGroup] = (),
+    ) -> None:
         super().__init__()
         self._lines = lines
-        self._hint = looks.hints((looks.key("help.close", "esc"), "closes"))
+        self._groups = groups
+        self._hint = context.hints((context.key("help.close", "esc"), "closes"))
         self._title = title
 
     def compose(self) -> ComposeResult:
         with Vertical(id="help") as box:
             box.border_title = self._title
             box.border_subtitle = Content(self._hint)
-            yield HelpPage()
+            box.set_class(bool(self._groups), "-keys")
+            yield KeysPage(self._groups) if self._groups else HelpPage()
 
     def on_mount(self) -> None:
-        self.query_one(HelpPage).show(self._lines, "help")
+        if self._lines:
+            self.query_one(HelpPage).show(self._lines, "help")
 
     def action_close(self) -> None:
         self.dismiss()
 
 
-def help_lines(screen: Screen[Any], letters: Mapping[str, str] = KEYS, deciding: Collection[str] = ()) -> list[Spans]:
+def help_groups(
+    screen: Screen[Any], letters: Mapping[str, str] | None = None, deciding: Collection[str] = ()
+) -> list[KeyGroup]:
     """All keys that work on `screen` now: first the options that are offered for the decision that is made there, then
-    what its foot names, then all by what they belong to. `letters` are the keys of decisions.
+    what its foot names, then what acts on runs, then all by what they belong to. `letters`: the keys of decisions, if
+    not the default ones.
     """
-    groups: dict[str, dict[str, tuple[list[str], str]]] = {title: {} for title in (_FIRST, *CONTEXT_NAMES.values())}
+    letters = option_keys() if letters is None else letters
+    acts: Collection[str] = getattr(screen, "ACTS", ())
+    found: dict[str, dict[str, KeyLine]] = {title: {} for title in (_FIRST, _ACTS, *CONTEXT_NAMES.values())}
     for active in screen.active_bindings.values():
         binding = active.binding
         context, named, _ = (binding.id or "").partition(".")
         if not named or binding.key == UNBOUND:
             continue  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
         shown = screen.app.get_key_display(binding)
-        for title in (_FIRST, CONTEXT_NAMES.get(context, context))[not (binding.show and active.enabled) :]:
-            group = groups.setdefault(title, {})
-            keys, _ = group.setdefault(binding.action, ([], binding.tooltip or binding.description))
-            if shown not in keys and not (title == _FIRST and keys):
-                keys.append(shown)
-    first = groups[_FIRST]
-    groups[_FIRST] = {action: first[action] for action in sorted(first, key=lambda action: _LATER.get(action, 0))}
-    lines: list[Spans] = []
-    if deciding:
-        lines += [span("The decision", "ink-accent", bold=True), *_decisions(letters, deciding), ()]
-    for title, actions in groups.items():
-        if not actions:
-            continue
-        lines += [span(title, "ink-accent", bold=True)]
-        lines += [_line(" ".join(keys), words) for keys, words in actions.values()]
-        lines.append(())
-    return [*lines, span(DECISIONS, "ink-accent", bold=True), *_decisions(letters, letters)]
+        usual = _ACTS if binding.action.partition("(")[0] in acts else CONTEXT_NAMES.get(context, context)
+        for title in (_FIRST, usual) if binding.show and active.enabled else (usual,):
+            group = found.setdefault(title, {})
+            known = group.get(binding.action, KeyLine((), _words(binding)))
+            if shown not in known.keys and not (title == _FIRST and known.keys):
+                bound = (*known.bound, binding.key) if active.enabled else known.bound
+                group[binding.action] = KeyLine((*known.keys, shown), known.does, bound)
+    first = found[_FIRST]
+    found[_FIRST] = {action: first[action] for action in sorted(first, key=lambda action: _LATER.get(action, 0))}
+    now = [KeyGroup(_DECISION, _decisions(letters, deciding))] if deciding else []
+    listed = [KeyGroup(title, tuple(lines.values())) for title, lines in found.items() if lines]
+    return [*now, *listed] if deciding else [*listed, KeyGroup(DECISIONS, _decisions(letters, letters))]
 
 
-def _decisions(letters: Mapping[str, str], offered: Collection[str]) -> list[Spans]:
-    found = [_line(key, OPTION_LABELS[option]) for option, key in letters.items() if option in offered]
-    longer = f"{OPTION_LABELS['grant']} for longer: asks how long, and once more"
-    return [*found, _line(letters["grant"].upper(), longer)] if "grant" in offered else found
+def _words(binding: Binding) -> str:
+    return binding.tooltip if 0 < len(binding.tooltip) <= _MOST_WORDS else binding.description
 
 
-def _line(keys: str, words: str) -> Spans:
-    return (Span(f"  {keys:<{_KEY_WIDTH}}", "ink-key"), Span(words))
+def _decisions(letters: Mapping[str, str], offered: Collection[str]) -> tuple[KeyLine, ...]:
+    found = [KeyLine((key,), OPTIONS[option].pressed_label) for option, key in letters.items() if option in offered]
+    return (*found, KeyLine((letters["grant"].upper(),), longer_words())) if "grant" in offered else tuple(found)

@@ -17,8 +17,8 @@ from textual.widgets import Input
 from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
 from screens.views.lists.commands import (
-    COLUMNS,
     MAX_SHOWN_COMMANDS,
+    PALETTE_COLUMNS,
     Command,
     command_rows,
     matching_commands,
@@ -66,14 +66,14 @@ class PaletteScreen(ModalScreen[Command | None]):
         glyphs = self._session.glyphs
         with Vertical(id="palette") as box:
             box.border_title = "Commands"
-            looks = self._session.looks()
+            context = self._session.render_context()
             box.border_subtitle = Content(
-                looks.hints(("enter", "does it"), (looks.key("palette.close", "esc"), "closes"))
+                context.hints(("enter", "does it"), (context.key("palette.close", "esc"), "closes"))
             )
             field = Input(self._typed, placeholder="a command, a place, a run, a theme", compact=True)
             field.cursor_blink = False  # nothing moves on the screen while nothing happens
             yield field
-            found = PaletteList(COLUMNS, empty="No command is called so.", glyphs=glyphs)
+            found = PaletteList(PALETTE_COLUMNS, empty="No command is called so.", glyphs=glyphs)
             found.can_focus = False
             yield found
             yield Bar(id="said", ellipsis=glyphs.ellipsis)
@@ -103,7 +103,9 @@ class PaletteScreen(ModalScreen[Command | None]):
         if not key:
             near = nearest_command(self._commands, self._typed)
             meant = f": did you mean {near}?" if near else "."
-            self._show_message(f"No command is called {self._session.looks().line(self._typed, 60)!r}{meant}")
+            self._show_message(
+                f"No command is called {self._session.render_context().sanitize_line(self._typed, 60)!r}{meant}"
+            )
             return
         command = self._found[int(key)]
         if command.why_not:

@@ -13,8 +13,8 @@ from screens.base.screen_registry import SCREENS
 from screens.dialogs.batch_action import BatchActionScreen
 from screens.render.key_names import UNBOUND, key_in_words
 from screens.shell.messages import ChooseTheme, OpenPlace, OpenRun
-from screens.views.decisions.batch_action import BatchItem, BatchOutcome, order_question
-from screens.views.lists.commands import Command
+from screens.views.decisions.batch_action import ORDERS, BatchItem, BatchOutcome, order_question
+from screens.views.lists.commands import Command, CommandKind
 from screens.views.lists.runs import title_of
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ _OTHER_NAMES: Final = {"app.quit": ("q", "q!", "exit"), "app.help": ("keys", "?"
 
 def palette_commands(screen: RuntimeScreen) -> list[Command]:
     """All of them, in the order in which they are looked for: places, the runs that need a decision most, what this
-    screen has keys for, what every screen has; last what only moves a cursor.
+    screen has keys for, what every screen has, looks, runs; then what acts by name, and last what only moves a cursor.
     """
     found: dict[str, Command] = {}
     actions = sorted(_actions(screen), key=lambda ranked: ranked[0])
     here = [command for rank, command in actions if rank < _EVERYWHERE]
     everywhere = [command for rank, command in actions if rank == _EVERYWHERE]
     moves = [command for rank, command in actions if rank == _MOVES]
-    others = (*everywhere, *_pages(screen), *_orders(screen), *_looks(screen), *_runs(screen))
+    others = (*everywhere, *_pages(screen), *_looks(screen), *_runs(screen), *_orders(screen))
     for command in (*_places(screen), *_waiting(screen), *here, *others, *moves):
         found.setdefault(command.name, command)
     return list(found.values())
@@ -63,14 +63,14 @@ def _actions(screen: RuntimeScreen) -> Iterator[tuple[int, Command]]:
         act = partial(screen.app.run_action, each.binding.action, each.node)
         why_not = "" if each.enabled else screen.why_not(each.binding.action) or "not now"
         key = min(keys.get(named, [""]), key=len)
-        yield _rank(each.binding), _command(each.binding, act, key, why_not)
+        yield _rank(each.binding), _command(screen, each.binding, act, key, why_not)
     for owner in type(screen).__mro__:
         for binding in owner.__dict__.get("BINDINGS", ()):
             if isinstance(binding, Binding) and binding.id and binding.id not in seen and binding.id not in places:
                 seen.add(binding.id)
                 if why_not := screen.why_not(binding.action):
                     key = key_in_words(binding.key.partition(",")[0])
-                    yield _rank(binding), _command(binding, lambda: None, key, why_not)
+                    yield _rank(binding), _command(screen, binding, lambda: None, key, why_not)
 
 
 def _rank(binding: Binding) -> int:
@@ -80,22 +80,39 @@ def _rank(binding: Binding) -> int:
     return _EVERYWHERE if context == "app" else 0 if binding.show else 1
 
 
-def _command(binding: Binding, act: Callable[[], object], key: str, why_not: str) -> Command:
+def _command(screen: RuntimeScreen, binding: Binding, act: Callable[[], object], key: str, why_not: str) -> Command:
+    acts = binding.action.partition("(")[0] in screen.ACTS
     named = binding.id or ""
     name = named.partition(".")[2].replace("_", " ")
-    return Command(name, binding.tooltip or binding.description, act, key, _OTHER_NAMES.get(named, ()), why_not)
+    return Command(
+        name,
+        binding.tooltip or binding.description,
+        act,
+        key,
+        _OTHER_NAMES.get(named, ()),
+        why_not,
+        CommandKind.ACT if acts else CommandKind.KEY,
+    )
 
 
 def _pages(screen: RuntimeScreen) -> Iterator[Command]:
-    yield Command("notices", "What was said in a line so far", screen.action_notices, also=("messages",))
-    yield Command("digest", "What happened while you were away", screen.action_digest, also=("away",))
+    look = CommandKind.LOOK
+    yield Command("notices", "What was said in a line so far", screen.action_notices, also=("messages",), kind=look)
+    yield Command("digest", "What happened while you were away", screen.action_digest, also=("away",), kind=look)
 
 
 def _places(screen: RuntimeScreen) -> Iterator[Command]:
     keys = {each.binding.id: key_in_words(each.binding.key) for each in screen.active_bindings.values()}
     for place in SCREENS.values():
         go = partial(screen.post_message, OpenPlace(place.name))
-        yield Command(place.name, f"Go to {place.title}", go, keys.get(f"app.{place.name}", ""), place.aliases)
+        yield Command(
+            place.name,
+            f"Go to {place.title}",
+            go,
+            keys.get(f"app.{place.name}", ""),
+            place.aliases,
+            kind=CommandKind.PLACE,
+        )
 
 
 # -- orders to runs ------------------------------------------------------------------------------------------------
@@ -103,29 +120,33 @@ def _places(screen: RuntimeScreen) -> Iterator[Command]:
 
 def _orders(screen: RuntimeScreen) -> Iterator[Command]:
     """Freeze, thaw and abort: the run that is shown by the bare word, any other by its title, all of them at once."""
-    looks = screen.session.looks()
+    context = screen.session.render_context()
     going = [found for found in screen.link.summaries.values() if found.state not in RUN_TERMINAL]
     here = next((found for found in going if found.id == screen.run_here), None)
     if here is not None:
         may_not = _may_not(screen, here.id)
         for verb, words in (
-            ("freeze", "Freeze this run: no new step begins"),
-            ("thaw", "Let this run go on"),
+            ("freeze", "Freeze this run: no new step begins; asks first"),
+            ("thaw", "Let this run go on; asks first"),
             ("abort", "End this run now; asks first"),
         ):
-            yield Command(verb, words, partial(run_order, screen, verb, here), why_not=may_not)
+            yield Command(verb, words, partial(run_order, screen, verb, here), why_not=may_not, kind=CommandKind.ACT)
     reached = screen.link.status.phase == "connected" or any(screen.link.host_names)
-    why_not = _may_not(screen, "") if reached else "there is no runtime"
-    for verb, words in (("freeze", "Freeze every run, and those to come; asks first"), ("thaw", "Let every run go on")):
-        yield Command(f"{verb} everything", words, partial(run_order, screen, verb, None), why_not=why_not)
+    why_not = _may_not(screen, "") if reached else "no runtime is connected"
+    for verb, words in (
+        ("freeze", "Freeze every run, and those to come; asks first"),
+        ("thaw", "Let every run go on; asks first"),
+    ):
+        act = partial(run_order, screen, verb, None)
+        yield Command(f"{verb} everything", words, act, why_not=why_not, kind=CommandKind.ACT_ALL)
     for found in reversed(going):
-        title = f"{title_of(found, looks)} {looks.line(found.id, 40)}"
+        title = f"{title_of(found, context)} {context.sanitize_line(found.id, 40)}"
         may_not = _may_not(screen, found.id)
-        verb, words = ("thaw", "Let it go on") if found.state == "frozen" else ("freeze", "No new step begins")
-        yield Command(f"{verb} {title}", words, partial(run_order, screen, verb, found), why_not=may_not)
-        yield Command(
-            f"abort {title}", "End it now; asks first", partial(run_order, screen, "abort", found), why_not=may_not
-        )
+        hold = ("thaw", "Let it go on") if found.state == "frozen" else ("freeze", "No new step begins")
+        for verb, words in (hold, ("abort", "End it now")):
+            act = partial(run_order, screen, verb, found)
+            kind = CommandKind.ACT_ELSEWHERE
+            yield Command(f"{verb} {title}", f"{words}; asks first", act, why_not=may_not, kind=kind)
 
 
 _DONE: Final = {
@@ -141,15 +162,15 @@ def _may_not(screen: RuntimeScreen, run_id: str) -> str:
 
 def run_order(screen: RuntimeScreen, verb: str, run: Summary | None) -> None:
     """Say a verb of a run, or of all, once that was asked about: a search may have found another than was meant."""
-    looks = screen.session.looks()
-    what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, looks)}"
+    context = screen.session.render_context()
+    what = f"every run{_out_of_reach(screen)}" if run is None else f"the run {title_of(run, context)}"
     question = order_question(verb, what)
     if verb == "freeze" and run is None:
         question = "Freeze every run, and those that are started later, until they are thawed?"
     item = BatchItem(run.id if run is not None else "", what)
 
     async def act(run_id: str) -> None:
-        await screen.link.command(verb, **({"run_id": run_id} if run_id else {}))
+        await screen.link.ask(ORDERS[verb](run_id=run_id))
 
     page = BatchActionScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
     screen.app.push_screen(page)
@@ -157,8 +178,12 @@ def run_order(screen: RuntimeScreen, verb: str, run: Summary | None) -> None:
 
 def _out_of_reach(screen: RuntimeScreen) -> str:
     """What an order to all does not reach: of several hosts, one that is lost must not keep it from the others."""
-    looks = screen.session.looks()
-    away = [looks.line(found.host, 40) for found in screen.link.qualities if found.host and found.phase != "connected"]
+    context = screen.session.render_context()
+    away = [
+        context.sanitize_line(found.host, 40)
+        for found in screen.link.qualities
+        if found.host and found.phase != "connected"
+    ]
     return f" (but not on {', '.join(away)}: out of reach)" if away else ""
 
 
@@ -168,7 +193,7 @@ def _out_of_reach(screen: RuntimeScreen) -> str:
 def _looks(screen: RuntimeScreen) -> Iterator[Command]:
     for name in screen.app.available_themes:
         now = "what is shown" if name == screen.app.theme else "Show it, and keep it"
-        yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)))
+        yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)), kind=CommandKind.LOOK)
 
 
 def _waiting(screen: RuntimeScreen) -> Iterator[Command]:
@@ -182,13 +207,15 @@ def _waiting(screen: RuntimeScreen) -> Iterator[Command]:
 
 
 def _runs(screen: RuntimeScreen) -> Iterator[Command]:
-    looks = screen.session.looks()
+    context = screen.session.render_context()
     for found in reversed(list(screen.link.summaries.values())):
-        state = f"Go to it: {looks.line(found.shown_phase, 20)}"
+        state = f"Go to it: {context.sanitize_line(found.shown_phase, 20)}"
         yield _run(screen, found, state, partial(screen.post_message, OpenRun(found.id)))
 
 
 def _run(screen: RuntimeScreen, run: Summary, does: str, act: Callable[[], object]) -> Command:
-    looks = screen.session.looks()
-    named = looks.line(run.id, 40)
-    return Command(f"run {title_of(run, looks)} {named}", does, act, also=(named, f"run {named}"))
+    context = screen.session.render_context()
+    named = context.sanitize_line(run.id, 40)
+    title = title_of(run, context)
+    also = (named, f"run {named}", title, f"run {title}")
+    return Command(f"run {title} {named}", does, act, also=also, kind=CommandKind.RUN)

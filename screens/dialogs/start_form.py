@@ -4,37 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import MutableMapping
+from typing import ClassVar
 
+from msgspec.structs import replace
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Label
 from textual.worker import Worker, WorkerState
 
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.runs import CheckSwarm, StartRun
 from screens.base.armed_screen import ArmedScreen
-from screens.render.layout import Row, span
+from screens.dialogs.swarm_suggestions import Suggestions, SwarmRefs
+from screens.render.layout import span
 from screens.shell.context import ConsoleContext
 from screens.views.lists.start import (
-    COLUMNS,
+    SUGGESTION_COLUMNS,
     InvalidLimits,
     complete_limit,
-    known_refs,
     parse_limits,
-    suggested_refs,
 )
-from screens.widgets.bar import Sentence
+from screens.widgets.bar import MessageBar
 from screens.widgets.editor import Editor
 from screens.widgets.line_list import LineList
 from screens.widgets.link_line import LinkLine
-from screens.widgets.row_list import RowList
 
 log = logging.getLogger(__name__)
 
@@ -44,37 +42,6 @@ _FIELDS = (
     ("title", "Title", "what lists call it; empty: the swarm's name"),
     ("limits", "Limits", "max_steps=20 max_total_cost_usd=0.5; empty: as configured"),
 )
-
-
-class Suggestions(RowList):
-    """References to choose from, on the ground of a dialog. Where there are none the focus passes it by; whoever types
-    while it has the focus goes on in the field above it.
-    """
-
-    GROUND: ClassVar[str] = "panel"
-    DEFAULT_CSS = "Suggestions { background: $panel; }"
-
-    @dataclass
-    class Typed(Message):
-        """Text was typed or pasted, which the list has no use for."""
-
-        text: str
-
-    def suggest(self, rows: Sequence[Row], otherwise: str) -> None:
-        """Show these; where there are none, say `otherwise`."""
-        self.empty = otherwise
-        self.can_focus = bool(rows)
-        self.show(rows)
-
-    def on_key(self, event: events.Key) -> None:
-        if event.is_printable and event.character:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Typed(event.character))
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self.post_message(self.Typed(event.text.strip().partition("\n")[0]))
 
 
 class LimitNames(Suggester):
@@ -115,10 +82,8 @@ class StartScreen(ArmedScreen[str]):
         """
         super().__init__(session)
         self._draft: MutableMapping[str, str] = {} if draft is None else draft
-        self._ref = ref if ref.isprintable() else ""
+        self._swarms = SwarmRefs(session, ref if ref.isprintable() else "")
         self._host = host
-        self._root = ""
-        self._found: Sequence[str] = ()
         self._complained = False
         self._busy = False
 
@@ -133,27 +98,28 @@ class StartScreen(ArmedScreen[str]):
                 if name != "host" or len(self._session.link.host_names) > 1:
                     yield self._field(name, title, hint)
                 if name == "ref":
-                    yield Suggestions(COLUMNS, empty="Nothing to suggest.", glyphs=glyphs, id="suggestions")
+                    yield Label(id="hint", markup=False)
+                    yield Suggestions(SUGGESTION_COLUMNS, empty="Nothing to suggest.", glyphs=glyphs, id="suggestions")
                     yield Label("Input", classes="name", markup=False)
                     yield Editor(id="input")
-            yield Sentence(id="said", ellipsis=glyphs.ellipsis)
+            yield MessageBar(id="said", ellipsis=glyphs.ellipsis)
             yield LinkLine(self._session)
 
     @property
     def _empties(self) -> str:
-        return self._session.looks().key("start.empty", "ctrl+n")
+        return self._session.render_context().key("start.empty", "ctrl+n")
 
     def _hints(self) -> list[tuple[str, str]]:
-        looks = self._session.looks()
+        context = self._session.render_context()
         return [
-            (looks.key("start.start", "ctrl+s"), "starts"),
-            (looks.key("start.next", "tab"), "next"),
-            (self._empties, "empties"),
-            (looks.key("start.leave", "esc"), "leaves"),
+            (context.key("start.start", "ctrl+s"), "starts"),
+            (context.key("start.next", "tab"), "next"),
+            (self._empties, "clears"),
+            (context.key("start.leave", "esc"), "leaves"),
         ]
 
     def _field(self, name: str, title: str, hint: str) -> Horizontal:
-        value = self._draft.get(name) or {"ref": self._ref, "host": self._host}.get(name, "")
+        value = self._draft.get(name) or {"ref": self._swarms.given, "host": self._host}.get(name, "")
         suggester = LimitNames() if name == "limits" else None
         field = Input(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
         field.cursor_blink = False
@@ -166,7 +132,7 @@ class StartScreen(ArmedScreen[str]):
         editor.move_cursor(editor.document.end)
         self._fill(self._value("ref"))
         if self._draft:
-            self._show_message(f"As you left it; {self._empties} empties the form.")
+            self._show_message(f"As you left it; {self._empties} clears the form.")
         self.on_link_line_back()
         self.arming.ask("start")
 
@@ -174,21 +140,20 @@ class StartScreen(ArmedScreen[str]):
         self.query_one("#start").border_subtitle = Content(self.hints_of(*self._hints()))
 
     def on_link_line_back(self) -> None:
-        """There is somebody to ask which swarms there are."""
+        """A runtime is there again to be asked which swarms there are."""
         if self._session.link.status.phase != "lost":
             self.run_worker(self._find_swarms(), group="look", exclusive=True, exit_on_error=False)
 
     async def _find_swarms(self) -> None:
         """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
         try:
-            found = await self._session.link.command("swarms", **self._where())
+            await self._swarms.ask(self._chosen_host)
         except LinkError as exc:
             self._show_message(f"The workspace's swarms are not known: {exc}", "warning")
             return
-        self._root, self._found = str(found["root"]), [str(ref) for ref in found["refs"]]
         typed = self._value("ref")
-        if self._root and typed == self._ref:
-            self._fill(self._relative(typed))
+        if self._swarms.root and typed == self._swarms.given:
+            self._fill(self._swarms.relative(typed))
         else:
             self._suggest()
 
@@ -200,37 +165,30 @@ class StartScreen(ArmedScreen[str]):
         self._suggest()
 
     def _suggest(self) -> None:
-        link = self._session.link
-        host = self._where().get("where", "")
-        known = known_refs(
-            (run for run in link.summaries.values() if not host or link.host_of(run.id) == host), self._root
-        )
         typed = self._value("ref")
-        searched = "" if typed == self._relative(self._ref) else typed
-        rows = suggested_refs(searched, known, self._found, self._session.looks())
-        is_known = self._relative(typed) in (*known, *self._found)
+        rows, is_known = self._swarms.suggest(typed, self._chosen_host)
         listed = self.query_one(Suggestions)
         if not rows and listed.has_focus:
             self.set_focus(self.query_one("#ref"))
         listed.suggest(rows, "Found." if is_known else "Nothing to suggest." if typed else "")
+        hint = self.query_one("#hint", Label)
+        hint.update(self._session.render_context().sanitize_line(self._swarms.hint(typed), 200))
+        hint.display = bool(self._swarms.hint(typed))
 
     def _value(self, name: str) -> str:
         field = self.query(f"#{name}")
         return field.first(Input).value.strip() if field else ""
 
-    def _where(self) -> dict[str, str]:
+    @property
+    def _chosen_host(self) -> str:
         names = self._session.link.host_names
-        return {"where": self._value("host") or names[0]} if any(names) else {}
-
-    def _relative(self, ref: str) -> str:
-        """A reference as one types it in the workspace."""
-        return ref.removeprefix(f"{self._root.rstrip('/')}/") if self._root else ref
+        return self._value("host") or names[0] if any(names) else ""
 
     def _typed_values(self) -> dict[str, str]:
         """What a person typed, by field."""
         typed = {name: self._value(name) for name, *_ in _FIELDS}
         typed["input"] = self.query_one("#input", Editor).text
-        given = {"ref": (self._ref, self._relative(self._ref)), "host": (self._host,)}
+        given = {"ref": (self._swarms.given, self._swarms.relative(self._swarms.given)), "host": (self._host,)}
         return {name: value for name, value in typed.items() if value.strip() and value not in given.get(name, ())}
 
     # -- keys ------------------------------------------------------------------------------------------------
@@ -318,13 +276,14 @@ class StartScreen(ArmedScreen[str]):
             self.query_one(f"#{field}").focus()
             return
         limits = parse_limits(self._value("limits"))
-        args: dict[str, Any] = {
-            "input": self.query_one("#input", Editor).text,
-            "title": self._value("title"),
-            "options": {"budget": dict(limits)} if limits else {},
-        }
+        start = StartRun(
+            ref=ref,
+            input=self.query_one("#input", Editor).text,
+            title=self._value("title"),
+            options={"budget": dict(limits)} if limits else {},
+        )
         self._busy = True
-        self.run_worker(self._start(ref, args), group="start", exit_on_error=False)
+        self.run_worker(self._start(start), group="start", exit_on_error=False)
 
     def _validate_fields(self) -> str:
         """Say what is wrong with what was typed, or take back what was said of it; gives the field that it is about."""
@@ -346,18 +305,18 @@ class StartScreen(ArmedScreen[str]):
         """Whether there is no runtime that could start something; the line below says so."""
         return not self._session.is_connected
 
-    async def _start(self, ref: str, args: dict[str, Any]) -> None:
+    async def _start(self, start: StartRun) -> None:
         link = self._session.link
         self._show_message("loading the swarm")
         try:
-            checked = await link.command("check", ref=ref, **self._where())
+            checked = await link.ask(CheckSwarm(ref=start.ref), where=self._chosen_host)
             self._show_message("starting")
-            started = await link.command("start", ref=checked["ref"], **args, **self._where())
+            started = await link.ask(replace(start, ref=checked.ref), where=self._chosen_host)
         except LinkError as exc:
             self._show_message(str(exc), "error")
         else:
             self._draft.clear()
-            await self._wait_for_run(str(started["run_id"]))
+            await self._wait_for_run(started.id)
         finally:
             self._busy = False
 
@@ -374,11 +333,11 @@ class StartScreen(ArmedScreen[str]):
         self.dismiss(run_id)
 
     def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
-        """What was begun in the background failed for a reason that nobody thought of: what was typed stays."""
+        """What was begun in the background failed for an unexpected reason: what was typed stays."""
         if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
             log.error("the form failed", exc_info=message.worker.error)
             self._show_message(f"This did not work, please report it: {message.worker.error!r}", "error")
 
     def _show_message(self, text: str, severity: str = "info") -> None:
-        looks = self._session.looks()
-        self.query_one("#said", Sentence).show(span(looks.line(text, 1_000), f"severity-{severity}"))
+        context = self._session.render_context()
+        self.query_one("#said", MessageBar).show(span(context.sanitize_line(text, 1_000), f"severity-{severity}"))

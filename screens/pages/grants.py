@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from runtime.operations.requests.permissions import GrantUses, ListGrantUses, ListPermissions, RevokeGrant
 from screens.base.polling_list_screen import PollingListScreen
 from screens.base.polling_screen import QueryPoller
 from screens.dialogs.batch_action import BatchActionScreen
@@ -18,7 +19,7 @@ from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenPlace, OpenRun
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.lists.grants import (
-    COLUMNS,
+    GRANT_COLUMNS,
     GRANT_KEY_PREFIX,
     USE_COLUMNS,
     USE_KEY_PREFIX,
@@ -50,14 +51,13 @@ class GrantsScreen(PollingListScreen):
         Binding("tab", "app.focus_next", "Next pane", show=False, id="list.next_pane"),
         Binding("a", "audit", "Audit", tooltip="Who decided what, and when", id="ledger.audit"),
     ]
-    COLUMNS = COLUMNS
+    COLUMNS = GRANT_COLUMNS
     EMPTY = "Nothing is granted, and nothing was denied. Answer a decision with a grant, and it stands here."
 
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self._known: dict[str, HostPermissions] = {}
-        self._versions: dict[str, int] = {}
-        self._uses: dict[str, Mapping[str, Any]] = {}
+        self._uses: dict[str, GrantUses] = {}
         self._asked: dict[str, int] = {}
         self._uses_asker = QueryPoller(self, self._fetch_uses, pause=USES_DELAY_S)
 
@@ -69,21 +69,19 @@ class GrantsScreen(PollingListScreen):
 
     async def fetch(self) -> None:
         for host in self.link.host_names:
-            answer = await self.link.command("permissions", where=host, seen=self._versions.get(host, -1))
-            if "grants" in answer:
-                known = HostPermissions.parse(answer, host)
-                ledger_rows({}, [known], self.session.looks())  # an answer that cannot be shown is said, and not kept
-                self._known[host] = known
-                self._versions[host] = int(answer["version"])
+            seen = known.found.version if (known := self._known.get(host)) is not None else -1
+            found = await self.link.ask(ListPermissions(seen=seen), where=host)
+            if found.version != seen:
+                self._known[host] = HostPermissions(host, found)
         self._uses_asker.poll_soon()
 
     async def _fetch_uses(self) -> None:
         """The uses of the grant under the cursor one by one, unless as many as there are by now are here."""
         grant_id = self._grant_id
         held, host = held_by(self._known.values(), grant_id)
-        if held.get("uses", 0) != self._asked.get(grant_id, 0):
-            self._uses[grant_id] = await self.link.command("uses", where=host, grant_id=grant_id)
-            self._asked[grant_id] = int(held["uses"])
+        if held is not None and held.uses != self._asked.get(grant_id, 0):
+            self._uses[grant_id] = await self.link.ask(ListGrantUses(grant_id=grant_id), where=host)
+            self._asked[grant_id] = held.uses
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -91,7 +89,7 @@ class GrantsScreen(PollingListScreen):
         return self.trail("permissions")
 
     def all_rows(self) -> Sequence[Row]:
-        return ledger_rows(self.link.grants, self._known.values(), self.session.looks())
+        return ledger_rows(self.link.grants, self._known.values(), self.session.render_context())
 
     @property
     def _grant_id(self) -> str:
@@ -110,11 +108,11 @@ class GrantsScreen(PollingListScreen):
         self.query_one("#detail").set_class(grant is not None, "-shown")
         if grant is None:
             return
-        looks, uses = self.session.looks(), self._uses.get(grant.grant_id)
-        words, origin = grant_lines(grant, held_by(self._known.values(), grant.grant_id)[0], looks)
+        context, uses = self.session.render_context(), self._uses.get(grant.grant_id)
+        words, origin = grant_lines(grant, held_by(self._known.values(), grant.grant_id)[0], context)
         self.query_one("#words", Bar).show(words)
         self.query_one("#origin", Bar).show(origin)
-        self.query_one("#uses", RowList).show(use_rows(uses, looks))
+        self.query_one("#uses", RowList).show(use_rows(uses, context))
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
         if message.lines is self.row_list:
@@ -153,9 +151,9 @@ class GrantsScreen(PollingListScreen):
 
     def _source(self, key: str) -> str:
         host, _, number = key.partition(":")[2].rpartition(":")
-        rules = [(known.host, rule) for known in self._known.values() for rule in known.rules]
+        rules = [(known.host, rule) for known in self._known.values() for rule in known.found.rules]
         at = int(number)
-        return str(rules[at][1]["source"]) if at < len(rules) and rules[at][0] == host else ""
+        return rules[at][1].source if at < len(rules) and rules[at][0] == host else ""
 
     def action_audit(self) -> None:
         self.post_message(OpenPlace("audit"))
@@ -164,16 +162,16 @@ class GrantsScreen(PollingListScreen):
         """Ask first, in the words of the grants; they go from the list when it has happened."""
         if not self.may_act():
             return
-        looks = self.session.looks()
+        context = self.session.render_context()
         ids = [key.removeprefix(GRANT_KEY_PREFIX) for key in self.selected_keys if key.startswith(GRANT_KEY_PREFIX)]
         grants = [self.link.grants[grant_id] for grant_id in ids if grant_id in self.link.grants]
         if not grants:
             return
 
         async def revoke(grant_id: str) -> None:
-            await self.link.command("revoke", grant_id=grant_id)
+            await self.link.ask(RevokeGrant(grant_id=grant_id))
 
-        items = [BatchItem(grant.grant_id, grant_words(grant, looks)) for grant in grants]
+        items = [BatchItem(grant.grant_id, grant_words(grant, context)) for grant in grants]
         question = f"Take back {pluralize(len(grants), 'grant')}? The next attempt that needs one is asked about again."
         done = BatchOutcome("succeeded", "taken back")
         self.app.push_screen(BatchActionScreen(self.session, "Revoke", items, revoke, done=done, question=question))

@@ -3,45 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
 from screens.base.run_list_screen import RunListScreen
 from screens.render.layout import Row, Spans
 from screens.shell.context import ConsoleContext
-from screens.shell.messages import OpenRun
+from screens.shell.messages import BeginHere, OpenRun
 from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecision, group_members
-from screens.views.lists.inbox import inbox_rows
-from screens.views.lists.runs import COLUMNS
+from screens.views.lists.inbox import MAX_DONE_SHOWN, inbox_rows
+from screens.views.lists.runs import RUN_COLUMNS
 from screens.views.run.preview import preview_lines
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from screens.widgets.line_list import LineList
 
+_ALL: Final = 1_000_000
 
-def first_use_text(looks: RenderContext) -> str:
+
+def first_use_text(context: RenderContext) -> str:
     """What to do where no run was ever started."""
-    swarms, start = looks.key("app.swarms", "2"), looks.key("swarms.start", "s")
-    here = f"{swarms} then {start} starts one; in" if swarms and start else "in"
-    return f"No runs yet: {here} a shell: orbiter-console run FILE:NAME"
+    swarms, start = context.key("app.swarms", "2"), context.key("swarms.start", "s")
+    begin = context.key("home.begin_here", "i")
+    lines = ["No runs yet. A run is one task for a swarm. It stops here when it needs you.", ""]
+    if begin:
+        lines.append(f"{begin:<6} finds swarms here and writes what a first run needs; asks first")
+    if swarms and start:
+        lines.append(f"{f'{swarms} {start}':<6} starts a run")
+    return "\n".join([*lines, "", "In a shell: orbiter-console demo (a tour), orbiter-console run FILE:NAME"])
 
 
 class InboxScreen(RunListScreen):
     """Decisions, then runs, in one list."""
 
     BINDING_GROUP_TITLE = "Inbox"
-    ACTS = RunListScreen.ACTS | {"answer_alike"}
+    ACTS = RunListScreen.ACTS | {"answer_alike", "begin_here"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "B",
             "answer_alike",
             "Answer all",
-            tooltip="Answer one of those that are the same, and when it proved right, the rest",
+            tooltip="Answer one of those that are alike, and when that worked, the rest",
             id="home.answer_alike",
         ),
+        Binding(
+            "i",
+            "begin_here",
+            "Begin here",
+            tooltip="Write the settings, and an example where there is no swarm; it asks first",
+            id="home.begin_here",
+        ),
     ]
-    COLUMNS = COLUMNS
+    COLUMNS = RUN_COLUMNS
 
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
@@ -50,16 +64,17 @@ class InboxScreen(RunListScreen):
     def crumbs(self) -> Spans:
         return self.trail("inbox")
 
-    def empty_message(self, looks: RenderContext) -> str:
-        return first_use_text(looks)
+    def empty_message(self, context: RenderContext) -> str:
+        return first_use_text(context)
 
     def all_rows(self) -> Sequence[Row]:
         return inbox_rows(
             self.link.summaries,
             self.session.decisions(),
-            self.session.looks(),
+            self.session.render_context(),
             self.link.host_of,
             self._memory,
+            most_done=_ALL if self.listing.filter.active else MAX_DONE_SHOWN,
         )
 
     def renew_order(self) -> None:
@@ -71,7 +86,7 @@ class InboxScreen(RunListScreen):
             if key.startswith(GROUP_KEY_PREFIX)
             else ()
         )
-        return preview_lines(key, self.link.summaries, self.link.incidents, self.session.looks(), alike=alike)
+        return preview_lines(key, self.link.summaries, self.link.incidents, self.session.render_context(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
 
@@ -99,6 +114,8 @@ class InboxScreen(RunListScreen):
         """What is like no other is answered by itself."""
         if action == "answer_alike" and not self.why_withheld(action):
             return self.is_mounted and bool(self._alike())
+        if action == "begin_here" and not self.why_withheld(action):
+            return self.link.status.phase == "connected" and not self.link.summaries
         return super().check_action(action, parameters)
 
     def action_answer_alike(self) -> None:
@@ -109,6 +126,10 @@ class InboxScreen(RunListScreen):
 
         if self.may_act():
             self.app.push_screen(BulkAnswerScreen(self.session, self._alike()))
+
+    def action_begin_here(self) -> None:
+        """What the verb `init` does, offered where no run was ever started."""
+        self.post_message(BeginHere())
 
     def _alike(self) -> Sequence[OpenDecision]:
         """The decisions that are the same as what is under the cursor; none where there is one only that is."""

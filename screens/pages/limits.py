@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from runtime.operations.requests.limits import ListBreakers, ListBudgets, ResetBreaker
 from screens.base.polling_list_screen import PollingListScreen
 from screens.dialogs.batch_action import BatchActionScreen
 from screens.render.formatting import pluralize
@@ -17,7 +18,7 @@ from screens.shell.messages import OpenRun
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.lists.limits import (
     BREAKER_KEY_PREFIX,
-    COLUMNS,
+    LIMIT_COLUMNS,
     LIMIT_KEY_PREFIX,
     HostLimits,
     kind_and_name,
@@ -40,7 +41,7 @@ class LimitsScreen(PollingListScreen):
             "e", "extend", "Extend", tooltip="Go to the decision that waits for more of this budget", id="limits.extend"
         ),
     ]
-    COLUMNS = COLUMNS
+    COLUMNS = LIMIT_COLUMNS
     EMPTY = "No breaker has counted a failure, and no unfinished run has a budget."
 
     def __init__(self, session: ConsoleContext) -> None:
@@ -53,22 +54,20 @@ class LimitsScreen(PollingListScreen):
 
     async def fetch(self) -> None:
         for host in self.link.host_names:
-            breakers = await self.link.command("breakers", where=host, every=True)
-            budgets = await self.link.command("budgets", where=host)
-            told = HostLimits(host, self.session.clock(), breakers, budgets)
-            limit_rows([told], {}, (), self.session.looks())  # an answer that cannot be shown is said, and not kept
-            self._told[host] = told
+            breakers = await self.link.ask(ListBreakers(every=True), where=host)
+            budgets = await self.link.ask(ListBudgets(), where=host)
+            self._told[host] = HostLimits(host, self.session.clock(), breakers, budgets)
 
     def crumbs(self) -> Spans:
-        return self.trail("breakers and budgets")
+        return self.trail("limits")
 
     def all_rows(self) -> Sequence[Row]:
         told, link = self._told.values(), self.link
-        return limit_rows(told, link.summaries, link.incidents.values(), self.session.looks())
+        return limit_rows(told, link.summaries, link.incidents.values(), self.session.render_context())
 
     def draw(self) -> None:
         super().draw()
-        words = workspace_words(self.link.summaries, self._told.values(), self.session.looks())
+        words = workspace_words(self.link.summaries, self._told.values(), self.session.render_context())
         self.query_one("#workspace", Bar).show(words)
 
     # -- what is done ----------------------------------------------------------------------------------------
@@ -98,8 +97,8 @@ class LimitsScreen(PollingListScreen):
                 self.show_message(f"No run waits for this breaker. {self._last_error(name)}".rstrip())
 
     def _last_error(self, name: str) -> str:
-        rows = (row for told in self._told.values() for row in told.breakers if row["id"] == name and row["error"])
-        return next((f"The last failure: {row['error']}" for row in rows), "")
+        rows = (row for told in self._told.values() for row in told.breakers if row.id == name and row.error)
+        return next((f"The last failure: {row.error}" for row in rows), "")
 
     def action_extend(self) -> None:
         """Open the decision that waits, if one does: the answer is given there, as every other."""
@@ -113,15 +112,15 @@ class LimitsScreen(PollingListScreen):
         """Ask first: calls go out again at once."""
         if not self.may_act():
             return
-        looks = self.session.looks()
+        context = self.session.render_context()
         keys = [
             key.removeprefix(BREAKER_KEY_PREFIX) for key in self.selected_keys if key.startswith(BREAKER_KEY_PREFIX)
         ]
-        items = [BatchItem(key, looks.line(kind_and_name(key.partition("\n")[2]), 120)) for key in keys]
+        items = [BatchItem(key, context.sanitize_line(kind_and_name(key.partition("\n")[2]), 120)) for key in keys]
 
         async def reset(key: str) -> None:
             host, _, name = key.partition("\n")
-            await self.link.command("reset", where=host, key=name)
+            await self.link.ask(ResetBreaker(key=name), where=host)
             self._asker.poll_soon()
 
         question = f"Close {pluralize(len(items), 'breaker')}? Calls go out again at once."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,14 +11,14 @@ from textual.content import Content
 from textual.widgets import Input
 
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.reports import ReadEvents
 from screens.base.polling_screen import PollingScreen
+from screens.pages.log_sources import LogSources
 from screens.render.formatting import pluralize
 from screens.render.layout import Spans, join_spans, span
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
-from screens.views.lists.log import event_lines, file_lines, gap_line
 from screens.views.lists.log_buffer import LogBuffer, LogLine
-from screens.views.lists.runs import title_of
 from screens.views.run.json_lines import json_lines
 from screens.views.shared.row_filter import RowFilter
 from screens.widgets.bar import Bar
@@ -27,9 +27,6 @@ from screens.widgets.log_list import LogList
 from screens.widgets.pattern_input import FILTER_HINT, PatternInput
 from screens.widgets.text_page import TextPage
 
-FIRST_EVENTS: Final = 500
-"""Lines that are asked for at first, and then each time that somebody reads back."""
-_MAX_NEW_EVENTS: Final = 2000
 _JUMP_SPAN: Final = timedelta(minutes=10)
 _HINTS: Final = {
     "filter": FILTER_HINT,
@@ -38,14 +35,14 @@ _HINTS: Final = {
 
 
 class LogScreen(PollingScreen):
-    """Two sources, each with lines of its own: events, and the log file. Asks for more only when something changed."""
+    """Shows one source at a time. Asks for more only when something changed."""
 
     POLL_INTERVAL_S = 0.25  # each answer repaints the pane
     CSS_PATH = "log.tcss"
     AUTO_FOCUS = "LogList"
     BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "type('filter')", "Filter", key_display="/", tooltip="Leave out other lines",
+        Binding("slash", "type('filter')", "Filter", key_display="/", tooltip="Show only lines with these words",
                 id="log.filter"),
         Binding("s", "type('search')", "Find", tooltip="Find lines, and leave the others", id="log.find"),
         Binding("greater_than_sign", "match(1)", "Next match", show=False, id="log.next_match"),
@@ -60,13 +57,7 @@ class LogScreen(PollingScreen):
     def __init__(self, session: ConsoleContext, run_id: str = "") -> None:
         super().__init__(session)
         self.run_id = run_id
-        self._source: Literal["events", "file"] = "events"
-        self._books = {"events": LogBuffer(), "file": LogBuffer()}
-        self._ends: dict[tuple[str, str], int] = {}
-        """Where the last answer of a source ended, by host."""
-        self._starts: dict[str, int] = {}
-        """Where the events that are here begin, by host."""
-        self._paths: dict[str, str] = {}
+        self._sources = LogSources(session, run_id)
         self._older = False
         self._search = RowFilter()
         self._typing = ""
@@ -84,82 +75,31 @@ class LogScreen(PollingScreen):
 
     @property
     def buffer(self) -> LogBuffer:
-        return self._books[self._source]
-
-    @property
-    def _hosts(self) -> tuple[str, ...]:
-        names = tuple(self.link.host_names)
-        where = self.link.host_of(self.run_id) if self.run_id else ""
-        return (where,) if where in names else names
+        return self._sources.buffer
 
     async def fetch(self) -> None:
-        came = await (self._fetch_events() if self._source == "events" else self._fetch_file())
+        came = await self._sources.fetch()
         if self._older:
             self._older = False
-            await self._fetch_older()
+            if why := await self._sources.fetch_older():
+                self.show_message(why)
         self.query_one("#log", LogList).show(self.buffer.shown, came=came)
-
-    async def _fetch_events(self) -> int:
-        """All hosts, and then their lines together: where one does not answer, nothing of the others is passed over."""
-        rows: list[tuple[str, Any]] = []
-        gaps: list[LogLine] = []
-        for host in self._hosts:
-            after = self._ends.get(("events", host))
-            limit = FIRST_EVENTS if after is None else _MAX_NEW_EVENTS
-            found = await self.link.command("log", where=host, run_id=self.run_id, after=after or 0, limit=limit)
-            rows += [(host, row) for row in found]
-            if after is not None and len(found) == limit:
-                gaps.append(gap_line(host, after, self.session.looks()))
-        came = [*gaps, *self._lines(rows)]
-        for host, row in rows:
-            self._ends["events", host] = row["at"]
-            self._starts.setdefault(host, row["at"])
-        return self._books["events"].add(came)
-
-    async def _fetch_older(self) -> None:
-        rows: list[tuple[str, Any]] = []
-        for host in self._hosts if self._source == "events" else ():
-            before = self._starts.get(host, 0)
-            if before > 1:
-                found = await self.link.command(
-                    "log", where=host, run_id=self.run_id, before=before, limit=FIRST_EVENTS
-                )
-                rows += [(host, row) for row in found]
-                self._starts[host] = found[0]["at"] if found else 0
-        taken = self._books["events"].add_older(self._lines(rows))
-        if not taken:
-            self.show_message(
-                "This is the first line." if not rows else "No more lines are kept: filter, or ask for one run."
-            )
-
-    async def _fetch_file(self) -> int:
-        book, looks, came = self._books["file"], self.session.looks(), 0
-        for host in self._hosts:
-            found = await self.link.command("logfile", where=host, after=self._ends.get(("file", host)))
-            self._paths[host] = str(found["path"])
-            self._ends["file", host] = int(found["end"])
-            level = book.lines[-1].level if book.lines else "info"
-            came += book.add(file_lines(host, int(found["began"]), str(found["text"]), looks, level))
-        return came
-
-    def _lines(self, rows: list[tuple[str, Any]]) -> list[LogLine]:
-        return event_lines(rows, self.session.looks(), None if self.run_id else self._title)
-
-    def _title(self, run_id: str) -> str:
-        summary = self.link.summaries.get(run_id)
-        return title_of(summary, self.session.looks()) if summary is not None else run_id
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def crumbs(self) -> Spans:
-        of_run = f" of {self.session.looks().line(self._title(self.run_id), 60)}" if self.run_id else ""
+        of_run = (
+            f" of {self.session.render_context().sanitize_line(self._sources.title_of_run(self.run_id), 60)}"
+            if self.run_id
+            else ""
+        )
         return self.trail(f"log{of_run}")
 
     def draw(self) -> None:
         log = self.query_one("#log", LogList)
         self.show_problem()
         if self._asker.answered:
-            log.empty = self.session.looks().nothing_matches() if self.buffer.lines else self._empty_message()
+            log.empty = self.session.render_context().nothing_matches() if self.buffer.lines else self._empty_message()
         self._title_log(log)
         words = self._words()
         narrowed = self.query_one("#narrowed", Bar)
@@ -169,16 +109,20 @@ class LogScreen(PollingScreen):
 
     def _empty_message(self) -> str:
         return (
-            "Nothing has happened yet." if self._source == "events" else "The runtime has no log file of its own here."
+            "Nothing has happened yet."
+            if self._sources.current == "events"
+            else "The runtime has no log file of its own here."
         )
 
     def _title_log(self, log: LogList) -> None:
         """The source, and whether it follows: what comes never moves what is being read."""
         glyphs = self.session.glyphs
-        paths = ", ".join(self.session.looks().line(path, 100) for path in self._paths.values())
-        name = "Events" if self._source == "events" else f"Log file {paths}".rstrip()
+        paths = ", ".join(
+            self.session.render_context().sanitize_line(path, 100) for path in self._sources.paths.values()
+        )
+        name = "Events" if self._sources.current == "events" else f"Log file {paths}".rstrip()
         new = f"{log.unseen} new below, " if log.unseen else ""
-        key = self.session.looks().key("log.follow", "G")
+        key = self.session.render_context().key("log.follow", "G")
         again = f"{key} follows again" if key else ""
         state = "following" if log.following else f"{glyphs.more} stopped: {new}{again}"
         title = f"{name}{glyphs.dot}{pluralize(len(self.buffer.shown), 'line')}{glyphs.dot}{state}"
@@ -186,17 +130,17 @@ class LogScreen(PollingScreen):
             log.border_title = Content(title)
 
     def _words(self) -> Spans:
-        looks, book = self.session.looks(), self.buffer
-        text, search = looks.line(book.filter.text, 60), looks.line(self._search.text, 60)
+        context, book = self.session.render_context(), self.buffer
+        text, search = context.sanitize_line(book.filter.text, 60), context.sanitize_line(self._search.text, 60)
         parts = (
             (*span("/", "ink-key"), *span(text, "ink-accent")) if text else (),
-            span(looks.line(book.filter.problem, 120), "severity-error"),
+            span(context.sanitize_line(book.filter.problem, 120), "severity-error"),
             span("faults only", "state-failed") if book.faults_only else (),
             span(f"{book.left_out} left out", "ink-muted") if book.left_out else (),
             (*span("find ", "ink-muted"), *span(search, "ink-accent"), *self._count()) if search else (),
-            span(looks.line(self._search.problem, 120), "severity-error"),
+            span(context.sanitize_line(self._search.problem, 120), "severity-error"),
         )
-        return join_spans(parts, looks.glyphs.dot)
+        return join_spans(parts, context.glyphs.dot)
 
     def _count(self) -> Spans:
         found = self.buffer.find_all(self._search) if self._search.active else []
@@ -309,7 +253,7 @@ class LogScreen(PollingScreen):
 
     def action_source(self) -> None:
         """Events, the log file, and round again; each keeps its filter."""
-        self._source = "file" if self._source == "events" else "events"
+        self._sources.switch()
         log = self.query_one("#log", LogList)
         log.following = True
         log.empty = "Asking the runtime"
@@ -332,16 +276,16 @@ class LogScreen(PollingScreen):
             self.run_worker(self._show_whole(entry), group="detail", exclusive=True, exit_on_error=False)
 
     async def _show_whole(self, entry: LogLine) -> None:
-        args = {"run_id": entry.run_id, "after": entry.seq - 1, "limit": 1}
+        after = entry.seq - 1
         try:
-            (event,) = await self.link.command("events", where=entry.host, **args)
+            (event,) = await self.link.ask(ReadEvents(run_id=entry.run_id, after=after, limit=1), where=entry.host)
         except (LinkError, ValueError) as exc:
             self.show_message(f"The event is not there: {exc}", "error")
             return
         self._detail = entry.key
         page = self.query_one("#detail", TextPage)
         page.add_class("-shown")
-        page.show(json_lines(event, self.session.looks()), entry.key)
+        page.show(json_lines(event, self.session.render_context()), entry.key)
         page.focus()
         self.refresh_bindings()
 

@@ -1,53 +1,52 @@
-"""The run page: the live tree, the node under the cursor, and the prompt of a decision."""
+"""The run page: its head, what its tree leaves out, and its keys. Panes and decision are objects of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
-from textual.content import Content
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
-from runtime.judgement.recovery.options import OPTION_LABELS
 from runtime.judgement.reports.wait_graph import wait_chain
-from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.link.client.client import LinkError
-from runtime.record.state.durable_run import DurableRun, Incident
+from runtime.operations.requests.reports import ExportRun, ReadEvents
+from runtime.record.state.durable_run import DurableRun
 from screens.base.screen_registry import SCREENS
-from screens.dialogs import bulk_hint
 from screens.dialogs.confirm_action import RunActionScreen
+from screens.pages.run_decision import RunDecision
 from screens.pages.run_detail import DetailPages
+from screens.pages.run_graph import GraphView
+from screens.pages.run_panes import RunPanes
+from screens.pages.run_progress import RunProgress
 from screens.render.layout import (
-    Column,
     Spans,
     join_spans,
     span,
 )
-from screens.render.tree_outline import OutlineSource
+from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext
-from screens.shell.messages import OpenPlace
+from screens.shell.messages import ExportReport, OpenComparison, OpenPlace
 from screens.views.lists.runs import head_line, title_of
 from screens.views.run import timeline
-from screens.views.run.report import advised_option
+from screens.views.run.graph import SwarmGraph, swarm_graph
 from screens.views.run.status import status_line
-from screens.views.run.tree import COLUMNS, RunTree, filter_nodes
+from screens.views.run.tree import filter_nodes
 from screens.views.shared.row_filter import RowFilter
-from screens.widgets.bar import Bar
+from screens.widgets.bar import Bar, MessageBar
 from screens.widgets.line_list import LineList
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.pattern_input import PatternInput
 from screens.widgets.prompt import Prompt
 from screens.widgets.text_page import TextPage
 
-_ZOOMS = ("", "-tree", "-page")
 _LINE_FROM = 100
 """Cells of a screen from which on the head has room for the run's timeline, and how wide that is."""
 _LINE = 30
+_GRAPH_FROM = (150, 40)
+"""Cells and rows of a screen from which on the graph of the swarm stands above its tree."""
 
 
 class RunScreen(RunActionScreen):
@@ -56,7 +55,7 @@ class RunScreen(RunActionScreen):
     CSS_PATH = "run.tcss"
     BINDING_GROUP_TITLE = "Run"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "app.focus_next", "Next pane", show=False, id="run.next_pane"),
+        Binding("tab", "next_pane", "Next pane", show=False, id="run.next_pane"),
         Binding("w", "waits", "Waits", tooltip="What this waits for, down to what holds it up", id="run.waits"),
         Binding("f", "find_fault", "Fault", show=False, tooltip="The node that the decision is about",
                 id="run.find_fault"),
@@ -64,9 +63,14 @@ class RunScreen(RunActionScreen):
                 id="run.timeline"),
         Binding("z", "zoom", "Zoom", show=False, id="run.zoom"),
         Binding("slash", "filter", "Filter", key_display="/", show=False,
-                tooltip="Only nodes that have these words, or match; ! turns it round", id="run.filter"),
+                tooltip="Only nodes that have these words, or match; ! leaves them out", id="run.filter"),
         Binding("F", "faults_only", "Faults only", show=False, id="run.faults"),
         Binding("L", "log", "The run's log", show=False, id="run.log"),
+        Binding("ctrl+g", "guide", "Tour", show=False, tooltip="Hide the tour's words, or show them", id="run.guide"),
+        Binding("H", "report", "Report", show=False, tooltip="Write a report of the run for a browser (HTML)",
+                id="run.report"),
+        Binding("C", "compare", "Compare", show=False, tooltip="Where this fork and its origin differ",
+                id="run.compare"),
     ]  # fmt: skip
 
     def __init__(self, session: ConsoleContext, run_id: str, incident_id: str = "") -> None:
@@ -74,28 +78,20 @@ class RunScreen(RunActionScreen):
         self.run_id = run_id
         self.filter = RowFilter()
         self.faults_only = False
-        self._wanted = incident_id
-        self._began = False
+        self._progress = RunProgress(self)
+        self._decision = RunDecision(self, incident_id, self._progress)
         self._revealed = ""
-        self._placed = ""
-        self._since: datetime | None = None
         self._only: frozenset[str] | None = None
         self._line: tuple[object, Spans] = (None, ())
         self._pages = DetailPages()
-        self._by_cursor = False
-        """The operator moved the cursor: what it brings does not take the focus."""
-        self._replied = ""
-        """The incident of which the runtime's reply to our own answer has told."""
 
     def body(self) -> ComposeResult:
         ellipsis = self.session.glyphs.ellipsis
         yield Bar(id="head", ellipsis=ellipsis)
         yield Bar(id="status", ellipsis=ellipsis)
-        with Container(id="panes"):
-            tree = NodeTree(COLUMNS, empty="Asking for the run", glyphs=self.session.glyphs, id="tree")
-            tree.border_title = "Nodes"
-            yield tree
-            yield TextPage(links=True, id="page")
+        yield MessageBar(id="guide", ellipsis=ellipsis)
+        yield GraphView(id="graph")
+        yield RunPanes(self.session)
         yield Prompt(self.session, id="prompt")
 
     def on_mount(self) -> None:
@@ -109,40 +105,43 @@ class RunScreen(RunActionScreen):
 
     def go_to(self, incident_id: str) -> None:
         """Show another decision of this run."""
-        self._wanted = incident_id
+        self._decision.wanted = incident_id
         self.pace.request()
 
     @property
+    def panes(self) -> RunPanes:
+        return self.query_one(RunPanes)
+
+    @property
     def nodes(self) -> NodeTree:
-        return self.query_one("#tree", NodeTree)
+        return self.panes.nodes
 
     @property
     def page(self) -> TextPage:
-        return self.query_one("#page", TextPage)
+        return self.panes.page
 
     @property
     def prompt(self) -> Prompt:
-        return self.query_one("#prompt", Prompt)
+        return self._decision.prompt
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def crumbs(self) -> Spans:
         summary = self.link.summaries.get(self.run_id)
-        here = self.trail(title_of(summary, self.session.looks()) if summary is not None else self.run_id)
-        words = self.session.looks().line(self.filter.text, 60)
+        here = self.trail(title_of(summary, self.session.render_context()) if summary is not None else self.run_id)
+        words = self.session.render_context().sanitize_line(self.filter.text, 60)
         return join_spans(
             (
                 here,
                 (*span("/", "ink-key"), *span(words, "ink-accent")) if words else (),
-                span(self.session.looks().line(self.filter.problem, 80), "severity-error"),
+                span(self.session.render_context().sanitize_line(self.filter.problem, 80), "severity-error"),
                 span("faults only", "state-failed") if self.faults_only else (),
             )
         )
 
     @property
     def incident_id(self) -> str:
-        opened = self.prompt.opened
-        return opened.incident_id if opened is not None else ""
+        return self._decision.incident_id
 
     @property
     def decision_options(self) -> Collection[str]:
@@ -153,22 +152,47 @@ class RunScreen(RunActionScreen):
         state = self.link.run(self.run_id)
         if state is None:
             problem = self.link.problem(self.run_id)
-            self.page.show([span(self.session.looks().line(problem), "severity-error")], "problem")
+            self.page.show([span(self.session.render_context().sanitize_line(problem), "severity-error")], "problem")
             return
         self.check_run_ended(state)
         self._draw_head(state)
+        self._draw_graph(state)
         self._draw_tree(state)
-        incident = self._to_decide(state)
+        self._progress.tell(state, self.panes)
+        incident = self._decision.choose(state, self.nodes.cursor_key)
         if incident is not None and self._revealed != incident.opened.incident_id and incident.opened.node_id:
             self._revealed = incident.opened.incident_id
-            self._move_cursor(incident.opened.node_id)
+            self.panes.move_cursor(incident.opened.node_id)
+        self._draw_guide(state, incident.opened.incident_id if incident is not None else "")
+        has_report = self._pages.shows_report_of(state, self.nodes.cursor_key, incident)
+        self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
         self._draw_page(state)
-        self._draw_prompt(state, incident)
+        explained = not (has_report and self.page.display) and not self._pages.was_asked
+        self._decision.show(state, incident, self.nodes, explained=explained)
+
+    @property
+    def _is_roomy(self) -> bool:
+        """Whether the page beside the nodes has room for a report; if not, the prompt has it."""
+        return self.has_class("-wide") and self.has_class("-high")
+
+    def _draw_guide(self, state: DurableRun, incident_id: str) -> None:
+        guide, session = self.query_one("#guide", MessageBar), self.session
+        words = session.guide(state, incident_id) if session.guide is not None and not session.guide_hidden else ""
+        guide.show(span(words, "ink-accent"))
+        guide.set_class(bool(words), "-shown")
+
+    def action_guide(self) -> None:
+        """Hide what the tour says, or show it again."""
+        if self.session.guide_hidden:
+            self.session.guide_hidden.clear()
+        else:
+            self.session.guide_hidden.append(True)
+        self.pace.request()
 
     def _draw_head(self, state: DurableRun) -> None:
-        looks = self.session.looks()
-        self.query_one("#head", Bar).show(head_line(state, looks), self._run_line(state))
-        words = status_line(state, looks)
+        context = self.session.render_context()
+        self.query_one("#head", Bar).show(head_line(state, context), self._run_line(state))
+        words = status_line(state, context)
         status = self.query_one("#status", Bar)
         status.show(words)
         status.set_class(bool(words), "-shown")
@@ -177,114 +201,64 @@ class RunScreen(RunActionScreen):
         """The run's timeline in the head; looked at less often where that takes longer."""
         if self.size.width < _LINE_FROM:
             return ()
-        looks = self.session.looks()
+        context = self.session.render_context()
         every = 1 + len(state.nodes) // 2000
-        seen = (state.phase, state.terminal or int(looks.now.timestamp()) // every)
+        seen = (state.phase, state.terminal or int(context.now.timestamp()) // every)
         if seen != self._line[0]:
-            self._line = (seen, timeline.run_line(state, looks, _LINE))
+            self._line = (seen, timeline.run_line(state, context, _LINE))
         return self._line[1]
 
+    def _draw_graph(self, state: DurableRun) -> None:
+        roomy = self.size.width >= _GRAPH_FROM[0] and self.size.height >= _GRAPH_FROM[1]
+        context = self.session.render_context()
+        graph = swarm_graph(state, context, self.size.width - 2) if roomy else SwarmGraph()
+        self.query_one(GraphView).show(graph)
+
+    def on_graph_view_chosen(self, message: GraphView.Chosen) -> None:
+        """To the member's node, as a click in the tree."""
+        self._widen_for(message.node_id)
+        self.nodes.reveal(message.node_id)
+        self.pace.request()
+
     def _draw_tree(self, state: DurableRun) -> None:
-        looks, tree = self.session.looks(), self.nodes
-        if self._since is None:
-            self._since = looks.now
         only = filter_nodes(state, self.filter, faults_only=self.faults_only)
         if only != self._only:
             self._only = only
-        tree.empty = looks.nothing_matches() if self._only is not None else "Nothing has run yet"
-        title = span("Nodes", "")
-        shown: OutlineSource = RunTree(state, looks, self._only, self._since)
-        columns: tuple[Column, ...] = COLUMNS
-        if self.query_one("#panes").has_class("-timeline"):
-            columns = timeline.COLUMNS
-            scale = timeline.scale_of(state, looks.now, tree.width_of(columns, timeline.BAR))
-            shown = timeline.Timeline(state, looks, self._only, self._since, scale)
-            title = join_spans((span("Timeline", ""), scale.words(looks)))
-        tree.show(shown, columns)
-        words = Content("".join(piece.text for piece in title))
-        if tree.border_title != words.markup:
-            tree.border_title = words
-
-    def _to_decide(self, state: DurableRun) -> Incident | None:
-        """The decision to show: the one that was asked for, else that of the node under the cursor, else the oldest."""
-        waiting = {found.opened.incident_id: found for found in state.open_incidents}
-        if not waiting:
-            return None
-        node = state.nodes.get(self.nodes.cursor_key)
-        here = next((key for key in (node.incidents if node is not None else ()) if key in waiting), "")
-        oldest = min(waiting.values(), key=lambda found: (found.opened.ts, found.opened.incident_id))
-        for key in (self._wanted, here, self.incident_id):
-            if key in waiting:
-                return waiting[key]
-        return oldest
-
-    def _draw_prompt(self, state: DurableRun, incident: Incident | None) -> None:
-        """One decision follows another where the focus was: in the prompt, or wherever the operator looks around."""
-        prompt = self.prompt
-        was_in_prompt = prompt.has_focus_within or not self._began
-        before = state.incidents.get(prompt.opened.incident_id) if prompt.opened is not None else None
-        if before is not None and not before.open:
-            if prompt.mode not in ("type", "sent") and before.opened.incident_id != self._replied:
-                self.show_message(self._outcome(before))
-            prompt.put_away(self._outcome(before))
-        another = False
-        if incident is not None:
-            held = len(nodes_waiting_on(state, incident.opened.node_id))
-            may_act = self.session.may_act(self.run_id)
-            another = prompt.ask(incident.opened, held, advised_option(incident), may_act=may_act)
-        takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
-        if takes_focus and (another or not isinstance(self.focused, TextArea | Input)):
-            if prompt.opened is None:
-                self.nodes.focus()
-            elif another or not prompt.has_focus_within:
-                prompt.take_focus()
-        self._began, self._by_cursor = True, False
-
-    def _outcome(self, incident: Incident) -> str:
-        if incident.answer is None:
-            return f"This was closed: {incident.closed}."
-        label = next((each.label for each in incident.opened.options if each.id == incident.answer.option), "")
-        return f"{incident.answer.by.name or 'Somebody'} answered this: {label or incident.answer.option}."
+        self.panes.show_nodes(state, self._only)
 
     def _draw_page(self, state: DurableRun) -> None:
         key = self.nodes.cursor_key
-        shown = self._pages.page_for(state, key, self.incident_id, self.session.looks(), self.link)
-        self.page.show(shown.lines, shown.name, at_end=shown.at_end)
-        self._title_page(shown.title)
-
-    def _title_page(self, title: str = "") -> None:
-        page = self.page
-        title = title or str(page.border_title or "").partition("  ")[0]
-        more = f"  {self.session.glyphs.more} {page.lines_below} more" if page.lines_below else ""
-        if page.border_title != title + more:
-            page.border_title = Content(title + more)
-
-    def _move_cursor(self, node_id: str) -> bool:
-        """Put the cursor somewhere on behalf of what is shown: what is shown does not follow it."""
-        if self.nodes.cursor_key == node_id:
-            return True
-        if not self.nodes.reveal(node_id):
-            return False
-        self._placed = node_id
-        return True
+        shown = self._pages.page_for(state, key, self.incident_id, self.session.render_context(), self.link)
+        self.panes.show_page(shown)
 
     # -- looking around --------------------------------------------------------------------------------------
 
+    def action_next_pane(self) -> None:
+        """The next pane. Where the prompt has the report, the page comes in place of the nodes."""
+        if self._is_roomy or self.prompt.opened is None or self.panes.has_class("-timeline"):
+            self.app.action_focus_next()
+        elif self.prompt.has_focus_within:
+            self.panes.show_page_alone()
+        elif self.page.has_focus:
+            self.panes.leave_page()
+        else:
+            self.prompt.take_focus()
+        self.pace.request()
+
     def on_line_list_moved(self, message: LineList.Moved) -> None:
         """Page and decision follow the cursor, unless the cursor followed them."""
-        if message.key == self._placed:
-            self._placed = ""
-        else:
-            self._wanted, self._by_cursor = "", True
+        if self.panes.moved_by_operator(message.key):
+            self._decision.follow_cursor()
+            self._progress.cursor_moved()
             self._pages.follow_cursor()
         self.pace.request()
 
-    def on_text_page_seen(self, _message: TextPage.Seen) -> None:
-        self._title_page()
-
     def on_line_list_chosen(self, _message: LineList.Chosen) -> None:
-        self.query_one("#panes").remove_class("-timeline", "-tree")
-        self.page.focus()
+        if self.panes.has_class("-told"):
+            self.panes.show_page_alone()
+        else:
+            self.panes.show_beside()
+            self.page.focus()
         self.pace.request()
 
     def action_waits(self) -> None:
@@ -300,10 +274,10 @@ class RunScreen(RunActionScreen):
             found = wait_chain(state, asked)
             if found.node_id:
                 self._widen_for(found.node_id)
-                self._move_cursor(found.node_id)
+                self.panes.move_cursor(found.node_id)
             if found.incident_id:
-                self._wanted = found.incident_id
-        self.query_one("#panes").remove_class("-timeline", "-tree")
+                self._decision.wanted = found.incident_id
+        self.panes.show_beside()
         self.pace.request()
 
     def _widen_for(self, node_id: str) -> None:
@@ -318,38 +292,53 @@ class RunScreen(RunActionScreen):
 
     async def _show_event(self, seq: int) -> None:
         try:
-            found = await self.link.command("events", run_id=self.run_id, after=seq - 1, limit=1)
+            found = await self.link.ask(ReadEvents(run_id=self.run_id, after=seq - 1, limit=1))
         except LinkError as exc:
             self.show_message(str(exc), "error")
             return
         if not found:
-            self.show_message(f"There is no event {seq} in this run.", "warning")
+            self.show_message(f"This run has no event {seq}.", "warning")
             return
         self._pages.show_event(seq, found[0])
         node_id = str(found[0].get("node_id", ""))
         if node_id:
             self._widen_for(node_id)
-            self._move_cursor(node_id)
+            self.panes.move_cursor(node_id)
         self.pace.request()
+
+    def action_report(self) -> None:
+        self.run_worker(self._export_report(), group="report", exclusive=True, exit_on_error=False)
+
+    async def _export_report(self) -> None:
+        try:
+            found = await self.link.ask(ExportRun(run_id=self.run_id))
+        except LinkError as exc:
+            self.show_message(str(exc), "error")
+            return
+        self.post_message(ExportReport(self.run_id, found.text))
+
+    def action_compare(self) -> None:
+        self.post_message(OpenComparison(self._origin_id, self.run_id))
+
+    @property
+    def _origin_id(self) -> str:
+        """The run of which this is a fork; empty where it is not one."""
+        state = self.link.run(self.run_id)
+        return state.fork_origin[0] if state is not None else ""
+
+    def why_not(self, action: str) -> str:
+        if action == "compare" and not self._origin_id:
+            return "this run is not a fork; any two runs are compared from their list, where they are selected"
+        return super().why_not(action)
 
     def action_timeline(self) -> None:
         """Bars over time beside the nodes, in place of the page; and back."""
-        panes = self.query_one("#panes")
-        panes.remove_class(*_ZOOMS[1:])
-        panes.toggle_class("-timeline")
-        self.nodes.focus()
+        self.panes.toggle_timeline()
         self.call_after_refresh(self.pace.request)
 
     def action_zoom(self) -> None:
         """Both panes; the tree alone; the page alone."""
-        panes = self.query_one("#panes")
-        panes.remove_class("-timeline")
-        now = next((zoom for zoom in _ZOOMS[1:] if panes.has_class(zoom)), "")
-        following = _ZOOMS[(_ZOOMS.index(now) + 1) % len(_ZOOMS)]
-        for zoom in _ZOOMS[1:]:
-            panes.set_class(zoom == following, zoom)
-        if following:
-            self.query_one(f"#{following[1:]}").focus()
+        self.panes.zoom()
         self.pace.request()
 
     def action_find_fault(self) -> None:
@@ -408,11 +397,13 @@ class RunScreen(RunActionScreen):
         out, and then goes back.
         """
         if action == "up" and self.is_mounted:
-            if self.prompt.has_focus_within and self.prompt.mode != "sent":
+            if self.prompt.has_focus_within and self.prompt.mode not in ("held", "sent"):
                 return False
             return self.page.has_focus or self._narrowed or super().check_action(action, parameters)
         if action == "log":
             return "log" in SCREENS
+        if action == "compare":
+            return bool(self._origin_id) or None
         if action == "login" and self.is_mounted and self.prompt.opened is not None and self._link_stands:
             return False  # another host wants it; here its key is that of a decision
         return super().check_action(action, parameters)
@@ -431,8 +422,7 @@ class RunScreen(RunActionScreen):
     def action_up(self) -> None:
         """From the page to the tree; show all again; where all is shown, go back."""
         if self.page.has_focus:
-            self.query_one("#panes").remove_class("-page")
-            self.nodes.focus()
+            self.panes.leave_page()
         elif self._narrowed:
             self._show_all()
             self._end_typing()
@@ -445,7 +435,7 @@ class RunScreen(RunActionScreen):
         return self.link.run(self.run_id), self.nodes.cursor_key
 
     def on_key(self, event: events.Key) -> None:
-        """Keys that nobody took: the prompt's letters count wherever the focus is, but never inside a text field."""
+        """Keys that no widget took: the prompt's letters count wherever the focus is, but never inside a text field."""
         if self.prompt.take_key(event):
             event.stop()
 
@@ -453,40 +443,21 @@ class RunScreen(RunActionScreen):
         self.nodes.focus()
 
     def on_prompt_proposed(self, message: Prompt.Proposed) -> None:
-        self.run_worker(self._look_back(message), group="preview", exclusive=True, exit_on_error=False)
+        self.run_worker(self._decision.preview_grant(message), group="preview", exclusive=True, exit_on_error=False)
 
-    async def _look_back(self, proposed: Prompt.Proposed) -> None:
-        params = {"for": proposed.lifetime}
-        try:
-            found = await self.link.command("preview", incident_id=proposed.incident_id, params=params)
-            words = f"It {found['sentence']}."
-        except LinkError as exc:
-            words = f"What it would have matched is not known: {exc}"
-        self.prompt.show_preview(proposed.incident_id, proposed.lifetime, words)
+    def on_prompt_taken_back(self, _message: Prompt.TakenBack) -> None:
+        self.action_take_back()
+
+    def on_prompt_sent_now(self, _message: Prompt.SentNow) -> None:
+        self.app.run_worker(self.session.hold.send_now(), group="held", exit_on_error=False)
+
+    def took_back(self, held: HeldAnswer) -> None:
+        if not self._decision.took_back(held):
+            super().took_back(held)
+
+    @property
+    def shows_hold(self) -> bool:
+        return self.prompt.mode == "held"
 
     def on_prompt_answered(self, message: Prompt.Answered) -> None:
-        self.run_worker(self._answer(message), group="answer", exit_on_error=False)
-
-    async def _answer(self, answered: Prompt.Answered) -> None:
-        args: dict[str, Any] = {
-            "incident_id": answered.incident_id,
-            "option": answered.option,
-            "params": answered.params,
-            "revision": answered.revision,
-        }
-        asked = self.link.incidents.get(answered.incident_id)
-        try:
-            await self.link.command("answer", **args)
-        except LinkError as exc:
-            self._replied = answered.incident_id
-            prompt = self.prompt
-            if prompt.opened is not None and prompt.opened.incident_id == answered.incident_id:
-                prompt.show_refusal(str(exc))
-            self.show_message(str(exc), "error")
-        else:
-            again = self.session.looks().key("run.rewind", "R") if answered.option in ("abort", "skip") else ""
-            how = f" {again} starts again from here." if again else ""
-            self.show_message(f"The answer is taken: {OPTION_LABELS.get(answered.option, answered.option)}.{how}")
-            if asked is not None:
-                bulk_hint.watch_answer(self.app, self.session, asked)
-        self.pace.request()
+        self.run_worker(self._decision.answer(message), group="answer", exit_on_error=False)

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from screens.base.runtime_screen import RuntimeScreen
 from screens.render.layout import Spans, plain_text
 from screens.shell.messages import ChooseTheme, EditSettings, ReadSettings
-from screens.views.lists.settings import COLUMNS, THEME_KEY_PREFIX, settings_rows
+from screens.views.lists.settings import SETTING_COLUMNS, THEME_KEY_PREFIX, settings_rows
 from screens.widgets.line_list import LineList
 from screens.widgets.row_list import RowList
 
@@ -32,7 +32,7 @@ class SettingsScreen(RuntimeScreen):
     ]
 
     def body(self) -> ComposeResult:
-        yield RowList(COLUMNS, glyphs=self.session.glyphs, id="settings")
+        yield RowList(SETTING_COLUMNS, glyphs=self.session.glyphs, id="settings")
 
     def on_mount(self) -> None:
         """The list marks the theme that is shown."""
@@ -42,14 +42,14 @@ class SettingsScreen(RuntimeScreen):
         return self.trail("settings")
 
     def draw(self) -> None:
-        self.query_one("#settings", RowList).show(settings_rows(self.session.settings(), self.session.looks()))
+        self.query_one("#settings", RowList).show(settings_rows(self.session.settings(), self.session.render_context()))
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         if message.key.startswith(THEME_KEY_PREFIX):
             self.post_message(ChooseTheme(message.key.removeprefix(THEME_KEY_PREFIX)))
         else:
-            looks = self.session.looks()
-            edit = looks.hints((looks.key("settings.edit", "e"), "opens the file, which then holds at once."))
+            context = self.session.render_context()
+            edit = context.hints((context.key("settings.edit", "e"), "opens the file, which then holds at once."))
             self.show_message(f"This is set where the last column says. {edit}".rstrip())
 
     def action_edit(self) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from runtime.link.client.client import LinkError
+from runtime.operations.requests.runs import ListSwarms
 from screens.base.run_list_screen import RunListScreen
 from screens.dialogs.start_form import StartScreen
 from screens.render.layout import Row, Spans
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.lists.swarms import (
-    COLUMNS,
+    SWARM_COLUMNS,
     SWARM_KEY_PREFIX,
     ref_of,
     runs_of,
+    swarm_key,
     swarm_lines,
     swarm_rows,
 )
@@ -25,6 +29,8 @@ from screens.views.run.sparkline import TokenTrends
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from screens.widgets.line_list import LineList
+
+log = logging.getLogger(__name__)
 
 
 class SwarmsScreen(RunListScreen):
@@ -35,30 +41,45 @@ class SwarmsScreen(RunListScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", "Start", tooltip="Start a run", id="swarms.start"),
     ]
-    COLUMNS = COLUMNS
+    COLUMNS = SWARM_COLUMNS
 
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self._memory = RowCache()
         self._trends = TokenTrends()
         self._draft: dict[str, str] = {}  # of the form, when it was left
+        self._kinds: dict[str, str] = {}
+
+    def on_mount(self) -> None:
+        self.run_worker(self._find_kinds(), group="kinds", exclusive=True, exit_on_error=False)
+
+    async def _find_kinds(self) -> None:
+        """Ask what the swarms are: agents of which framework, graphs, swarms of ours."""
+        for host in self.link.host_names:
+            try:
+                found = await self.link.ask(ListSwarms(), where=host)
+            except LinkError as exc:
+                log.info("the kinds of swarms are not known: %s", exc)
+                continue
+            self._kinds |= {swarm_key(host, f"{found.root}/{ref}"): kind for ref, kind in found.kinds.items()}
+        self.draw()
 
     def crumbs(self) -> Spans:
         return self.trail("swarms")
 
-    def empty_message(self, looks: RenderContext) -> str:
-        return f"No runs yet. {looks.hints((looks.key('swarms.start', 's'), 'starts one.'))}".rstrip()
+    def empty_message(self, context: RenderContext) -> str:
+        return f"No runs yet. {context.hints((context.key('swarms.start', 's'), 'starts one.'))}".rstrip()
 
     def all_rows(self) -> Sequence[Row]:
-        looks, summaries = self.session.looks(), self.link.summaries
-        self._trends.sample(summaries, looks.now)
-        return swarm_rows(summaries, looks, self._trends, self.link.host_of, self._memory)
+        context, summaries = self.session.render_context(), self.link.summaries
+        self._trends.sample(summaries, context.now)
+        return swarm_rows(summaries, context, self._trends, self.link.host_of, memory=self._memory, kinds=self._kinds)
 
     def preview(self, key: str) -> list[Spans]:
-        looks, summaries = self.session.looks(), self.link.summaries
+        context, summaries = self.session.render_context(), self.link.summaries
         if key.startswith(SWARM_KEY_PREFIX):
-            return swarm_lines(key, summaries, looks, self.link.host_of)
-        return preview_lines(key, summaries, self.link.incidents, looks)
+            return swarm_lines(key, summaries, context, self.link.host_of, self._kinds)
+        return preview_lines(key, summaries, self.link.incidents, context)
 
     def runs_of(self, key: str) -> Sequence[str]:
         return runs_of(key, self.link.summaries, self.link.host_of)

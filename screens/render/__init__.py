@@ -1,4 +1,4 @@
 """Text to cells: layout, glyphs, sanitiser, number formats. No Textual widgets.
 
-Imports `confusable_homoglyphs`, `rich` and `textual`.
+Imports `confusable_homoglyphs`, `rich`, `runtime.judgement.amounts` and `textual`.
 """

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 _WORD: Final = re.compile(r"[^\W_]+|[^\w\s]|_")
 _PUNYCODE: Final = re.compile(r"\bxn--[a-z0-9-]+")
@@ -45,7 +45,7 @@ def is_marked(text: str) -> bool:
 def _decode_label(label: str) -> str:
     """A label of a host with what it reads as, where that is marked."""
     try:
-        read = clean_line(label.removeprefix("xn--").encode("ascii").decode("punycode"))
+        read = sanitize_line(label.removeprefix("xn--").encode("ascii").decode("punycode"))
     except UnicodeError:
         return label
     return label if mark_confusables(read) == read else f"{label} (reads {read})"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from runtime.judgement.amounts import format_cost
+
 MINUTE_S = 60
 HOUR_S = 60 * MINUTE_S
 DAY_S = 24 * HOUR_S
@@ -96,15 +98,26 @@ def format_tokens(input_tokens: int, output_tokens: int) -> str:
     return format_count(total) if total else ""
 
 
-def format_cost(usd: float | None) -> str:
-    """Empty where the price is not known: an unknown price is not free."""
-    if usd is None:
-        return ""
-    if 0 < usd < 0.01:
-        return "<$0.01"
-    return f"${usd:.2f}" if usd < 1000 else f"${usd:,.0f}"
-
-
 def pluralize(number: int, one: str, many: str = "") -> str:
     """`1 way`, `3 ways`."""
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def restarts_text(lives: int) -> str:
+    """`restarted once`, `restarted 3 times`: of a run that was driven `lives` times, more than once."""
+    return f"restarted {'once' if lives == 2 else f'{lives - 1} times'}"
+
+
+__all__ = [
+    "age_ends",
+    "format_age",
+    "format_ago",
+    "format_cost",
+    "format_count",
+    "format_duration",
+    "format_elapsed",
+    "format_tokens",
+    "pluralize",
+    "restarts_text",
+    "whole_seconds",
+]

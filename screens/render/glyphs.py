@@ -21,6 +21,8 @@ class Glyphs:
     branch: str
     last: str
     ellipsis: str
+    opens: str
+    """Behind the label of what opens a field or a form."""
     cursor: str
     crumb: str
     more: str
@@ -46,6 +48,7 @@ UNICODE_GLYPHS: Final = Glyphs(
         "running": "●",
         "retrying": "↻",
         "waiting": "◆",
+        "holds": "◇",
         "frozen": "‖",
         "succeeded": "✓",
         "completed": "✓",
@@ -63,6 +66,7 @@ UNICODE_GLYPHS: Final = Glyphs(
     branch="├ ",
     last="└ ",
     ellipsis="…",
+    opens="…",
     cursor="▌",
     crumb=" › ",
     more="▼",
@@ -88,6 +92,7 @@ ASCII_GLYPHS: Final = Glyphs(
         "running": "*",
         "retrying": "~",
         "waiting": "?",
+        "holds": "o",
         "frozen": "=",
         "succeeded": "+",
         "completed": "+",
@@ -105,6 +110,7 @@ ASCII_GLYPHS: Final = Glyphs(
     branch="|-",
     last="`-",
     ellipsis="~",
+    opens="...",
     cursor=">",
     crumb=" > ",
     more="v",
@@ -131,5 +137,7 @@ def state_word(state: str) -> str:
 
 
 def state_ink(state: str) -> str:
-    """The theme's token for a state."""
+    """The theme's token for a state; what only holds others is of no colour of its own."""
+    if state == "holds":
+        return "ink-muted"
     return f"state-{state.replace('_', '-')}"

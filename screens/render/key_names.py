@@ -1,19 +1,21 @@
-"""Names of keys and of their contexts, and the key of each option."""
+"""Names of keys and of their contexts."""
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 from typing import Final
 
-from textual.keys import _character_to_key, key_to_character
+from textual.keys import KEY_NAME_REPLACEMENTS, key_to_character
 
 CONTEXT_NAMES: Final = {
     "home": "In the inbox",
     "runs": "In lists of runs",
     "swarms": "Among swarms and runs",
     "ledger": "In the ledger of permissions",
-    "limits": "Among breakers and budgets",
+    "limits": "Among limits",
     "log": "In the log",
+    "workers": "Among workers",
     "settings": "In the settings",
     "run": "In a run",
     "timeline": "In the timeline",
@@ -67,24 +69,6 @@ def can_clash(one: str, other: str) -> bool:
 
 _WORDS: Final = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup"}
 
-KEYS: Final = {
-    "retry": "r",
-    "wait_retry": "u",
-    "switch_model": "m",
-    "edit": "e",
-    "input": "i",
-    "grant": "g",
-    "deny": "d",
-    "result": "v",
-    "skip": "s",
-    "accept": "c",
-    "extend": "x",
-    "reset": "t",
-    "acknowledge": "o",
-    "abort": "a",
-}
-"""One key for each option; a standing grant is the capital letter. None of them moves a cursor anywhere."""
-
 UNBOUND: Final = "<none>"
 """What Textual is told is the key of an action that has none: no terminal sends it."""
 
@@ -100,10 +84,20 @@ def _character(name: str) -> str | None:
     return None if len(name) == 1 or name in _NAMED else _characters().get(name) or key_to_character(name)
 
 
+def character_to_key(character: str) -> str:
+    """What Textual calls the key that types `character`: `question_mark`, `slash`, `a`. The inverse of its
+    `key_to_character`.
+    """
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character, character).lower().replace("-", "_").replace(" ", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
+
+
 @cache
 def _characters() -> dict[str, str]:
     """The characters of a keyboard by what Textual calls them, as `question_mark`."""
-    return {_character_to_key(char): char for char in map(chr, range(0x21, 0x7F))}
+    return {character_to_key(char): char for char in map(chr, range(0x21, 0x7F))}
 
 
 _NAMED: Final = frozenset(
@@ -128,23 +122,23 @@ KEY_SYNTAX: Final = (
 
 
 def read_key(text: str) -> str:
-    """What Textual calls the key that somebody wrote: `?`, `esc`, `ctrl+s`, `G`, `shift+tab`.
+    """What Textual calls the key that a user wrote: `?`, `esc`, `ctrl+s`, `G`, `shift+tab`.
 
     Raises:
         ValueError: no terminal can send it; the message says what a key is, or which key to name instead.
     """
     if text == "":
-        raise ValueError(f"'' is no key: {KEY_SYNTAX}; [] takes the key away")
+        raise ValueError(f"'' is not a key: {KEY_SYNTAX}; [] takes the key away")
     *modifiers, last = ["+"] if text == "+" else text.split("+")
     if text.endswith("++"):
         *modifiers, last = [*text[:-2].split("+"), "+"]
     held = [name.lower() for name in modifiers]
     if len(set(held)) < len(held) or not set(held) <= set(_MODIFIERS):
-        raise ValueError(f"{text!r} is no key: {KEY_SYNTAX}")
+        raise ValueError(f"{text!r} is not a key: {KEY_SYNTAX}")
     name = last if len(last) == 1 else _OTHER_NAMES.get(last.lower(), last.lower())
     name = "space" if name == " " else _character(name) or name
     if not (name.isprintable() if len(name) == 1 else name in _NAMED):
-        raise ValueError(f"{text!r} is no key: {KEY_SYNTAX}")
+        raise ValueError(f"{text!r} is not a key: {KEY_SYNTAX}")
     if len(name) == 1 and "shift" in held:
         if not name.isalpha():
             raise ValueError(f"{text!r}: write the character that shift gives with it")
@@ -152,11 +146,11 @@ def read_key(text: str) -> str:
         name = name.upper()
     if len(name) == 1 and "ctrl" in held:
         if not (name.isascii() and name.isalpha()) and name not in "@\\]^_[":
-            raise ValueError(f"{text!r} is no key: a terminal sends ctrl+ only with letters")
+            raise ValueError(f"{text!r} is not a key: a terminal sends ctrl+ only with letters")
         name = name.lower()
     whole = "+".join([*(each for each in _MODIFIERS if each in held), name])
     if whole in _SAME_BYTES:
         raise ValueError(f"{text!r}: a terminal sends the same for {_SAME_BYTES[whole]}: name that")
     return "+".join(
-        [*(each for each in _MODIFIERS if each in held), _character_to_key(name) if len(name) == 1 else name]
+        [*(each for each in _MODIFIERS if each in held), character_to_key(name) if len(name) == 1 else name]
     )

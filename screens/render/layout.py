@@ -1,4 +1,4 @@
-"""Lines made of pieces, and columns that fit a width. Pure: what a pane paints, before anybody paints it.
+"""Lines made of pieces, and columns that fit a width. Pure: what a pane paints, before it is painted.
 
 All text in here has passed the gate of `screens.render.sanitize` already.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -27,8 +28,10 @@ LINK_INK = "ink-key"
 """The ink of what `enter` follows on a page that has links."""
 GAP_CELLS = 2
 """Cells between two columns."""
+LABEL_INDENT = 2
+"""Cells by which further lines are indented under a label that a colon ends, and under an entry of a list."""
 _BOTH_ENDS = 8
-"""In less than so many cells two ends are no use."""
+"""In less than so many cells two ends are of no use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class Column:
     """One column. `width` is what it needs, in cells; with `grow` it also takes its share of what is left.
 
     Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink. What is
-    too long loses its end; with `both_ends` its middle, for an id without its end is none; with `ending` what is before
-    its last piece loses its end, if that piece is muted: the end of an id, which tells two of one name apart.
+    too long loses its end; with `both_ends` its middle, for an id without its end is not an id; with `ending` what is
+    before its last piece loses its end, if that piece is muted: the end of an id, which tells two of one name apart.
     """
 
     name: str
@@ -207,7 +210,7 @@ def cut_middle(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
 
 
 def cut_before(spans: Spans, width: int, ellipsis: str = "…") -> Spans:
-    """Not more than `width` cells, by a cut before the last piece. As it is where that piece is none that is muted, or
+    """Not more than `width` cells, by a cut before the last piece. As it is where that piece is not muted, or
     would leave less than half of the room to what is before it.
     """
     ending = spans[-1:]
@@ -221,24 +224,29 @@ def wrap_spans(spans: Spans, width: int) -> list[Spans]:
     """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long.
 
     Continuation lines keep the indent of the first, or stand below what comes after a padded label, as long as that
-    leaves half of the width.
+    leaves half of the width; behind ``Label:`` and ``- `` they are indented by two more.
     """
+    return list(_wrapped(spans, width))
+
+
+@lru_cache(maxsize=512)  # a screen measures its lines before it shows them, and again when it is drawn again
+def _wrapped(spans: Spans, width: int) -> tuple[Spans, ...]:
     if width < 1 or width_of(spans) <= width:
-        return [spans]
+        return (spans,)
     indent = min(_indent(spans), width // 2)
     lines: list[Spans] = []
     line: list[Span] = []
     room = width
     for piece in spans:
         for word in _words(piece.text):
-            length = cell_len(word)
-            if length > room and word.isspace():
+            too_long = not _fits(word, room)
+            if too_long and word.isspace():
                 continue
-            if length > room and line and not (len(line) == 1 and line[0].text.isspace()):
+            if too_long and line and not (len(line) == 1 and line[0].text.isspace()):
                 lines.append(tuple(line))
                 line, room = [Span(" " * indent)] if indent else [], width - indent
-            while length > room:
-                head = set_cell_size(word, room).rstrip(" ")
+            while not _fits(word, room):
+                head = _head(word, room)
                 if not head and room < width:  # not even one wide character fits behind the indent
                     line, room = [], width
                     continue
@@ -246,19 +254,41 @@ def wrap_spans(spans: Spans, width: int) -> list[Spans]:
                 lines.append((*line, piece._replace(text=head)))
                 word = word[len(head) :]  # noqa: PLW2901 - a word too long for a line is used up piece by piece
                 line, room = [Span(" " * indent)] if indent else [], width - indent
-                length = cell_len(word)
             if word:
                 line.append(piece._replace(text=word))
-                room -= length
+                room -= cell_len(word)
     if line:
         lines.append(tuple(line))
-    return lines
+    return tuple(lines)
+
+
+def _fits(word: str, room: int) -> bool:
+    return cell_len(_beginning(word, room)) <= room
+
+
+def _head(word: str, room: int) -> str:
+    """As much of the beginning of a word as `room` cells hold."""
+    return set_cell_size(_beginning(word, room), room).rstrip(" ")
+
+
+def _beginning(word: str, room: int) -> str:
+    """A beginning of a word that is wider than `room` cells, or the word. To measure all of a long word for each of its
+    lines takes time with the square of its length.
+    """
+    chars = max(0, room) + 4
+    while chars < len(word) and cell_len(word[:chars]) <= room + 2:  # its last character may go on behind the cut
+        chars *= 2
+    return word[:chars]
 
 
 def _indent(spans: Spans) -> int:
     text = plain_text(spans)
     blanks = len(text) - len(text.lstrip(" "))
     label = spans[0].text if spans and len(spans) > 1 else ""
+    if label.strip().endswith(":"):
+        return blanks + LABEL_INDENT
+    if text.startswith("- ", blanks):
+        return blanks + LABEL_INDENT
     return cell_len(label) if label.strip() and label.endswith("  ") else blanks
 
 

@@ -1,9 +1,9 @@
 """The sanitiser: the one gate for foreign text, from models, tools, providers, files and exceptions.
 
 A terminal obeys escape sequences, Textual and Rich obey none of our wishes about them, and a reader believes what
-bidirectional and invisible characters make of a line. So nothing foreign reaches a view before it passed `clean`
-(several lines) or `clean_line` (one line). Afterwards it holds printable characters only; what was invisible is shown:
-C0 as control pictures (``␛``), everything else as ``⟨U+202E⟩``. ANSI colours are not honoured.
+bidirectional and invisible characters make of a line. So nothing foreign reaches a view before it passed
+`sanitize_text` (several lines) or `sanitize_line` (one line). Afterwards it holds printable characters only; what was
+invisible is shown: C0 as control pictures (``␛``), everything else as ``⟨U+202E⟩``. ANSI colours are not honoured.
 
 What counts as invisible: general categories Cc, Cf, Cs, Co, Cn, Zl and Zp; Default_Ignorable_Code_Point of
 DerivedCoreProperties.txt (Unicode 15.1), which adds fillers, the grapheme joiner and variation selectors; and the
@@ -11,7 +11,7 @@ blank Braille pattern. Two exceptions keep ordinary emoji readable, and only by 
 between two pictographs, and a presentation selector after one, change how many cells a terminal uses without anybody
 else knowing it.
 
-Markup is another matter: whoever shows cleaned text must hand it over as `Content`, `Text`, or with ``markup=False``.
+Markup is another matter: code that shows cleaned text must hand it over as `Content`, `Text`, or with ``markup=False``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ASCII_REPLACEMENTS: Final = {
 }  # fmt: skip
 
 
-def clean(
+def sanitize_text(
     text: str,
     *,
     size: int = MAX_CHARS,
@@ -78,8 +78,8 @@ def clean(
     """
     if size < 2 * _MARK_ROOM or line < 1 or lines < 1:
         raise ValueError(
-            f"clean(size={size}, line={line}, lines={lines}): size is at least {2 * _MARK_ROOM}, the others 1; "
-            "use clean_line for less"
+            f"sanitize_text(size={size}, line={line}, lines={lines}): size is at least {2 * _MARK_ROOM}, the others 1; "
+            "use sanitize_line for less"
         )
     line = min(line, size - _MARK_ROOM - 1)
     if len(text) <= line and _LINES_OF_ASCII_TEXT.fullmatch(text) and text.count("\n") < lines:
@@ -112,13 +112,13 @@ def clean(
     return "\n".join(shown)
 
 
-def clean_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> str:
+def sanitize_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> str:
     r"""`text` made safe to show on one line of at most `limit` characters; line breaks are shown as ``⏎``.
 
     Raises `ValueError` for a `limit` below 1.
     """
     if limit < 1:
-        raise ValueError(f"clean_line(limit={limit}): at least 1 character is needed")
+        raise ValueError(f"sanitize_line(limit={limit}): at least 1 character is needed")
     if len(text) <= limit and text.isascii() and text.isprintable():
         return text
     window = text[:limit]

@@ -36,6 +36,16 @@ class OutlineSource(Protocol):
         """Equal as long as no line can have come, gone or folded by itself."""
         ...
 
+    def added_since(self, shape: object) -> Sequence[str] | None:
+        """What came since the tree had that shape, parents first, each behind all of its siblings by then; None where
+        more than that may have changed.
+        """
+        ...
+
+    def sibling_before(self, key: str) -> str:
+        """The one that stands before `key`; empty if it is the first."""
+        ...
+
 
 class Branch(NamedTuple):
     """A line of the tree. `rails` is what stands before its first cell."""
@@ -79,6 +89,31 @@ def outline(
         else:
             levels.pop()
     return lines
+
+
+def added_line(parent: Branch | None, key: str, glyphs: Glyphs) -> Branch:
+    """The line of a last child; of a root where `parent` is None."""
+    if parent is None:
+        return Branch(key, "", 0, False, False)
+    return Branch(key, _rails_below(parent, glyphs) + glyphs.last, parent.depth + 1, False, False)
+
+
+def no_longer_last(line: Branch, depth: int, glyphs: Glyphs) -> Branch:
+    """A line as it is when another child follows the one of `depth` that it is, or stands below."""
+    if not depth:
+        return line
+    width = len(glyphs.rail)
+    at = (depth - 1) * width
+    own = glyphs.branch if line.depth == depth else glyphs.rail
+    return line._replace(rails=line.rails[:at] + own + line.rails[at + width :])
+
+
+def _rails_below(parent: Branch, glyphs: Glyphs) -> str:
+    if not parent.depth:
+        return ""
+    width = len(glyphs.rail)
+    before, own = parent.rails[:-width], parent.rails[-width:]
+    return before + (glyphs.rail if own == glyphs.branch else " " * width)
 
 
 def ancestors(tree: OutlineSource, key: str) -> list[str]:

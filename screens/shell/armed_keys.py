@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
-ARM_AFTER: Final = 0.4
+ARM_AFTER_S: Final = 0.4
 """Seconds after which what was painted takes keys (facts/consoles, section 2.1)."""
 SECOND_KEY_FACTOR: Final = 2.5
 """How many times as long it takes for the second key of an action, which confirms what a first key chose."""
@@ -42,7 +42,7 @@ class ArmedKeys:
     """Decides which keys count for the content that is shown now."""
 
     def __init__(
-        self, after: float = ARM_AFTER, *, clock: Callable[[], float] = monotonic, last: LastKey | None = None
+        self, after: float = ARM_AFTER_S, *, clock: Callable[[], float] = monotonic, last: LastKey | None = None
     ) -> None:
         """`after` is the length of the moment in seconds. `last` is shared where several read one keyboard."""
         self._after = after
@@ -52,7 +52,7 @@ class ArmedKeys:
         self._moment = after
         self._quiet_since: float | None = None
         self.ignored = 0
-        """Keys that came too early; whoever shows the number sets it back."""
+        """Keys that came too early; the widget that shows the number sets it back."""
 
     def ask(self, content: object, *, second: bool = False) -> bool:
         """The next key decides about `content`. `second`: it confirms what a first key chose.

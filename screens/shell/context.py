@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from runtime.judgement.recovery.option_table import option_keys
 from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
-from screens.render.key_names import KEYS
-from screens.shell.armed_keys import ARM_AFTER, ArmedKeys, LastKey
+from screens.shell.answer_hold import AnswerHold
+from screens.shell.armed_keys import ARM_AFTER_S, ArmedKeys, LastKey
 from screens.shell.frame_rate import FrameRateGovernor
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.priority import by_priority
@@ -21,11 +22,14 @@ from screens.views.shared.render_context import RenderContext
 if TYPE_CHECKING:
     from runtime.link.client.client import LinkQuality, LinkStatus
     from runtime.link.client.streamed_text import StreamedText
-    from runtime.link.wire.startup_messages import Role
+    from runtime.operations.requests.struct import Request
     from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import GrantAdded
+    from runtime.record.state.operator_terms import Role
     from runtime.record.state.summary import Summary
     from screens.views.lists.settings import Setting
+
+R = TypeVar("R")
 
 MAX_NOTICES = 500
 """Lines that were said and can be read again."""
@@ -82,17 +86,21 @@ class Link(Protocol):
 
     def unwatch(self, run_id: str) -> None: ...
 
-    async def command(self, verb: str, /, **args: Any) -> Any:
-        """Raises `runtime.link.client.client.LinkError`."""
+    async def ask(self, request: Request[R], /, *, where: str = "") -> R:
+        """The result of a request. Raises `runtime.link.client.client.LinkError`."""
         ...
 
     def host_of(self, run_id: str, /) -> str:
         """The host that a run is on; empty where there is only one."""
         ...
 
+    def provider_keys(self, run_id: str, /) -> Sequence[str]:
+        """The names of the variables with providers' keys that the runtime of a run has; never their values."""
+        ...
+
     @property
     def host_names(self) -> Sequence[str]:
-        """The names by which `command` is told where: one, which is empty, where there is one host."""
+        """The names by which `ask` is told where: one, which is empty, where there is one host."""
         ...
 
     @property
@@ -138,7 +146,7 @@ class ConsoleContext:
     link: Link
     glyphs: Glyphs = UNICODE_GLYPHS
     clock: Callable[[], datetime] = utc_now
-    arm_after: float = ARM_AFTER
+    arm_after: float = ARM_AFTER_S
     """Seconds after which what was painted takes keys that act."""
     monotonic: Callable[[], float] = monotonic
     """The clock of `armed_keys`."""
@@ -149,10 +157,18 @@ class ConsoleContext:
     away: DigestNotice = field(default_factory=DigestNotice)
     settings: Callable[[], Sequence[Setting]] = tuple
     """What the console works with, for the page of settings."""
-    letters: Mapping[str, str] = field(default_factory=lambda: dict(KEYS))
+    letters: Mapping[str, str] = field(default_factory=option_keys)
     """The key of each option of a decision; none where it is empty."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The key of each action in words, by its id; nothing where all are the usual ones."""
+
+    guide: Callable[[DurableRun, str], str] | None = None
+    """What a guided tour says of a run and the decision that is shown; empty for other runs."""
+    guide_hidden: list[bool] = field(default_factory=list)
+    """Holds something where the operator hides the tour's words."""
+
+    hold: AnswerHold = field(default_factory=AnswerHold)
+    """The answer that can still be taken back."""
 
     order: StableOrder = field(default_factory=StableOrder)
     """In which decisions stand; see `decisions`."""
@@ -187,7 +203,7 @@ class ConsoleContext:
 
     def name_keys(self, keys: Mapping[str, str], letters: Mapping[str, str] | None) -> None:
         """From now on these are the keys, on every screen; without `letters` decisions have the usual ones."""
-        for here, now in ((self.keys, keys), (self.letters, KEYS if letters is None else letters)):
+        for here, now in ((self.keys, keys), (self.letters, option_keys() if letters is None else letters)):
             assert isinstance(here, dict)
             here.clear()
             here.update(now)
@@ -196,6 +212,6 @@ class ConsoleContext:
         """The rule for keys that act, for one prompt or dialog."""
         return ArmedKeys(self.arm_after, clock=self.monotonic, last=self.last_key)
 
-    def looks(self) -> RenderContext:
+    def render_context(self) -> RenderContext:
         """How a view is to look now."""
         return RenderContext(self.clock(), self.glyphs, self.keys)

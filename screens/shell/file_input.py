@@ -24,7 +24,7 @@ def read_file_input(path: str, *, binary: bool, pipe: bool = False) -> str:
     try:
         file = Path(path.strip()).expanduser()
         if not file.exists():
-            raise ValueError(f"{path}: there is no such file here")
+            raise ValueError(f"{path}: no such file here")
         data = read_bytes(file, most=MAX_FILE_BYTES, pipe=pipe)
     except (OSError, RuntimeError) as exc:  # RuntimeError: the home directory of ~name is not known
         raise ValueError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc

@@ -1,7 +1,7 @@
 """The frame rate: how fast the terminal takes output, and how often screens are drawn.
 
 A terminal at the far end of a slow link (`ssh -t`, tmux) takes writes late: the kernel's buffers are full, and the
-thread that writes waits. Whoever draws on regardless sends pictures that are old when they arrive, and keys wait
+thread that writes waits. A program that goes on drawing sends pictures that are old when they arrive, and keys wait
 behind them; in the end the event loop itself stands still (`facts/textual.md` section 4.2). So the waiting is measured,
 and drawing is made rarer until it is gone.
 """

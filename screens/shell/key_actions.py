@@ -12,8 +12,9 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import screens
-from runtime.judgement.recovery.options import OPTION_LABELS
-from screens.render.key_names import CONTEXT_NAMES, DECISIONS, KEYS
+from runtime.judgement.recovery.option_spec import pressed_label
+from runtime.judgement.recovery.option_table import OPTIONS
+from screens.render.key_names import CONTEXT_NAMES, DECISIONS
 
 GRANT_LONGER: Final = "decision.grant_longer"
 """Its key is always the capital letter of the grant's (DESIGN: standing grants take the capital letter)."""
@@ -46,17 +47,25 @@ def _owners() -> Iterator[type[DOMNode]]:
                 yield value
 
 
-@cache
 def actions() -> tuple[Action, ...]:
     """All actions with their default keys, by place; then the decisions, which the prompt reads by itself."""
+    decisions = [Action(f"decision.{spec.id}", DECISIONS, (spec.key,), spec.pressed_label) for spec in OPTIONS.values()]
+    grant = OPTIONS["grant"]
+    return (*_bindings(), *decisions, Action(GRANT_LONGER, DECISIONS, (grant.key.upper(),), longer_words()))
+
+
+def longer_words() -> str:
+    """What the capital letter of the grant does."""
+    return pressed_label(pressed_label(f"{OPTIONS['grant'].label} for longer", "opens"), "asks")
+
+
+@cache
+def _bindings() -> tuple[Action, ...]:
     found = {
         each.id: _action(each) for owner in bound_classes() for each in owner.BINDINGS if isinstance(each, Binding)
     }
     order = {context: at for at, context in enumerate(CONTEXT_NAMES)}
-    bindings = sorted((found[name] for name in found if name), key=lambda each: order.get(each.context, len(order)))
-    decisions = [Action(f"decision.{option}", DECISIONS, (key,), OPTION_LABELS[option]) for option, key in KEYS.items()]
-    longer = f"{OPTION_LABELS['grant']} for longer: asks how long, and once more"
-    return (*bindings, *decisions, Action(GRANT_LONGER, DECISIONS, (KEYS["grant"].upper(),), longer))
+    return tuple(sorted((found[name] for name in found if name), key=lambda each: order.get(each.context, len(order))))
 
 
 def _action(binding: Binding) -> Action:

@@ -27,6 +27,14 @@ class OpenPlace(Message):
 
 
 @dataclass
+class OpenComparison(Message):
+    """Show where two runs differ: `left` is the earlier one, or the origin of a fork."""
+
+    left: str
+    right: str
+
+
+@dataclass
 class OpenHome(Message):
     """Back to where this was opened from: from a run to the place, from a place to what was shown before it."""
 
@@ -56,8 +64,21 @@ class ExportText(Message):
 
 
 @dataclass
+class ExportReport(Message):
+    """Write the HTML report of a run to a file; `export` is the text of its export."""
+
+    run_id: str
+    export: str
+
+
+@dataclass
 class TakePicture(Message):
     """Write a picture of the screen to a file."""
+
+
+@dataclass
+class BeginHere(Message):
+    """Offer to write what a first run in the console's directory needs."""
 
 
 @dataclass

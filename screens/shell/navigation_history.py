@@ -10,10 +10,13 @@ MAX_VISITS = 100
 
 
 class Visit(NamedTuple):
-    """What was shown: a place by its name, or (with no place) a run; with both, a place about one run."""
+    """What was shown: a place by its name, or (with no place) a run; with both, a place about one run. The comparison
+    of two runs is a place about both.
+    """
 
     place: str
     run_id: str = ""
+    other_id: str = ""
 
 
 @dataclass(slots=True)
@@ -28,7 +31,7 @@ class History:
         return self.visits[self.at] if self.visits else None
 
     def go(self, visit: Visit) -> None:
-        """Show something: what lay ahead is forgotten. Where one is already, that is no visit."""
+        """Show something: what lay ahead is forgotten. To show what is shown already is not a visit."""
         if visit == self.current:
             return
         self.visits = [*self.visits[: self.at + 1], visit][-MAX_VISITS:]

@@ -1,5 +1,6 @@
 """Widgets: they paint views and send intents. They know neither journal nor socket.
 
-Imports `runtime.judgement.recovery`, `runtime.record.state`, `screens.render`, `screens.shell`, `screens.views.*`,
-`rich` and `textual`.
+Imports `runtime.judgement.forms`, `runtime.judgement.recovery`, `runtime.judgement.reports.explanation`,
+`runtime.record.state`, `screens.render`, `screens.shell`, `screens.views.*`, `screens.widgets.forms`, `rich` and
+`textual`.
 """

@@ -1,4 +1,4 @@
-"""Where an answer is typed or chosen: a text, a secret, a form of arguments, or a list."""
+"""Where an answer is typed or chosen: a text, a secret, a form of arguments, a form of a schema, or a list."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
 
-from runtime.judgement.recovery.input_validation import is_secret, secret_warning
+from runtime.judgement.forms.fields import FieldPath
+from runtime.judgement.recovery.input_validation import secret_warning
+from runtime.judgement.recovery.option_table import effect_of
 from runtime.record.state.events import IncidentOpened
 from screens.shell.context import ConsoleContext
-from screens.views.decisions import argument_form
+from screens.shell.external_editor import editor_command
+from screens.views.decisions import argument_form, question_form
 from screens.views.decisions import choices as picks
-from screens.views.decisions.prompt import PromptChoice
+from screens.views.decisions.prompt_choices import PromptChoice, typed_from
 from screens.views.run.json_lines import json_text
-from screens.widgets.choice_list import Picks, read_typed_answer
-from screens.widgets.editor import Editor, Secret
+from screens.widgets.choice_list import ChoiceList, read_typed_answer
+from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.form import Field, Form
+from screens.widgets.forms.question_form import QuestionForm
 
 
 class AnswerField(Vertical):
-    """Shows the one of the four that fits an incident and a choice. Keeps what was typed and not sent."""
+    """Shows the one of the five that fits an incident and a choice. Keeps what was typed and not sent."""
 
     DEFAULT_CSS = """
     AnswerField {
         display: none;
         height: auto;
-        #editor, Secret, Form, Picks { display: none; }
-        &.-text #editor, &.-secret Secret, &.-form Form, &.-picks Picks { display: block; }
+        #editor, #secret, Form, #picks, QuestionForm { display: none; }
+        &.-text #editor, &.-secret #secret, &.-form Form, &.-picks #picks, &.-fields QuestionForm { display: block; }
     }
     """
 
@@ -49,8 +53,10 @@ class AnswerField(Vertical):
     class Undecided(Message):
         """Nothing is chosen yet."""
 
-    class SecretChanged(Message):
-        """A secret was typed on: what is warned of may have changed."""
+    class Changed(Message):
+        """What is said beside the field may have changed: a secret was typed on, an answer ticked, or a text is typed
+        now.
+        """
 
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__()
@@ -61,48 +67,66 @@ class AnswerField(Vertical):
         """What stood in the field when it opened."""
         self._drafts: dict[str, dict[str, str]] = {}
         """What was typed and not sent, by what it belongs to; texts by field."""
+        self._form_drafts: dict[str, dict[FieldPath, Any]] = {}
+        """The same for forms of a schema."""
 
     def compose(self) -> ComposeResult:
         yield Editor(id="editor")
-        yield Secret()
+        yield SecretInput(id="secret")
         yield Form(ellipsis=self._session.glyphs.ellipsis)
-        yield Picks(self._session)
+        yield QuestionForm(self._session)
+        yield ChoiceList(self._session, id="picks")
 
     # -- opening and closing ---------------------------------------------------------------------------------
 
     def begin(self, opened: IncidentOpened, choice: PromptChoice, *, focus: bool) -> None:
         """Open for the answer of `choice`, from what was typed for it before."""
         self._opened, self._choice = opened, choice
-        arguments = opened.action.get("arguments") if choice.need == "arguments" else None
-        text = json_text(arguments) if arguments is not None else ""
-        secret = choice.option == "input" and is_secret(opened.answer_schema)
-        fields = argument_form.form_fields(opened, self._session.looks()) if choice.need == "arguments" else []
+        form = question_form.form_for(opened, choice)
+        self.set_class(form is not None, "-fields")
+        if form is not None:
+            self.remove_class("-text", "-secret", "-form", "-picks")
+            self.query_one(QuestionForm).begin(form, self._form_drafts.get(self._draft_key), focus=focus)
+            return
+        as_json = choice.param is not None and choice.param.kind == "json"
+        arguments = opened.action.get("arguments") if as_json else None
+        text = json_text(arguments) if arguments is not None else choice.value
+        secret = picks.is_secret_choice(opened, choice)
+        fields = argument_form.form_fields(opened, self._session.render_context()) if as_json else []
         offer = picks.offer_of(opened, choice)
         self.set_class(secret, "-secret")
         self.set_class(offer is not None, "-picks")
         self.set_class(bool(fields), "-form")
         self.set_class(not (secret or fields or offer is not None), "-text")
         texts = self._drafts.get(self._draft_key, {})
-        self.query_one("#editor", Editor).begin(texts.get("", text), single=choice.need != "arguments", focus=focus)
+        self.query_one("#editor", Editor).begin(texts.get("", text), single=not as_json, focus=focus)
         if secret:
-            self.query_one(Secret).begin(focus=focus)
+            self.query_one("#secret", SecretInput).begin(focus=focus)
         elif fields:
             self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
         elif offer is not None:
-            self.query_one(Picks).begin(offer, focus=focus)
+            self.query_one("#picks", ChoiceList).begin(offer, focus=focus)
         begun = {each.name: texts.get(each.name, each.text) for each in fields}
         self._began_with = begun or self._texts()
 
+    def fit(self) -> None:
+        """The size of the screen changed."""
+        if self.has_class("-fields"):
+            self.query_one(QuestionForm).fit()
+
     def keep_draft(self, *, sent: bool) -> None:
         """What was sent stands there again if it is refused, and so does the answer to a question that was left."""
-        if self._choice is not None:
-            kept = sent or self._choice.option == "input"
+        if self._choice is not None and self.has_class("-fields"):
+            self._form_drafts[self._draft_key] = self.query_one(QuestionForm).draft
+        elif self._choice is not None:
+            kept = sent or effect_of(self._choice.option) == "input"
             self._drafts[self._draft_key] = self._texts() if kept else {}
 
     def close(self) -> None:
-        """Show none of the four, and forget a secret."""
-        self.query_one(Secret).value = ""
-        self.remove_class("-text", "-secret", "-form", "-picks")
+        """Show none of the five, and forget a secret."""
+        self.query_one("#secret", SecretInput).value = ""
+        self.query_one(QuestionForm).clear()
+        self.remove_class("-text", "-secret", "-form", "-picks", "-fields")
 
     @property
     def _draft_key(self) -> str:
@@ -123,37 +147,90 @@ class AnswerField(Vertical):
     @property
     def input(self) -> Widget:
         """Where the answer is typed or chosen now."""
-        kinds: tuple[tuple[str, type[Widget]], ...] = (("-secret", Secret), ("-picks", Picks), ("-form", Field))
-        shown = next((kind for name, kind in kinds if self.has_class(name)), None)
-        return self.query(shown).first() if shown is not None else self.query_one("#editor", Editor)
+        if self.has_class("-fields") and (first := self.query_one(QuestionForm).first) is not None:
+            return first
+        if self.has_class("-form"):
+            return self.query(Field).first()
+        if self.has_class("-secret"):
+            return self.query_one("#secret", SecretInput)
+        return self.query_one("#picks" if self.has_class("-picks") else "#editor")
 
     @property
     def has_typed(self) -> bool:
         """Whether the operator typed or chose something since the field opened."""
+        if self.has_class("-fields"):
+            return self.query_one(QuestionForm).touched
         if self.has_class("-secret"):
-            return bool(self.query_one(Secret).value)
-        return self.query_one(Picks).touched if self.has_class("-picks") else self._texts() != self._began_with
+            return bool(self.query_one("#secret", SecretInput).value)
+        return (
+            self.query_one("#picks", ChoiceList).touched
+            if self.has_class("-picks")
+            else self._texts() != self._began_with
+        )
 
     @property
-    def offers_list(self) -> bool:
-        """Whether the answer is chosen from a list."""
-        return self.has_class("-picks")
+    def edited_arguments(self) -> dict[str, str] | None:
+        """What is typed where arguments are edited, by argument, or all as JSON under no name; None elsewhere."""
+        if self._choice is None or self._choice.param is None or self._choice.param.kind != "json":
+            return None
+        if self.has_class("-form"):
+            return {field.entry.name: field.typed for field in self.query_one(Form).fields}
+        return {"": self.query_one("#editor", Editor).text} if self.has_class("-text") else None
+
+    @property
+    def says_what(self) -> bool:
+        """Whether it says by itself what is wanted: a list of answers, or a form of a schema."""
+        return self.has_class("-picks") or self.has_class("-fields")
+
+    @property
+    def picks_several(self) -> bool:
+        """Whether several answers are ticked."""
+        return self.has_class("-picks") and self.query_one("#picks", ChoiceList).several
 
     @property
     def warning(self) -> str:
         """What is odd about a secret, as far as it is typed; empty if nothing is."""
-        text = self.query_one(Secret).value
-        return secret_warning(text) if text else ""
+        typed = [self.query_one("#secret", SecretInput).value, *self.query_one(QuestionForm).secrets]
+        return next((warning for text in typed if text and (warning := secret_warning(text))), "")
 
     def keys(self) -> dict[str, str]:
         """The keys that go on from here, and what each does."""
-        send = self._session.looks().key("editor.send", "ctrl+s")
+        send = self._session.render_context().key("editor.send", "ctrl+s")
         keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {send: "sends"}
+        if self.has_class("-text") and "enter" in keys and self._needs_text:
+            keys = {"enter": "sends (not while empty)"}
         if self.has_class("-form"):
             return {"enter": "goes on", **keys}
-        if self.has_class("-picks") and self.query_one(Picks).several:
-            return {self._session.looks().key("picks.tick", "space"): "ticks", **keys}
+        if self.has_class("-fields"):
+            external = self._session.render_context().key("editor.external", "f4")
+            as_json = {external: "all as JSON"} if editor_command() else {}
+            return {"enter": "goes on", send: "sends", **as_json}
+        if self.has_class("-picks"):
+            return self._list_keys()
         return keys
+
+    def _list_keys(self) -> dict[str, str]:
+        """Of a list of answers, with what enter would send now."""
+        picks, context = self.query_one("#picks", ChoiceList), self._session.render_context()
+        if not picks.several:
+            return {"down": "or a digit marks one", "enter": "sends it"}
+        ticked = context.sanitize_line(", ".join(picks.ticked_titles), 60)
+        sends = f"sends {ticked}" if ticked else "sends none (asks first)"
+        return {context.key("picks.tick", "space"): "ticks", "enter": sends}
+
+    @property
+    def _needs_text(self) -> bool:
+        """Whether an empty text is sent only on purpose."""
+        param = self._choice.param if self._choice is not None else None
+        return param is not None and param.kind == "text" and param.required
+
+    @property
+    def undecided_words(self) -> str:
+        """What to say of an enter that sent nothing."""
+        if not self.has_class("-picks"):
+            send = self._session.render_context().key("editor.send", "ctrl+s")
+            return f"Nothing is typed yet. {send} sends an empty text."
+        return self.query_one("#picks", ChoiceList).undecided_words
 
     def blame(self, why: str) -> None:
         """Mark the field of a form that does not fit."""
@@ -165,6 +242,9 @@ class AnswerField(Vertical):
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
         if self._choice is None or self._opened is None:
+            return
+        if message.by_enter and not message.text and self._needs_text:
+            self.post_message(self.Undecided())
             return
         try:
             text = read_typed_answer(self._opened, self._choice, message.text)
@@ -184,11 +264,31 @@ class AnswerField(Vertical):
         else:
             self.post_message(self.Sent(json_text(arguments)))
 
-    def on_picks_sent(self, message: Picks.Sent) -> None:
+    def on_question_form_sent(self, message: QuestionForm.Sent) -> None:
         message.stop()
         self.post_message(self.Sent(message.value))
 
-    def on_secret_sent(self, message: Secret.Sent) -> None:
+    def on_question_form_rejected(self, message: QuestionForm.Rejected) -> None:
+        message.stop()
+        self.post_message(self.Rejected(message.why))
+
+    def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
+        message.stop()
+        begin = typed_from(message.value) if self._choice is not None and self._choice.takes_model else None
+        if begin is not None:
+            self._type_instead(begin)
+        else:
+            self.post_message(self.Sent(message.value))
+
+    def _type_instead(self, begin: str) -> None:
+        """What is wanted is not in the list: it is typed, behind what is known of it."""
+        self.remove_class("-picks")
+        self.add_class("-text")
+        self.query_one("#editor", Editor).begin(begin, single=True, focus=True)
+        self._began_with = self._texts()
+        self.post_message(self.Changed())
+
+    def on_secret_input_sent(self, message: SecretInput.Sent) -> None:
         message.stop()
         self.post_message(self.Sent(message.text))
 
@@ -196,10 +296,19 @@ class AnswerField(Vertical):
         message.stop()
         self.post_message(self.Rejected(message.why))
 
-    def on_picks_undecided(self, message: Picks.Undecided) -> None:
+    def on_choice_list_changed(self, message: ChoiceList.Changed) -> None:
+        message.stop()
+        self.post_message(self.Changed())
+
+    def on_choice_list_undecided(self, message: ChoiceList.Undecided) -> None:
         message.stop()
         self.post_message(self.Undecided())
 
-    def on_input_changed(self, message: Secret.Changed) -> None:
+    def on_text_area_changed(self, message: Editor.Changed) -> None:
         message.stop()
-        self.post_message(self.SecretChanged())
+        if self.edited_arguments is not None:
+            self.post_message(self.Changed())
+
+    def on_input_changed(self, message: SecretInput.Changed) -> None:
+        message.stop()
+        self.post_message(self.Changed())

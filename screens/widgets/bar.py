@@ -27,8 +27,8 @@ class Bar(Widget):
 
     GROUND: ClassVar[str] = "panel"
 
-    def __init__(self, *, ellipsis: str = "…", id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    def __init__(self, *, ellipsis: str = "…", id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
         self._ellipsis = ellipsis
         self._left: Spans = ()
         self._right: Spans = ()
@@ -62,11 +62,11 @@ class Bar(Widget):
         super().notify_style_update()
 
 
-class Sentence(Bar):
-    """Wrapped into as many lines as it needs, up to `MOST`: a cure that is cut off helps nobody."""
+class MessageBar(Bar):
+    """Wrapped into as many lines as it needs, up to `MOST`: a remedy that is cut off is of no help."""
 
     DEFAULT_CSS = """
-    Sentence { height: auto; }
+    MessageBar { height: auto; }
     """
     MAX_LINES: ClassVar[int] = 4
 

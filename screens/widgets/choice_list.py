@@ -1,5 +1,5 @@
-"""A list to choose from: one answer, or several with `space`. Nothing is chosen at first, so that no stray `enter`
-answers.
+"""A list to choose from: one answer, or several with `space`. Nothing is chosen at first, and of several `enter` sends
+none only when it is pressed twice, so that no stray `enter` answers.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from screens.shell.context import ConsoleContext
 from screens.views.decisions.choices import (
     ChoiceOffer,
     answer_of,
+    choice_words,
     pick_line,
     wants_file,
 )
-from screens.views.decisions.prompt import PromptChoice
+from screens.views.decisions.prompt_choices import PromptChoice
 from screens.widgets.line_view import LineView
 
 _OWN = frozenset({"space", "j", "k"})
 _NO_ROW = -1
-_MAX_HEIGHT = 8
 
 
-class Picks(LineView, can_focus=True):
-    """A cursor among answers; it begins above the first. A digit chooses, too."""
+class ChoiceList(LineView, can_focus=True):
+    """A cursor among answers; it begins above the first, or of several on it. A digit chooses, too."""
 
     DEFAULT_CSS = """
-    Picks { height: 3; background: $background; scrollbar-gutter: auto; }
+    ChoiceList { height: 3; background: $background; scrollbar-gutter: auto; }
     """
     GROUND: ClassVar[str] = "background"
+    MAX_HEIGHT: ClassVar[int] = 8
 
     BINDING_GROUP_TITLE = "Choosing"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "tick", "Tick", id="picks.tick"),
-        Binding("enter", "send", "Send", id="picks.send"),
+        Binding("space", "tick", "Tick", show=False, id="picks.tick"),
+        Binding("enter", "send", "Send", show=False, id="picks.send"),
         Binding("down,j", "move(1)", "Next answer", show=False, id="picks.down"),
         Binding("up,k", "move(-1)", "Previous answer", show=False, id="picks.up"),
     ]
@@ -51,9 +52,11 @@ class Picks(LineView, can_focus=True):
 
         value: Any
 
-    @dataclass
     class Undecided(Message):
         """Enter, and nothing is chosen."""
+
+    class Changed(Message):
+        """What enter would send is another now."""
 
     def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
@@ -61,21 +64,42 @@ class Picks(LineView, can_focus=True):
         self._offer = ChoiceOffer((), several=False)
         self._cursor = _NO_ROW
         self._ticked: set[int] = set()
+        self._sends_none = False
+        """Enter was pressed with nothing ticked: once more sends that."""
 
     def begin(self, offer: ChoiceOffer, *, focus: bool = True) -> None:
         """Offer these, none of them chosen."""
-        self._offer, self._cursor, self._ticked = offer, _NO_ROW, set()
-        self.styles.height = min(len(offer.values), _MAX_HEIGHT)
+        self._offer, self._cursor, self._ticked = offer, self._first_row(offer), set()
+        self._sends_none = False
+        self.styles.height = min(len(offer.values), self.MAX_HEIGHT)
         self.set_line_count(len(offer.values))
         self.scroll_to(y=0, animate=False)
         self.repaint_changed()
         if focus:
             self.focus()
 
+    @staticmethod
+    def _first_row(offer: ChoiceOffer) -> int:
+        """Where the cursor begins: of several it only ticks, of one it is what enter sends."""
+        return 0 if offer.several else _NO_ROW
+
     @property
     def touched(self) -> bool:
-        """Whether anything is marked or ticked."""
-        return self._cursor != _NO_ROW or bool(self._ticked)
+        """Whether the cursor was moved, or anything is ticked."""
+        return self._cursor != self._first_row(self._offer) or bool(self._ticked)
+
+    @property
+    def ticked_titles(self) -> list[str]:
+        """What is ticked, as it is shown; recorded, so to be sanitised."""
+        return [choice_words(self._offer, index) for index in sorted(self._ticked)]
+
+    @property
+    def undecided_words(self) -> str:
+        """What to say of an enter that sent nothing."""
+        if not self.several:
+            return "Nothing is chosen yet: down, or a digit, marks one."
+        tick = self._session.render_context().key("picks.tick", "space")
+        return f"Nothing is ticked: {tick} ticks, enter once more sends none."
 
     @property
     def several(self) -> bool:
@@ -84,13 +108,21 @@ class Picks(LineView, can_focus=True):
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         if not 0 <= index < len(self._offer.values):
             return (), self.GROUND
-        marked = index == self._cursor
-        line = pick_line(self._offer, index, self._session.looks(), marked=marked, ticked=index in self._ticked)
+        marked = index == self._cursor and self.has_focus
+        line = pick_line(
+            self._offer, index, self._session.render_context(), marked=marked, ticked=index in self._ticked
+        )
         return line, self.GROUND
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Letters are not offered at the foot either: it shows what has an effect."""
         return character is not None and character.isprintable() and key not in _OWN
+
+    def on_focus(self) -> None:
+        self.repaint_changed()
+
+    def on_blur(self) -> None:
+        self.repaint_changed()
 
     def on_key(self, event: events.Key) -> None:
         """Letters mean nothing here, though they mean something around it."""
@@ -114,16 +146,32 @@ class Picks(LineView, can_focus=True):
             self.scroll_to(y=max(0, index - self.visible_size.height + 1), animate=False)
         self.repaint_changed()
 
+    def on_click(self, event: events.Click) -> None:
+        """A click marks, and ticks where several can be; where one can be, a click on what is marked sends it."""
+        line = self.line_under(event)
+        if not 0 <= line < len(self._offer.values):
+            return
+        if self._offer.several:
+            self._put(line)
+            self.action_tick()
+        elif line != self._cursor:
+            self._put(line)
+        elif event.chain == 1 and not self.press_brought_focus:
+            self.action_send()
+
     def action_tick(self) -> None:
         """Tick the marked one, or take the tick away; of which only one can be, another loses it."""
         if self._cursor == _NO_ROW:
             return
         self._ticked = self._ticked ^ {self._cursor} if self._offer.several else {self._cursor}
+        self._sends_none = False
         self.repaint_changed()
+        self.post_message(self.Changed())
 
     def action_send(self) -> None:
-        """Of several those that are ticked, perhaps none; of one, the marked one."""
-        if self._cursor == _NO_ROW:
+        """Of several those that are ticked, none if it is pressed twice; of one, the marked one."""
+        if self._cursor == _NO_ROW or (self._offer.several and not self._ticked and not self._sends_none):
+            self._sends_none = self._offer.several
             self.post_message(self.Undecided())
         elif self._offer.several:
             self.post_message(self.Sent(answer_of(self._offer, self._ticked)))

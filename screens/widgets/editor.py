@@ -29,15 +29,16 @@ class Editor(TextArea):
     """
     BINDING_GROUP_TITLE = "Typing"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "send", "Send", id="editor.send"),
+        Binding("ctrl+s", "send", "Send", show=False, id="editor.send"),
         Binding("f4", "external", "Own editor", tooltip="The text in $VISUAL or $EDITOR", id="editor.external"),
     ]
 
     @dataclass
     class Sent(Message):
-        """The operator is done."""
+        """The operator is done. `by_enter`: with the key of one line, which may be a stray one."""
 
         text: str
+        by_enter: bool = False
 
     @dataclass
     class Failed(Message):
@@ -52,13 +53,6 @@ class Editor(TextArea):
         self.single = True
         self.cursor_blink = False  # nothing moves on the screen while nothing happens
 
-    def on_unmount(self) -> None:
-        """Be forgotten: Textual 8.2.8 lets the app hold whoever watches its theme for as long as it lives, and with a
-        text area its whole screen (`textual.reactive._watch`).
-        """
-        watchers = getattr(self.app, "__watchers", {}).get("theme", [])
-        watchers[:] = [watcher for watcher in watchers if watcher[0] is not self]
-
     def begin(self, text: str, *, single: bool, focus: bool = True) -> None:
         """Start from `text`."""
         self.single = single
@@ -68,13 +62,11 @@ class Editor(TextArea):
         if focus:
             self.focus()
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:
             event.stop()
             event.prevent_default()
-            self.action_send()
-            return
-        await super()._on_key(event)
+            self.post_message(self.Sent(self.text, by_enter=True))
 
     def action_send(self) -> None:
         self.post_message(self.Sent(self.text))
@@ -99,11 +91,11 @@ class Editor(TextArea):
             self.move_cursor(self.document.end)
 
 
-class Secret(Input):
+class SecretInput(Input):
     """Where a secret is typed: dots, in one line, gone from here when it is sent or left."""
 
     DEFAULT_CSS = """
-    Secret, Secret:focus { height: 3; background: $background; border: round $line-focus; padding: 0 1; }
+    SecretInput, SecretInput:focus { height: 3; background: $background; border: round $line-focus; padding: 0 1; }
     """
 
     @dataclass

@@ -17,12 +17,12 @@ from screens.widgets.bar import Bar
 
 _EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
 """Keys that every screen has, in the order in which they stand at the end of the line."""
-_WAYS_ON = 3
+_ALWAYS_SHOWN = 3
 """How many of them stand on the right, where nothing is cut: they lead to all the others, and out."""
 _SEPARATOR = "   "
 
 
-class Foot(Bar):
+class KeyFooter(Bar):
     """Shows the bindings that are meant to be shown, of the screen and of whatever has the focus in it: as many as
     there is room for, and the ways on in any case.
     """
@@ -36,8 +36,8 @@ class Foot(Bar):
 
     def _update(self, screen: Screen[Any]) -> None:
         if screen is self.screen and self.is_attached:
-            hints, ways_on = key_hints(screen)
-            right = join_spans(ways_on, _SEPARATOR)
+            hints, always_from = key_hints(screen)
+            right = join_spans(always_from, _SEPARATOR)
             room = self.size.width - width_of(right) - len(_SEPARATOR)
             fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
             self.show(join_spans(fitting[0] if fitting else hints, _SEPARATOR), right)
@@ -56,8 +56,9 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
             place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0
             hints[binding.action] = (place, hint)
     here_first = sorted(hints.values(), key=lambda found: found[0])
-    ways_on = len(_EVERYWHERE) - _WAYS_ON
-    return [hint for place, hint in here_first if place <= ways_on], [hint for at, hint in here_first if at > ways_on]
+    always_from = len(_EVERYWHERE) - _ALWAYS_SHOWN
+    here = [hint for at, hint in here_first if at <= always_from]
+    return here, [hint for at, hint in here_first if at > always_from]
 
 
 def _width(hints: list[Spans]) -> int:

@@ -35,20 +35,25 @@ class Field(Editor):
     def __init__(self, entry: FormField) -> None:
         super().__init__()
         self.entry = entry
+        self._is_loaded = False
+
+    @property
+    def typed(self) -> str:
+        """What stands there, also before it is on the screen."""
+        return self.text if self._is_loaded else self.entry.text
 
     def on_mount(self) -> None:
+        self._is_loaded = True
         self.single = self.entry.single
         self.set_class(self.entry.single, "-single")
         self.load_text(self.entry.text)
         self.move_cursor(self.document.end)
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:
             event.stop()
             event.prevent_default()
             self.post_message(self.Next(self))
-            return
-        await super()._on_key(event)
 
 
 class Form(VerticalScroll, can_focus=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,8 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.render.layout import Spans, span
+from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
+from screens.render.layout import Column, Span, Spans, fit_columns, set_line, span
 from screens.widgets.line_view import LineView
 
 
@@ -53,7 +54,9 @@ class LineList(LineView, can_focus=True):
     def __init__(self, *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._keys: list[str] = []
-        self._places: dict[str, int] | None = None
+        self._places: dict[str, int] = {}
+        self._placed = 0
+        """Up to which line `_places` is right."""
         self._cursor = -1
         self.empty = empty
         """Shown where there are no lines; ours, not foreign text."""
@@ -85,8 +88,12 @@ class LineList(LineView, can_focus=True):
 
     def index_of(self, key: str) -> int:
         """-1 if the key is not among the lines."""
-        if self._places is None:
-            self._places = {found: index for index, found in enumerate(self._keys)}
+        index = self._places.get(key, -1)
+        if 0 <= index < self._placed:
+            return index
+        for at in range(self._placed, len(self._keys)):
+            self._places[self._keys[at]] = at
+        self._placed = len(self._keys)
         return self._places.get(key, -1)
 
     def go_to(self, key: str) -> bool:
@@ -106,7 +113,7 @@ class LineList(LineView, can_focus=True):
         height = self._cursor - self.scroll_offset.y
         if keys != self._keys:
             self._keys = list(keys)
-            self._places = None
+            self._places, self._placed = {}, 0
             index = self.index_of(wanted) if wanted else -1
             if index < 0 and self._cursor >= 0:
                 index = self._nearest(min(self._cursor, len(self._keys) - 1))
@@ -114,12 +121,31 @@ class LineList(LineView, can_focus=True):
                 index = self._nearest(0)
             moved = index - self._cursor if self._cursor >= 0 else 0
             self._cursor = index
-            self.set_line_count(len(self._keys))
-            if moved and self._in_view(height) and self.scroll_offset.y + moved >= 0 and self.scroll_offset.y > 0:
-                self.scroll_to(y=self.scroll_offset.y + moved, animate=False, force=True)
+            self._lines_moved(moved, height)
         self.repaint_changed()
         if self.cursor_key != before:
             self.post_message(self.Moved(self, self.cursor_key))
+
+    def insert_lines(self, lines: Iterable[tuple[int, str]]) -> None:
+        """A line more at each index, which is asked for when the line before is in its place. The cursor stays on its
+        key, at the same height of the screen.
+        """
+        height, before = self._cursor - self.scroll_offset.y, self._cursor
+        for index, key in lines:
+            if index == len(self._keys) == self._placed:
+                self._places[key], self._placed = index, index + 1
+            else:
+                self._placed = min(self._placed, index)
+            self._keys.insert(index, key)
+            self._cursor += index <= self._cursor
+        self._lines_moved(self._cursor - before, height)
+        self.repaint_changed()
+
+    def _lines_moved(self, moved: int, height: int) -> None:
+        """There are more or fewer lines, and the cursor's moved: let it stand at `height` again if it was in sight."""
+        self.set_line_count(len(self._keys))
+        if moved and self._in_view(height) and self.scroll_offset.y + moved >= 0 and self.scroll_offset.y > 0:
+            self.scroll_to(y=self.scroll_offset.y + moved, animate=False, force=True)
 
     def _in_view(self, height: int) -> bool:
         return 0 <= height < max(1, self.visible_size.height)
@@ -157,7 +183,8 @@ class LineList(LineView, can_focus=True):
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         """The line of a key, on the ground of the cursor where that stands."""
         if index >= len(self._keys):
-            return (span(f" {self.empty}", "ink-muted") if not self._keys and not index else (), self.GROUND)
+            said = self.empty.split("\n") if not self._keys else []
+            return (span(f" {said[index]}", "ink-muted") if index < len(said) else (), self.GROUND)
         ground = self.GROUND if index != self._cursor else "row-cursor" if self.has_focus else "row-cursor-idle"
         return (self.spans_at(index, width), ground)
 
@@ -187,17 +214,12 @@ class LineList(LineView, can_focus=True):
         if self.cursor_key:
             self.post_message(self.Chosen(self, self.cursor_key))
 
-    def line_under(self, event: events.MouseEvent) -> int:
-        """The line that the mouse points at, in sight or not; -1 on a border, which is no line."""
-        at = event.get_content_offset(self)
-        return -1 if at is None else at.y + self.scroll_offset.y
-
     def on_click(self, event: events.Click) -> None:
         """A click moves the cursor; one on the cursor's line chooses it. The click that brings the focus only moves."""
         index = self.line_under(event)
         if not self.selectable(index):
             return
-        if index == self._cursor and event.chain > 1:
+        if index == self._cursor and not self.press_brought_focus:
             self.action_choose()
         else:
             self._put_cursor(index)
@@ -205,3 +227,40 @@ class LineList(LineView, can_focus=True):
     def on_resize(self) -> None:
         if self._cursor >= 0:
             self._bring_into_sight(self._cursor)
+
+
+_MARK_CELLS = 2
+"""The mark before a line, and a blank behind it."""
+
+
+class ColumnList(LineList):
+    """Columns that fit the width, with a mark before each line."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        empty: str = "",
+        glyphs: Glyphs = UNICODE_GLYPHS,
+        id: str | None = None,  # noqa: A002 - Textual's name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(empty=empty, id=id, classes=classes)
+        self._columns = tuple(columns)
+        self._glyphs = glyphs
+        self._widths: tuple[int, tuple[int, ...]] = (-1, ())
+
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Other columns than now."""
+        if tuple(columns) != self._columns:
+            self._columns, self._widths = tuple(columns), (-1, ())
+
+    def width_of(self, columns: Sequence[Column], index: int) -> int:
+        """The cells that one of `columns` would have here."""
+        return fit_columns(columns, max(0, self.visible_size.width - _MARK_CELLS))[index]
+
+    def line_of(self, mark: Span, cells: Sequence[Spans], width: int) -> Spans:
+        """A line of `width` cells."""
+        if self._widths[0] != width:
+            self._widths = (width, fit_columns(self._columns, width - _MARK_CELLS))
+        return (mark, *set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis))

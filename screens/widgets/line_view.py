@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from textual import events
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -38,6 +39,9 @@ class LineView(ScrollView, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._painted: dict[int, tuple[Spans, str]] = {}
         self._inks: ThemeColors | None = None
+        self._focus_is_new = False
+        self.press_brought_focus = False
+        """Whether the last click was the one that the focus came with: it moves a cursor, and opens nothing."""
 
     def line_at(self, index: int, width: int) -> tuple[Spans, str]:
         """What stands on a line of `width` cells, and the token of its ground. Also asked for lines after the last."""
@@ -68,7 +72,7 @@ class LineView(ScrollView, inherit_bindings=False):
         return self.scrollable_content_region.size
 
     def set_line_count(self, count: int) -> None:
-        """How many lines there are. The pane is laid out anew only if its scroll bar comes or goes by that."""
+        """How many lines there are. The pane is laid out again only if its scroll bar comes or goes by that."""
         size, height = Size(0, count), self.size.height
         if (count > height) != (self.virtual_size.height > height) or not self.is_mounted:
             self.virtual_size = size
@@ -100,6 +104,24 @@ class LineView(ScrollView, inherit_bindings=False):
         index, width = y + self.scroll_offset.y, self.visible_size.width
         spans, ground = self._painted[index] = self.line_at(index, width)
         return self._inks.strip(spans, width, ground)
+
+    # -- mouse -----------------------------------------------------------------------------------------------
+
+    def line_under(self, event: events.MouseEvent) -> int:
+        """The line that the mouse points at, in sight or not; -1 on a border, which is not a line."""
+        at = event.get_content_offset(self)
+        return -1 if at is None else at.y + self.scroll_offset.y
+
+    def on_focus(self) -> None:
+        """A press of the mouse that brought the focus is the next message: it is not meant for what it hits."""
+        self._focus_is_new = True
+        self.call_later(self._note_focus)
+
+    def on_mouse_down(self) -> None:
+        self.press_brought_focus, self._focus_is_new = self._focus_is_new, False
+
+    def _note_focus(self) -> None:
+        self._focus_is_new = False
 
     def notify_style_update(self) -> None:
         """Perhaps the theme changed."""

@@ -9,10 +9,10 @@ from textual.message import Message
 
 from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
-from screens.widgets.bar import Sentence
+from screens.widgets.bar import MessageBar
 
 
-class LinkLine(Sentence):
+class LinkLine(MessageBar):
     """Takes no room while the link stands. What is typed stays: it can be sent when the runtime is there again."""
 
     DEFAULT_CSS = """
@@ -46,13 +46,15 @@ class LinkLine(Sentence):
         self.show(words)
 
     def _words(self) -> Spans:
-        looks, status = self._session.looks(), self._session.link.status
-        why = f": {looks.line(status.reason, 300)}" if status.reason else ""
+        context, status = self._session.render_context(), self._session.link.status
+        why = f": {context.sanitize_line(status.reason, 300)}" if status.reason else ""
         if status.phase == "lost":
             again = "app.login" if self._session.link.needs_login else "app.revive"
-            key = looks.key(again, "r" if self._session.link.needs_login else "b")
+            key = context.key(again, "r" if self._session.link.needs_login else "b")
             back = f", {key} outside of here brings it back" if key else ""
-            return span(f"{looks.glyphs.state['failed']} No runtime{back}{why}; nothing here is lost", "severity-error")
+            return span(
+                f"{context.glyphs.state['failed']} No runtime{back}{why}; nothing here is lost", "severity-error"
+            )
         if status.phase == "connecting" and status.reason:
-            return span(f"{looks.glyphs.state['retrying']} connecting{why}; nothing here is lost", "severity-warning")
+            return span(f"{context.glyphs.state['retrying']} connecting{why}; nothing here is lost", "severity-warning")
         return ()

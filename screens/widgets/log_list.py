@@ -16,7 +16,7 @@ from screens.widgets.line_list import LineList
 
 
 class LogList(LineList):
-    """Follows its end as long as the cursor stands there. Whoever moves up, or scrolls up, is left alone."""
+    """Follows its end as long as the cursor stands there. It does not follow after a move or a scroll upwards."""
 
     BINDING_GROUP_TITLE = "Log"
     BINDINGS: ClassVar[list[BindingType]] = [

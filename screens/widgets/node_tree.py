@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
 
-from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import (
     Column,
     Span,
     Spans,
-    fit_columns,
-    set_line,
     width_of,
 )
 from screens.render.tree_outline import (
     Branch,
     OutlineSource,
+    added_line,
     ancestors,
+    no_longer_last,
     outline,
 )
-from screens.widgets.line_list import LineList
+from screens.widgets.line_list import ColumnList
+
+_MOST_ADDED: Final = 200
+"""Nodes that are put among the lines one by one; where more came, all lines are worked out again."""
 
 
-class NodeTree(LineList):
+class NodeTree(ColumnList):
     """The first column carries rails and the sign of folding. What the user folded or unfolded stays so."""
 
     BINDING_GROUP_TITLE = "Tree"
@@ -37,41 +40,35 @@ class NodeTree(LineList):
         Binding("space", "toggle_fold", "Fold or unfold", show=False, id="tree.toggle"),
     ]
 
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        *,
-        empty: str = "",
-        glyphs: Glyphs = UNICODE_GLYPHS,
-        id: str | None = None,  # noqa: A002 - Textual's name for it
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(empty=empty, id=id, classes=classes)
-        self._columns = tuple(columns)
-        self._glyphs = glyphs
-        self._tree: OutlineSource | None = None
-        self._lines: dict[str, Branch] = {}
-        self._chosen: dict[str, bool] = {}
-        self._shape: object = None
-        self._widths: tuple[int, tuple[int, ...]] = (-1, ())
+    _tree: OutlineSource | None = None
+    _lines: dict[str, Branch]
+    _chosen: Mapping[str, bool] = MappingProxyType({})
+    """What the user folded (True) or unfolded."""
+    _shape: object = None
+    _kept_open: frozenset[str] = frozenset()
+    """What did not fold by itself when all lines were worked out: the cursor stood in it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lines = {}
 
     def show(self, tree: OutlineSource, columns: Sequence[Column] | None = None) -> None:
-        """Show the tree as it is by now, in other columns if they are given. Its lines are worked out anew only if its
+        """Show the tree as it is by now, in other columns if they are given. Its lines are worked out again only if its
         shape is another.
         """
         self._tree = tree
-        if columns is not None and tuple(columns) != self._columns:
-            self._columns, self._widths = tuple(columns), (-1, ())
+        if columns is not None:
+            self.set_columns(columns)
         shape = tree.shape()
-        if shape != self._shape:
-            self._shape = shape
+        if shape == self._shape:
+            self.repaint_changed()
+            return
+        added = tree.added_since(self._shape) if self._lines else None
+        self._shape = shape
+        if added is None or len(added) > _MOST_ADDED or self._open_by_cursor(tree) != self._kept_open:
             self._outline()
         else:
-            self.repaint_changed()
-
-    def width_of(self, columns: Sequence[Column], index: int) -> int:
-        """The cells that one of `columns` would have here."""
-        return fit_columns(columns, max(0, self.visible_size.width - 2))[index]
+            self.insert_lines(self._added_lines(tree, added))
 
     def reveal(self, key: str) -> bool:
         """Unfold what hides `key` and put the cursor on it. False if the tree does not have it."""
@@ -79,7 +76,7 @@ class NodeTree(LineList):
             return False
         above = ancestors(self._tree, key)
         if key not in self._lines:
-            self._chosen.update(dict.fromkeys(above, False))
+            self._chosen = {**self._chosen, **dict.fromkeys(above, False)}
             self._outline()
         return self.go_to(key)
 
@@ -89,22 +86,52 @@ class NodeTree(LineList):
             return
         here = cursor_key or self.cursor_key
         above = ancestors(tree, here) if here else []
-        lines = outline(tree, self._chosen, glyphs=self._glyphs, keep_open=frozenset(above))
+        self._kept_open = frozenset(above)
+        lines = outline(tree, self._chosen, glyphs=self._glyphs, keep_open=self._kept_open)
         self._lines = {line.key: line for line in lines}
         target = here if here in self._lines else next((key for key in above if key in self._lines), "")
         self.replace_lines([line.key for line in lines], target)
+
+    def _open_by_cursor(self, tree: OutlineSource) -> frozenset[str]:
+        return frozenset(ancestors(tree, self.cursor_key) if self.cursor_key else ())
+
+    def _added_lines(self, tree: OutlineSource, added: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Where nodes that came have their lines; those in folded parts have none."""
+        for key in added:
+            above, before = tree.parent(key), tree.sibling_before(key)
+            parent = self._lines.get(above)
+            if above and (parent is None or self._folded(tree, parent)):
+                continue
+            index = self._end_of(before) if before else self.index_of(above) + 1
+            self._lines[key] = added_line(self._lines.get(above), key, self._glyphs)
+            yield index, key
+
+    def _folded(self, tree: OutlineSource, line: Branch) -> bool:
+        """Whether a line that has a child more is folded; it is foldable now."""
+        if not line.foldable:
+            folded = self._chosen.get(line.key, line.key not in self._kept_open and tree.folded_at_first(line.key))
+            self._lines[line.key] = line = line._replace(foldable=True, folded=folded)
+        return line.folded
+
+    def _end_of(self, key: str) -> int:
+        """The index behind a line and all below it, which get the rails of one that is not the last."""
+        first = self.index_of(key)
+        depth = self._lines[key].depth
+        index = first
+        while index < len(self.keys) and (index == first or self._lines[self.keys[index]].depth > depth):
+            self._lines[self.keys[index]] = no_longer_last(self._lines[self.keys[index]], depth, self._glyphs)
+            index += 1
+        return index
 
     def spans_at(self, index: int, width: int) -> Spans:
         key = self.keys[index]
         line = self._lines[key]
         if self._tree is None:
             return ()
-        if self._widths[0] != width:
-            self._widths = (width, fit_columns(self._columns, width - 2))
         cells = self._tree.row(key).cells
         cells = ((*self._before(line), *cells[0]), *cells[1:])
         mark = Span(self._glyphs.fresh, "ink-accent") if self._tree.fresh(key) else Span(" ")
-        return (mark, *set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis))
+        return self.line_of(mark, cells, width)
 
     def _before(self, line: Branch) -> Spans:
         sign = (self._glyphs.folded if line.folded else self._glyphs.unfolded) if line.foldable else " "
@@ -139,7 +166,7 @@ class NodeTree(LineList):
             self._choose_fold(line.key, folded=not line.folded)
 
     def _choose_fold(self, key: str, *, folded: bool) -> None:
-        self._chosen[key] = folded
+        self._chosen = {**self._chosen, key: folded}
         self._outline(key)
 
     def on_click(self, event: events.Click) -> None:

@@ -12,6 +12,7 @@ from textual.message import Message
 
 from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import (
+    GAP_CELLS,
     Span,
     Spans,
     fit_spans,
@@ -21,20 +22,26 @@ from screens.render.layout import (
 from screens.widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from screens.views.decisions.prompt import PromptChoice
+    from screens.views.decisions.prompt_choices import PromptChoice
 
 _KEY_WIDTH = 4
 _COLUMN_CELLS = 38
-ADVISED_MARK = "*"
-"""The mark of what a model advises; the prompt's hint says what it means."""
+PROPOSED_MARK = "*"
+"""The mark of what the rules propose; the prompt's hint says what it means."""
+ADVISED_WORD = " (model)"
+"""Behind the label of what a model advises."""
+_WIDE_CELLS, _HIGH_ROWS = 100, 32
+"""From this size on each choice has a line of its own, with what it will do; below it only where rows are free."""
+_LEAST_OUTCOME_CELLS = 70
+"""In fewer cells too little of an outcome would stand behind its label."""
 _KEY_NAMES = {"escape": "esc"}
 
 
-class Choices(LineView, can_focus=True):
+class OptionColumns(LineView, can_focus=True):
     """A cursor among choices. It begins at the first, which does nothing; `enter` takes the one under it."""
 
     DEFAULT_CSS = """
-    Choices { background: $panel; scrollbar-gutter: auto; }
+    OptionColumns { background: $panel; scrollbar-gutter: auto; }
     """
     GROUND: ClassVar[str] = "panel"
 
@@ -58,18 +65,56 @@ class Choices(LineView, can_focus=True):
         self._glyphs = glyphs
         self._choices: tuple[PromptChoice, ...] = ()
         self._cursor = 0
+        self._has_free_rows = False
 
-    def show(self, choices: Sequence[PromptChoice], *, afresh: bool) -> None:
-        """Show these; `afresh` puts the cursor back on the harmless one."""
+    def prepare(self, choices: Sequence[PromptChoice], *, afresh: bool, has_free_rows: bool) -> None:
+        """Have these, to be measured and then shown; `afresh` puts the cursor back on the harmless one.
+        `has_free_rows`: each has a row of its own, with what it will do.
+        """
+        self._has_free_rows = has_free_rows
         if afresh:
             self._cursor = 0
         self._choices = tuple(choices)
         self._cursor = min(self._cursor, max(0, len(choices) - 1))
+
+    def show(self) -> None:
+        """Show what was prepared."""
         self.set_line_count(self.rows)
         self.repaint_changed()
 
+    @dataclass
+    class Marked(Message):
+        """The cursor is on a choice."""
+
+        choice: PromptChoice | None
+
+    @property
+    def choices(self) -> Sequence[PromptChoice]:
+        """Those that were prepared last."""
+        return self._choices
+
+    @property
+    def marked(self) -> PromptChoice | None:
+        """The choice under the cursor."""
+        return self._choices[self._cursor] if self._choices else None
+
+    @property
+    def says_outcomes(self) -> bool:
+        """Whether each choice has a line of its own that says what it will do."""
+        size = self.app.size
+        width = self.visible_size.width
+        roomy = width >= _WIDE_CELLS and size.height >= _HIGH_ROWS
+        free = self._has_free_rows and width >= _LEAST_OUTCOME_CELLS
+        return (roomy or free) and any(choice.outcome for choice in self._choices)
+
+    def says_whole(self, choice: PromptChoice) -> bool:
+        """Whether the row of a choice says in full what it will do."""
+        return self.says_outcomes and width_of((Span(choice.outcome),)) <= self.outcome_cells
+
     @property
     def columns(self) -> int:
+        if self.says_outcomes:
+            return 1
         return max(1, min(3, self.visible_size.width // _COLUMN_CELLS))
 
     @property
@@ -90,20 +135,48 @@ class Choices(LineView, can_focus=True):
         return (tuple(found), self.GROUND)
 
     def _cell(self, choice: PromptChoice, *, marked: bool) -> Spans:
-        key = _KEY_NAMES.get(choice.key, choice.key)
         sign = self._glyphs.cursor if marked and self.has_focus else " "
         ink = "ink-muted" if choice.refused else "ink-strong" if marked else "ink"
-        cell: list[Span] = [
-            Span(sign, "line-focus"),
-            Span(f"{key:>{_KEY_WIDTH - 1}}", "ink-key", bold=True),
-            Span(ADVISED_MARK, "ink-accent", bold=True) if choice.advised else Span(" "),
-            Span(choice.label, ink, bold=marked),
-        ]
+        cell = self._head(choice, sign, ink, marked=marked)
+        if choice.outcome and not choice.refused:
+            if self.says_outcomes:
+                room = max(1, self._label_cells + GAP_CELLS - width_of(tuple(cell)))
+                cell += [Span(" " * room), Span(self.wording(choice), "ink" if marked else "ink-muted")]
+            return tuple(cell)
         room = _COLUMN_CELLS - 1 - width_of(tuple(cell))
         hint = choice.refused or choice.hint
         if hint and (self.columns == 1 or len(hint) + 2 <= room):
             cell.append(Span(f"  {hint}", "ink-muted"))
         return tuple(cell)
+
+    @property
+    def outcome_cells(self) -> int:
+        """Cells behind the labels of a row for what the choice will do."""
+        return max(0, self.visible_size.width - 1 - self._label_cells - GAP_CELLS)
+
+    def wording(self, choice: PromptChoice) -> str:
+        """What a choice will do: the fullest sentence that its row has room for, else the shortest."""
+        fitting = (each for each in choice.wordings if width_of((Span(each),)) <= self.outcome_cells)
+        return next(fitting, choice.wordings[-1] if choice.wordings else "")
+
+    @property
+    def _label_cells(self) -> int:
+        """Cells of the longest choice without its outcome."""
+        heads = (self._head(each, " ", "ink", marked=False) for each in self._choices)
+        return max((width_of(tuple(each)) for each in heads), default=0)
+
+    def _head(self, choice: PromptChoice, sign: str, ink: str, *, marked: bool) -> list[Span]:
+        """The key and the label of a choice."""
+        key = _KEY_NAMES.get(choice.key, choice.key)
+        cell: list[Span] = [
+            Span(sign, "line-focus"),
+            Span(f"{key:>{_KEY_WIDTH - 1}}", "ink-key", bold=True),
+            Span(PROPOSED_MARK, "ink-accent", bold=True) if choice.starred else Span(" "),
+            Span(choice.shown_label(self._glyphs.opens), ink, bold=marked),
+        ]
+        if choice.advised:
+            cell.append(Span(ADVISED_WORD, "ink-accent"))
+        return cell
 
     @property
     def text(self) -> str:
@@ -121,16 +194,24 @@ class Choices(LineView, can_focus=True):
             self._cursor = index
             self.scroll_to(y=index % max(1, self.rows), animate=False)
             self.repaint_changed()
+            self.post_message(self.Marked(self.marked))
 
     def action_take(self) -> None:
         if self._choices:
             self.post_message(self.Taken(self._choices[self._cursor]))
 
     def on_click(self, event: events.Click) -> None:
-        """A click marks; only keys decide."""
+        """A click marks; one on what is marked is `enter`. The second click of a double click is not: it was aimed
+        before the choice had explained itself.
+        """
+        line = self.line_under(event)
         column = min(self.columns - 1, event.x // max(1, self.visible_size.width // self.columns))
-        if event.y < self.rows:
-            self._put(column * self.rows + event.y + self.scroll_offset.y)
+        if not 0 <= line < self.rows:
+            return
+        if column * self.rows + line != self._cursor:
+            self._put(column * self.rows + line)
+        elif event.chain == 1 and not self.press_brought_focus:
+            self.action_take()
 
     def on_resize(self) -> None:
         self.set_line_count(self.rows)

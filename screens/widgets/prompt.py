@@ -1,43 +1,28 @@
 """The prompt widget: where an operator decides.
 
 Its manners are rules (`arms after a parse_moment`, `enter never grants`, …), each
-with a name in the tests; what it shows and offers is made by `screens.views.decisions.prompt`.
+with a name in the tests; what it shows is `screens.widgets.prompt_display`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from textual import events
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 
+from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.recovery.options import is_destructive
-from runtime.record.state.events import IncidentOpened
-from screens.render.confusables import mark_confusables
-from screens.render.formatting import pluralize
-from screens.render.layout import (
-    Span,
-    Spans,
-    join_spans,
-    plain_text,
-    span,
-)
-from screens.shell.context import ConsoleContext
-from screens.views.decisions import prompt as view
-from screens.views.decisions.prompt import LATER_OPTION, LIFETIME_CHOICES, PromptChoice
-from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
+from runtime.judgement.recovery.param_validation import check_params
+from runtime.judgement.reports.explanation.explain import Explanation
+from runtime.record.state.events import AnswerProposed, IncidentOpened
+from screens.render.layout import Span, Spans, span
+from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
+from screens.views.decisions.typed_answer import answer_params
 from screens.widgets.answer_field import AnswerField
-from screens.widgets.arming import Arming
-from screens.widgets.bar import Bar
-from screens.widgets.option_columns import ADVISED_MARK, Choices
-from screens.widgets.text_page import TextPage
-
-PromptMode = Literal["choose", "type", "lifetime", "confirm", "sent"]
+from screens.widgets.option_columns import OptionColumns
+from screens.widgets.prompt_display import PromptDisplay, PromptMode, RequestText
 
 _MOVES = frozenset(
     {
@@ -63,46 +48,19 @@ _LEAVES = frozenset({"escape", "question_mark", "f1", "ctrl+q", "ctrl+c"})
 """Keys that lead away; they are never ignored."""
 
 
-class Asked(TextPage):
-    """The exact action, on the prompt's ground."""
-
-    GROUND: ClassVar[str] = "panel"
-
-
-class Prompt(Vertical):
+class Prompt(PromptDisplay):
     """Shows one incident and takes its answer. `Answered` says what was decided; carrying it out is another's work."""
-
-    DEFAULT_CSS = """
-    Prompt {
-        display: none;
-        height: auto;
-        background: $panel;
-        border-top: solid $line;
-        border-title-color: $state-waiting;
-        border-title-style: bold;
-        &.-shown { display: block; }
-        &:focus-within { border-top: solid $line-focus; }
-        Asked { background: $panel; height: 1; }
-        Choices { height: 1; }
-        &.-typing Choices { display: none; }
-        &.-typing AnswerField { display: block; }
-    }
-    """
-
-    BINDING_GROUP_TITLE = "Prompt"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pagedown,ctrl+f", "scroll_asked(1)", "Read the action on", show=False, id="prompt.page_down"),
-        Binding("pageup,ctrl+b", "scroll_asked(-1)", "Read the action back", show=False, id="prompt.page_up"),
-    ]
 
     @dataclass
     class Answered(Message):
-        """The operator decided. `revision` is of the incident as it was shown."""
+        """The operator decided. `revision` is of the incident as it was shown; `confirmed`: with a second key."""
 
         incident_id: str
         revision: int
         option: str
         params: dict[str, Any]
+        reason: str = ""
+        confirmed: bool = False
 
     @dataclass
     class Proposed(Message):
@@ -112,49 +70,60 @@ class Prompt(Vertical):
         lifetime: str
 
     @dataclass
+    class TakenBack(Message):
+        """The answer that is held is not to be sent."""
+
+    @dataclass
+    class SentNow(Message):
+        """The answer that is held is to be sent at once."""
+
+    @dataclass
     class Left(Message):
         """The operator leaves it for later."""
 
-    def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
-        super().__init__(id=id)
-        self._session = session
-        self.opened: IncidentOpened | None = None
-        self.mode: PromptMode = "choose"
-        self._arming = Arming(self, session, self._armed_changed, laid_out=self._laid_out)
-        self._opens_field = False
-        """A field opened by itself and takes the focus once keys count."""
-        self._by_itself = False
-        """The field that is open opened by itself, and not by a key of the operator."""
-        self._choice: PromptChoice | None = None
-        self._lifetime = ""
-        self._matched = ""
-        self._title = ""
-        self._held = 0
-        self._advised = ""
-        self._may_act = True
-        self._note: Spans = ()
-
-    def compose(self) -> ComposeResult:
-        yield Asked()
-        yield Choices(self._session.glyphs)
-        yield AnswerField(self._session)
-        yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
-
     # -- what is shown ---------------------------------------------------------------------------------------
 
-    def ask(self, opened: IncidentOpened, held: int = 0, advised: str = "", *, may_act: bool = True) -> bool:
-        """Show an incident, how many nodes it holds up, and the option that an analysis recommends. Another incident
-        than before begins anew, and arms anew; a text that is being typed stays. Who may not act is told so at once,
-        and offered nothing. Returns whether it is another incident than before.
+    def ask(
+        self,
+        opened: IncidentOpened,
+        held: int = 0,
+        advised: str = "",
+        *,
+        may_act: bool = True,
+        told: Explanation | None = None,
+        proposal: AnswerProposed | None = None,
+        model: Spans = (),
+        place: str = "",
+        explained: bool = True,
+    ) -> bool:
+        """Show an incident. Another than before begins again, and arms again; a text that is being typed stays. Who may
+        not act is told so at once, and offered nothing.
+
+        Args:
+            opened: the incident.
+            held: how many nodes it holds up.
+            advised: the option that an analysis recommends.
+            may_act: whether this login may answer.
+            told: its explanation, as it was when it was first shown.
+            proposal: what an agent proposes.
+            model: one line on what a model makes of it.
+            place: which of the run's open decisions it is, in words.
+            explained: whether the prompt has the explanation; not where it stands beside it.
+
+        Returns:
+            Whether it is another incident than before.
         """
         self._held, self._advised, self._may_act = held, advised, may_act
+        self._proposal = proposal
+        self._model, self._place, self._explained = model, place, explained
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             self._paint()
             return False
         if self._is_typed:
             return False
         self._set_mode("choose")
-        self.opened = opened
+        self.opened, self._told = opened, told
+        self._unfolded = False
         self._note = ()
         self._arming.forget()
         self.add_class("-shown")
@@ -181,176 +150,50 @@ class Prompt(Vertical):
 
     def show_refusal(self, why: str) -> None:
         """The answer was not taken: say why, and let the operator choose again."""
-        self._note = span(self._session.looks().line(why, 300), "severity-error")
-        if self.mode == "sent":
+        self._note = span(self._session.render_context().sanitize_line(why, 300), "severity-error")
+        if self.mode in ("held", "sent"):
             self._set_mode("choose")
         self._paint()
 
-    def show_preview(self, incident_id: str, lifetime: str, words: str) -> None:
-        """What the grant that is about to be confirmed would have matched; words that come too late are dropped."""
-        here = self.opened is not None and self.opened.incident_id == incident_id
-        if here and self.mode == "confirm" and self._lifetime == lifetime:
-            self._matched = words
-            self._paint()
+    # -- what is held before it is sent ----------------------------------------------------------------------
 
-    def _paint(self, *, afresh: bool = False) -> None:
-        opened, looks = self.opened, self._session.looks()
-        if opened is None:
-            return
-        title = plain_text(view.title_line(opened, looks, self._held))
-        if title != self._title:  # setting a title paints the whole widget, even if it is the same
-            self._title = title
-            self.border_title = Content(title)  # a plain string would be read as markup
-        question, offered = self._question(opened), self._offered()
-        self.query_one(Asked).show(question, opened.incident_id)
-        self.query_one(Choices).show(offered, afresh=afresh)
-        self._ask_for_keys(question, offered)
-        self._hint()
-        self._fit()
+    def show_held(self, sends_in: int) -> None:
+        """The answer can be taken back for so many seconds."""
+        if self.mode in ("choose", "sent"):
+            self._note = ()
+            self._turn("held")
+        if self.mode == "held" and self._sends_in != sends_in:
+            self._sends_in = sends_in
+            self._hint()
 
-    def _ask_for_keys(self, question: list[Spans], offered: list[PromptChoice]) -> None:
-        """What the next key decides about; an advice changes nothing of that."""
-        if self.mode == "sent" or not self._may_act:
+    def let_go(self) -> None:
+        """The answer is held no more: it is being sent."""
+        if self.mode == "held":
+            self._set_mode("sent")
             self._arming.disarm()
-            return
-        about = (self._shown.incident_id, self._shown.revision, self.mode)
-        if self.mode == "type":
-            self._arming.ask((*about, self._choice.option if self._choice is not None else ""))
-        else:
-            decides = tuple(replace(each, advised=False) for each in offered)
-            self._arming.ask((*about, decides, tuple(question)), second=self.mode == "confirm")
+            self._hint()
 
-    def _question(self, opened: IncidentOpened) -> list[Spans]:
-        looks = self._session.looks()
-        if self.mode != "confirm":
-            return view.question_lines(opened, looks)
-        if self._choice is not None and not self._choice.standing:
-            return view.destroying_lines(self._choice, looks)
-        words = view.grant_words(opened, self._lifetime)
-        lines = [
-            span("This grant says:", "ink-muted"),
-            *(view.mark_invisible(mark_confusables(line)) for line in looks.block(words)),
-        ]
-        return [*lines, span(looks.line(self._matched), "severity-warning")] if self._matched else lines
-
-    def _offered(self) -> list[PromptChoice]:
-        assert self.opened is not None
-        if self.mode == "lifetime":
-            back = PromptChoice("escape", LATER_OPTION, "Back")
-            return [back, *(PromptChoice(key, value, words, enter=False) for value, key, words in LIFETIME_CHOICES)]
-        if self.mode == "confirm":
-            assert self._choice is not None
-            does = "Yes, grant this" if self._choice.standing else f"Yes: {self._choice.label}"
-            yes = "y" if self._choice.key != "y" else "Y"  # never the key that chose it
-            return [PromptChoice("escape", LATER_OPTION, "Back"), PromptChoice(yes, "yes", does, enter=False)]
-        if not self._may_act:
-            return view.view_only_choices()
-        offered = view.prompt_choices(self.opened, self._session.looks(), self._session.letters)
-        if not self._advised:
-            return offered
-        return [replace(each, advised=each.option == self._advised and not each.standing) for each in offered]
-
-    def _hint(self) -> None:
-        asked = self.query_one(Asked)
-        below = (
-            f"{self._session.glyphs.more} {pluralize(asked.lines_below, 'more line')} below"
-            if asked.lines_below
-            else ""
-        )
-        deadline = view.deadline_line(self.opened, self._session.looks()) if self.opened is not None else ()
-        right = join_spans((deadline, span(below, "severity-warning")))
-        self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
-
-    def _usual_hint(self) -> Spans:
-        if self.mode == "sent":
-            return span("sent, not yet confirmed", "ink-muted")
-        if not self._may_act:
-            return span(f"{VIEW_ONLY}: this login may not answer; {WHO_MAY}", "severity-warning")
-        if self.mode == "type" and self._choice is not None and self.opened is not None:
-            return self._typing_hint(self.opened, self._choice)
-        swallowed = (*self._arming.ignored_text(), Span(" typed before", "severity-warning")) if self.ignored else ()
-        does = "one key goes on" if self.mode == "lifetime" else "one key decides"
-        ready = span(does if self.armed else "takes keys in a moment", "ink-muted")
-        offers = self.mode == "choose" and any(choice.advised for choice in self._offered())
-        return join_spans(
-            (swallowed, ready, span(f"{ADVISED_MARK} a model advises this" if offers else "", "ink-muted"))
-        )
-
-    def _typing_hint(self, opened: IncidentOpened, choice: PromptChoice) -> Spans:
-        """What is wanted, and how it is sent."""
-        field = self.query_one(AnswerField)
-        keys = {**field.keys(), "esc": "goes back"}
-        hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
-        kind = "" if field.offers_list else view.asked_for(opened, choice, self._session.looks())
-        soon = () if self.armed or not self._by_itself else span("takes keys in a moment", "ink-muted")
-        told = (self._arming.ignored_text(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))
-        # The keys stand before what may be long: how it is sent and left must not be cut off.
-        return join_spans((span(f"{choice.label}:", "ink-strong"), join_spans(hints, ", "), *told), "  ")
-
-    def _fit(self) -> None:
-        """As high as needed, but never more than about half of the screen."""
-        asked, choices = self.query_one(Asked), self.query_one(Choices)
-        height = self.screen.size.height
-        for_choices = min(max(1, choices.rows), max(2, height // 3))
-        for_asked = max(1, min(asked.lines_needed, height // 5 + 1))
-        for widget, height in ((asked, for_asked), (choices, for_choices)):
-            if widget.styles.height is None or widget.styles.height.value != height:
-                widget.styles.height = height
-
-    def on_text_page_seen(self, message: TextPage.Seen) -> None:
-        message.stop()
-        self._fit()
+    def take_back(self) -> None:
+        """The answer was not sent: choose again. A text that was typed stands there again."""
+        self._turn("choose")
+        self._note = span("Taken back: nothing was sent.", "severity-info")
         self._hint()
+        self._open_field()
 
-    def on_resize(self) -> None:
-        if self.opened is not None:
-            self.query_one(Choices).show(self._offered(), afresh=False)
-            self._fit()
-
-    def take_focus(self) -> None:
-        """Put the focus where the answer is given: on the choice that does nothing, or in the field."""
-        if self.mode != "type":
-            self.query_one(Choices).focus()
-        elif self.armed:
-            self.query_one(AnswerField).input.focus()
-        else:
-            self.query_one(Asked).focus()
-            self._opens_field = True
-
-    def action_scroll_asked(self, direction: int) -> None:
-        """Read the action without leaving the choices."""
-        self.query_one(Asked).action_page(direction)
+    def _take_while_held(self, event: events.Key) -> bool:
+        if event.key == "u":
+            self.post_message(self.TakenBack())
+        elif event.key == "enter" and self._arming.accept(event.key):
+            self.post_message(self.SentNow())
+        return event.key in ("u", "enter")
 
     # -- arming ----------------------------------------------------------------------------------------------
-
-    @property
-    def armed(self) -> bool:
-        """Whether keys count."""
-        return self._arming.armed
-
-    @property
-    def ignored(self) -> int:
-        """Keys that came too early for this incident."""
-        return self._arming.ignored
-
-    def _laid_out(self) -> bool:
-        return self.opened is not None and self.query_one(Asked).is_shown(self.opened.incident_id)
-
-    def _armed_changed(self) -> None:
-        """Keys count from now on, or no longer."""
-        if self.opened is None or not self.is_attached:
-            return
-        if self._opens_field and self.armed:
-            self._opens_field = False
-            if self.query_one(Asked).has_focus:
-                self.query_one(AnswerField).input.focus()
-        self._hint()
 
     def _open_field(self) -> None:
         """A question is answered by typing: its field is open at once. Until keys count the focus is beside it."""
         if not (self._may_act and self._shown.question):
             return
-        answer = next((each for each in self._offered() if each.option == "input"), None)
+        answer = next((each for each in self._offered() if effect_of(each.option) == "input"), None)
         if answer is not None:
             self._by_itself = True
             self._type(answer)
@@ -368,6 +211,8 @@ class Prompt(Vertical):
         """A key was pressed outside of text fields. True if it was the prompt's: then it goes no further."""
         if self.opened is None or self.mode == "sent":
             return False
+        if self.mode == "held":
+            return self._take_while_held(event)
         if self.mode == "type":
             return self._take_while_typing(event)
         key = event.character if event.is_printable and event.character else event.key
@@ -412,16 +257,19 @@ class Prompt(Vertical):
         if choice is None:
             return False
         if self._arming.accept(event.key):
-            if choice.option != "input":
+            if effect_of(choice.option) != "input":
                 self._choose(choice)
             self.take_focus()
         return True
 
-    def on_choices_taken(self, message: Choices.Taken) -> None:
+    def on_option_columns_taken(self, message: OptionColumns.Taken) -> None:
         """Enter: never a grant, and nothing before the prompt is armed."""
         message.stop()
         choice = message.choice
-        if not choice.enter:
+        if self.mode == "held":
+            if self._arming.accept("enter"):
+                self.post_message(self.SentNow())
+        elif not choice.enter:
             does = "confirm" if self.mode == "confirm" else "grant"
             self._note = (Span(f"enter does not {does}: press ", "severity-warning"), Span(choice.key, "ink-key"))
             self._hint()
@@ -443,14 +291,20 @@ class Prompt(Vertical):
         elif self.mode == "confirm":
             assert self._choice is not None
             self._send(self._choice, self._lifetime if self._choice.standing else None)
-        elif choice.standing and not self.query_one(Asked).seen_whole:
-            key = self._session.looks().key("prompt.page_down", "pgdn")
+        elif choice.adopted is not None and not self._needs_confirmation(choice):
+            self._send(choice, None)
+        elif choice.adopted is not None:
+            self._choice = choice
+            self._turn("confirm")
+        elif choice.standing and not self._is_read:
+            key = self._session.render_context().key("prompt.page_down", "pgdn")
             self._note = span(f"Read the action to its end first: {key} pages down in it.", "severity-warning")
-            self._hint()
-        elif choice.need == "lifetime":
+            self._unfold()
+            self.query_one(RequestText).focus()
+        elif choice.standing:
             self._choice = choice
             self._turn("lifetime")
-        elif choice.need:
+        elif choice.param is not None:
             self._by_itself = False
             self._type(choice)
         elif is_destructive(self._shown, choice.option, runs=self._runs_of_breaker()):
@@ -459,16 +313,15 @@ class Prompt(Vertical):
         else:
             self._send(choice, None)
 
-    @property
-    def _shown(self) -> IncidentOpened:
-        assert self.opened is not None
-        return self.opened
+    def _needs_confirmation(self, choice: PromptChoice) -> bool:
+        """Whether what an agent proposes takes a second key: it has values to be read, or ends or repeats something."""
+        given = choice.adopted is not None and choice.adopted.params
+        return bool(given) or is_destructive(self._shown, choice.option, runs=self._runs_of_breaker())
 
-    def _runs_of_breaker(self) -> int:
-        """How many runs wait for the breaker that this incident is about."""
-        breaker = self._shown.action.get("breaker")
-        waiting = self._session.link.incidents.values()
-        return len({each.run_id for each in waiting if breaker and each.opened.action.get("breaker") == breaker})
+    @property
+    def _is_read(self) -> bool:
+        """Whether the whole action could have been read."""
+        return (self._unfolded or not self._folds) and self.query_one(RequestText).seen_whole
 
     def _back(self) -> None:
         if self.mode == "choose":
@@ -501,17 +354,18 @@ class Prompt(Vertical):
 
     def on_answer_field_undecided(self, message: AnswerField.Undecided) -> None:
         message.stop()
-        self._note = span("Nothing is chosen yet: down, or a digit, marks one.", "severity-warning")
+        self._note = span(self.query_one(AnswerField).undecided_words, "severity-warning")
         self._hint()
 
-    def on_answer_field_secret_changed(self, message: AnswerField.SecretChanged) -> None:
+    def on_answer_field_changed(self, message: AnswerField.Changed) -> None:
         message.stop()
         if self.mode == "type":
-            self._hint()
+            self._note = ()
+            self._paint()
 
     def _show_error(self, why: object) -> None:
         """What was typed does not fit; it stays, to be mended."""
-        self._note = span(self._session.looks().line(str(why), 200), "severity-error")
+        self._note = span(self._session.render_context().sanitize_line(str(why), 200), "severity-error")
         self._hint()
         self.query_one(AnswerField).blame(str(why))
 
@@ -519,17 +373,19 @@ class Prompt(Vertical):
         assert self.opened is not None
         if self.mode == "type" and not (self.query_one(AnswerField).has_typed or self._arming.accept("enter")):
             return  # who has typed into the field has seen it; an untouched one may have opened under a key
+        adopted = choice.adopted
         try:
-            params = view.answer_params(choice, value)
-            view.check_answer(self.opened, choice.option, params)
+            params = dict(adopted.params) if adopted is not None else answer_params(choice, value)
+            check_params(self.opened, choice.option, params, self._session.clock())
         except ValueError as exc:
             self._show_error(exc)
             return
+        confirmed, opened = self.mode == "confirm", self.opened
         self._set_mode("sent")
         self._arming.disarm()
         self._hint()
-        opened = self.opened
-        self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params))
+        reason = f"as {adopted.by.name} proposed: {adopted.reason}" if adopted is not None else ""
+        self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params, reason, confirmed))
 
     def _set_mode(self, mode: PromptMode) -> None:
         was, self.mode = self.mode, mode
@@ -539,5 +395,5 @@ class Prompt(Vertical):
             field = self.query_one(AnswerField)
             field.keep_draft(sent=mode == "sent")
             if self.has_focus_within:
-                self.query_one(Choices).focus()
+                self.query_one(OptionColumns).focus()
             field.close()

@@ -17,7 +17,7 @@ MAX_SHARE = 0.25
 
 
 class RedrawThrottle:
-    """Calls `draw` soon after `request`, at most ten times a second, and never when nobody asked.
+    """Calls `draw` soon after `request`, at most ten times a second, and never without a request.
 
     A `governor` makes it rarer where the terminal is slow, and waits with it while nothing is read there. A drawing
     that is overdue is set again by the next request; screens request one every second.

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
-from screens.render.layout import (
-    Column,
-    Row,
-    Span,
-    Spans,
-    fit_columns,
-    set_line,
-)
-from screens.widgets.line_list import LineList
+from screens.render.layout import Row, Span, Spans
+from screens.widgets.line_list import ColumnList
 
 
-class RowList(LineList):
+class RowList(ColumnList):
     """Rows with headings between them. Rows keep the order in which they are given; sorting is a view's business, and
     so is what is hidden: the list only says which row is to be folded.
     """
@@ -45,22 +38,9 @@ class RowList(LineList):
         def control(self) -> RowList:
             return self.lines
 
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        *,
-        empty: str = "",
-        glyphs: Glyphs = UNICODE_GLYPHS,
-        id: str | None = None,  # noqa: A002 - Textual's name for it
-        classes: str | None = None,
-    ) -> None:
-        super().__init__(empty=empty, id=id, classes=classes)
-        self._columns = tuple(columns)
-        self._glyphs = glyphs
-        self._rows: Mapping[str, Row] = {}
-        self._widths: tuple[int, tuple[int, ...]] = (-1, ())
-        self._selected: Collection[str] = ()
-        self._fresh: Collection[str] = ()
+    _rows: Mapping[str, Row] = MappingProxyType({})
+    _selected: Collection[str] = ()
+    _fresh: Collection[str] = ()
 
     def show(self, rows: Sequence[Row], *, selected: Collection[str] = (), fresh: Collection[str] = ()) -> None:
         """Show these rows, whose keys differ from each other; with a mark those that are selected, or new."""
@@ -79,11 +59,7 @@ class RowList(LineList):
         row = self._rows[self.keys[index]]
         if row.heading:
             return tuple(piece for cell in row.cells for piece in cell)
-        if self._widths[0] != width:
-            self._widths = (width, fit_columns(self._columns, width - 2))
-        cells = (self._before(row) + row.cells[0], *row.cells[1:])
-        line = set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis)
-        return (self._mark(row.key), *line)
+        return self.line_of(self._mark(row.key), (self._before(row) + row.cells[0], *row.cells[1:]), width)
 
     def _mark(self, key: str) -> Span:
         if key in self._selected:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -14,6 +15,7 @@ from screens.render.layout import (
     Span,
     Spans,
     plain_text,
+    width_of,
     wrap_spans,
 )
 from screens.widgets.line_view import LineView
@@ -169,6 +171,23 @@ class TextPage(LineView, can_focus=True):
 
     def _nearest_link(self) -> int:
         return next((at for at, (line, _) in enumerate(self._links) if line >= self.scroll_offset.y), 0)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a reference follows it."""
+        line = self.line_under(event)
+        found = (number for number, (at, place) in enumerate(self._links) if at == line and self._covers(place, event))
+        number = next(found, -1)
+        if number >= 0:
+            self._link = number
+            self.repaint_changed()
+            self.action_follow()
+
+    def _covers(self, place: int, event: events.Click) -> bool:
+        """Whether a piece of the line that the mouse points at is under it."""
+        at = event.get_content_offset(self)
+        pieces = self._lines[self.line_under(event)]
+        first = 1 + width_of(pieces[:place])
+        return at is not None and first <= at.x < first + width_of(pieces[place : place + 1])
 
     def action_follow(self) -> None:
         """Follow the reference that is chosen, else the first in sight."""

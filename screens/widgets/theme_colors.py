@@ -39,7 +39,7 @@ class ThemeColors:
 
     def _made(self, ink: str, ground: str, *, bold: bool) -> Style:
         mark = _MARKS.get(ground, {}) if self._variables[ground] == self._variables["surface"] else {}
-        if "reverse" in mark:  # in the colours of the whole row: a patchwork would be no row
+        if "reverse" in mark:  # in the colours of the whole row: a patchwork would not be a row
             ink = "ink"
         return Style(color=self._colour(ink), bgcolor=self._colour(ground), bold=bold, **mark)
 

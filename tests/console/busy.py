@@ -12,16 +12,16 @@ from pathlib import Path
 from console.app.app import OrbiterApp
 from screens.shell.context import ConsoleContext
 from screens.shell.frame_rate import FrameRateGovernor
-from tests.screens.desk import Desk
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story
 
 BEATS = 0.05
 
 
 class Busy(OrbiterApp):
-    def __init__(self, desk: Desk, governor: FrameRateGovernor) -> None:
-        super().__init__(ConsoleContext(desk, clock=lambda: desk.now, governor=governor), governor=governor)
-        self._desk = desk
+    def __init__(self, link: MemoryLink, governor: FrameRateGovernor) -> None:
+        super().__init__(ConsoleContext(link, clock=lambda: link.now, governor=governor), governor=governor)
+        self._desk = link
         self._working: list[asyncio.Task[None]] = []
 
     def on_mount(self) -> None:
@@ -51,7 +51,7 @@ def main() -> None:
     stories = [Story(f"run-{number}", f"a run of many {number}") for number in range(10)]
     for story in stories:
         story.begin()
-    Busy(Desk(*stories), FrameRateGovernor()).run(mouse=False)
+    Busy(MemoryLink(*stories), FrameRateGovernor()).run(mouse=False)
 
 
 if __name__ == "__main__":

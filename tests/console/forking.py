@@ -138,7 +138,7 @@ def _server() -> socket.socket:
         process = subprocess.Popen(
             [sys.executable, "-P", __file__, str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # as in the tests' pipes, it is no terminal
+            stdout=subprocess.DEVNULL,  # as in the tests' pipes, it is not a terminal
             pass_fds=(theirs.fileno(),),
             start_new_session=True,
             env={**env, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"},
@@ -158,10 +158,7 @@ def _load() -> None:
     import rich.syntax
 
     import orbiter.swarm
-    import runtime.judgement.faults.rules.codes
-    import runtime.judgement.faults.rules.exception_types
-    import runtime.judgement.faults.rules.framework
-    import runtime.judgement.faults.rules.message_text
+    import runtime.judgement.faults.rules.builtin
     import runtime.record.sqlite.journal
     import runtime.service.serve
     import screens.render.confusables

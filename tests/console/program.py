@@ -15,6 +15,7 @@ from typing import Any
 
 from runtime.record.state.durable_run import RUN_TERMINAL
 from tests.console.forking import Forked
+from tests.patience import PATIENCE_S
 
 PROGRAM = [str(Path(sys.executable).with_name("orbiter-console"))]
 
@@ -93,18 +94,18 @@ class Program:
             yield
             assert process.poll() is None
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=PATIENCE_S) == 0
 
     def until_over(self) -> str:
         """Waits for the only run to end; gives its state."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while (state := str(self.json("runs")[0]["state"])) not in RUN_TERMINAL:
             assert time.monotonic() < deadline, f"the run is still {state}"
         return state
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         with self.start(*arguments) as process:
-            out, err = process.communicate(timeout=50)
+            out, err = process.communicate(timeout=PATIENCE_S)
         return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 
     def json(self, *arguments: str) -> list[dict[str, Any]]:

@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import Self
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE = 40.0
 
 
 def _take_terminal() -> None:
@@ -83,15 +84,27 @@ class Terminal:
 
     def press(self, keys: str | bytes) -> None:
         """Type; what comes from now on is what `until` looks at."""
-        self.drain()
-        self._at = len(self.output)
+        self.look_from_here()
         os.write(self.leader, keys if isinstance(keys, bytes) else keys.encode())
 
-    def until(self, words: str, *, seconds: float = PATIENCE) -> None:
+    def click(self, column: int, row: int) -> None:
+        """Press and release the left button, as a terminal reports it (SGR); both count from 1."""
+        self.press(f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m")
+
+    def wheel(self, column: int, row: int, *, down: bool) -> None:
+        """Turn the wheel by a notch."""
+        self.press(f"\x1b[<{65 if down else 64};{column};{row}M")
+
+    def look_from_here(self) -> None:
+        """What was written up to now is looked at no more."""
+        self.drain()
+        self._at = len(self.output)
+
+    def until(self, words: str, *, seconds: float = PATIENCE_S) -> None:
         """Read until `words` was written since the last key."""
         self.until_any(words, seconds=seconds)
 
-    def until_any(self, *words: str, seconds: float = PATIENCE) -> None:
+    def until_any(self, *words: str, seconds: float = PATIENCE_S) -> None:
         """Read until one of `words` was written since the last key."""
         deadline = time.monotonic() + seconds
         while not any(word.encode() in self.output[self._at :] for word in words):
@@ -114,15 +127,15 @@ class Terminal:
     def at_rest(self, seconds: float = 12.0) -> int:
         """How many bytes come within `seconds` once the first screen stands.
 
-        All are counted but those of a top line that tells the link's round trip anew: on a busy machine it changes.
+        All are counted but those of a top line that tells the link's round trip again: on a busy machine it changes.
         """
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE_S
         while self.quiet(1.0):
             assert time.monotonic() < deadline, "it never comes to rest"
         count = self.quiet(seconds)
         return count - sum(map(len, _ROUND_TRIP.findall(bytes(self.output[-count:])))) if count else 0
 
-    def ended(self, *, seconds: float = PATIENCE) -> int:
+    def ended(self, *, seconds: float = PATIENCE_S) -> int:
         """The exit code of the program, read to its end."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import mcp_types as types
 import pytest
+from mcp import Client, StdioServerParameters
 
 from runtime.daemon import daemon
 from runtime.link.wire import protocol as p
 from runtime.record.state.durable_run import Summary
-from tests.console.program import SWARM, Program
+from tests.console.mcp.scene import called, refused
+from tests.console.program import SWARM, Program, environment
 from tests.console.pseudo_terminal import IDLE_BYTES, Terminal
 from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd
 
@@ -91,7 +96,7 @@ def test_a_decision_is_made_from_afar_and_the_runtime_goes_on(home: Home, place:
     with home.console("--host", "one", "--start") as terminal:
         terminal.until("permission denied")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("g")
         terminal.until("completed")
         terminal.press("q")
@@ -110,7 +115,7 @@ def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by
         terminal.until("two")
         terminal.until("  2")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("g")
         terminal.until("completed")
         terminal.press("q")
@@ -133,6 +138,28 @@ def test_who_may_only_look_is_told_so_and_is_offered_nothing_to_do(home: Home, p
         terminal.until("A viewer may look, not act")
         terminal.press("q")
         assert terminal.ended() == 0
+    assert [run["state"] for run in program.json("runs")] == ["waiting"]
+
+
+async def test_an_agent_here_asks_and_proposes_over_there_and_may_not_grant(home: Home, place: Path) -> None:
+    program = await asyncio.to_thread(parked, place / "one")
+    await asyncio.to_thread(daemon.ensure_runtime, place / "one" / ".orbiter")
+    environ = {**environment(), "PATH": f"{home.place / 'bin'}:/usr/bin:/bin"}
+    environ["XDG_CONFIG_HOME"] = str(home.place / "config")
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "console", "mcp", "--host", "one"], cwd=home.place, env=environ
+    )
+    known = types.Implementation(name="claude-code", title="Claude Code", version="2.1")
+    async with Client(server, client_info=known) as client:
+        (incident,) = await called(client, "list_incidents")
+        asked = {"incident_id": incident["id"], "option": "grant", "reason": "it is harmless"}
+        assert "fs.write" in (await called(client, "get_report", incident_id=incident["id"]))["markdown"]
+        done = await called(client, "propose_answer", **asked, params={"for": "once"})
+        assert (done["state"], done["option"]) == ("proposed", "grant")
+        assert "never answered by an agent" in await refused(client, "answer_incident", **asked)
+    audit = [each for each in program.json("audit") if each["channel"] == "mcp"]
+    assert sorted(each["what"] for each in audit) == ["proposed", "was refused"]
+    assert all(each["person"].startswith("Claude Code (") for each in audit)
     assert [run["state"] for run in program.json("runs")] == ["waiting"]
 
 

@@ -3,10 +3,12 @@
 Reads commands as JSON lines and forks a process for each at once:
 
 ``{"id": 1, "do": "live", "state": DIR, …}`` drives the workspace until nothing is left to drive;
-``{"id": 2, "do": "answer", "state": DIR, "incident": …, "option": …, "params": …, "times": 3}`` is an operator.
+``{"id": 2, "do": "answer", "state": DIR, "incident": …, "option": …, "params": …, "times": 3}`` is an operator;
+``{"id": 3, "do": "propose", "state": DIR, "incident": …, "option": …, "params": …}`` is an agent that proposes.
 
 Tells ``{"id": 1, "pid": …}`` when it has begun and ``{"id": 1, "status": …}`` (negative: a signal) when it has ended.
-What a life has to say stands in the file `said` of its directory.
+What a life has to say stands in the file `said` of its directory. What a life that came to its end imported is imported
+here too, so that the next one has it.
 """
 
 from __future__ import annotations
@@ -19,26 +21,39 @@ import resource
 import selectors
 import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import agents.testing
+import langchain.agents
+import pydantic_ai.models.function
 from pydantic import BaseModel
 
 import orbiter.models.scripted.provider
 import orbiter.swarm
+from orbiter.mcp.approvals import ApprovalFile
+from orbiter.mcp.table import WORKSPACE_FILE, ServerTable
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.judgement.traces.span import TraceSettings
 from runtime.operations.decisions import Decisions
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import events
 from runtime.record.state.events import Actor, utc_now
+from runtime.testing.drills.call_log import CallLog
+from runtime.testing.drills.drill_file import parse_drill
+from runtime.testing.drills.injected_faults import drilled
 from runtime.worker.supervisor import Supervisor
 
 assert orbiter.models.scripted.provider is not None
-assert orbiter.swarm is not None  # both are imported once, not in every life
+assert orbiter.swarm is not None
+assert langchain.agents is not None
+assert agents.testing is not None
+assert pydantic_ai.models.function is not None  # all are imported once, not in every life
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
 LOCAL = "runtime.worker.engines.local:LocalEngine"
@@ -71,17 +86,26 @@ async def opened(stack: AsyncExitStack, state: Path, command: dict[str, Any]) ->
     return journal
 
 
+def mcp_servers(state: Path) -> ServerTable | None:
+    """The MCP servers of the workspace, where it has some; what is approved stands beside them."""
+    return ServerTable(str(state), ApprovalFile(state / "approvals")) if (state / WORKSPACE_FILE).exists() else None
+
+
 async def live(state: Path, command: dict[str, Any]) -> None:
     async with AsyncExitStack() as stack:
         journal = await opened(stack, state, command)
-        conditions = ExecutionConfig(
+        config = ExecutionConfig(
             workspace=str(state),
-            policy=RetryPolicy(max_attempts=command.get("max_attempts", 4), base=0.01, cap=0.05),
+            mcp=mcp_servers(state),
+            policy=RetryPolicy(max_attempts=command.get("max_attempts", 4), base=0.01, max_retry_delay=0.05),
             grace_s=command.get("grace_s", 0.0),
+            traces=TraceSettings() if command.get("traces") else None,
         )
+        if "drill" in command:
+            config = drilled(config, parse_drill(command["drill"], "drills.toml"), CallLog(state / "calls.jsonl"))
         supervisor = Supervisor(
             journal,
-            conditions,
+            config,
             clock=Clock(state),
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
@@ -103,6 +127,14 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             await serving
             if command.get("file_bytes"):
                 limited.cancel()
+
+
+async def propose(state: Path, command: dict[str, Any]) -> None:
+    """An agent, always the same."""
+    by = Actor(name="Claude Code (ada)", channel="mcp")
+    async with AsyncExitStack() as stack:
+        desk = Decisions(await opened(stack, state, command), state)
+        await desk.propose(command["incident"], command["option"], command.get("params", {}), reason="so", by=by)
 
 
 async def disk_full(state: Path, file_bytes: int) -> None:
@@ -144,19 +176,24 @@ def child(command: dict[str, Any]) -> None:
     logging.basicConfig(filename=state / "log", level=logging.INFO, format="%(process)d %(message)s")
     if command.get("die_after"):
         os.environ["ORBITER_DIE_AFTER_APPENDS"] = str(command["die_after"])
-    asyncio.run({"live": live, "answer": answer}[command["do"]](state, command))
+    asyncio.run({"live": live, "answer": answer, "propose": propose}[command["do"]](state, command))
 
 
 def tell(**what: Any) -> None:
     print(json.dumps(what), flush=True)
 
 
-def reap(children: dict[int, int]) -> None:
+def reap(children: dict[int, int], imported: Path) -> None:
     while children:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
             return
         tell(id=children.pop(pid), status=os.waitstatus_to_exitcode(status))
+        if (names := imported / str(pid)).exists():
+            for name in names.read_text().split():
+                with suppress(ImportError):  # the user's code, which has its own name in each life
+                    import_module(name)
+            names.unlink()
 
 
 def build() -> None:
@@ -175,14 +212,15 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     children: dict[int, int] = {}
     typed = b""
-    with selectors.DefaultSelector() as waiting:
+    with selectors.DefaultSelector() as waiting, TemporaryDirectory() as directory:
+        imported = Path(directory)
         waiting.register(0, selectors.EVENT_READ)
         waiting.register(reading, selectors.EVENT_READ)
         while True:
             ready = {key.fd for key, _ in waiting.select()}
             if reading in ready:
                 os.read(reading, 4096)
-                reap(children)
+                reap(children, imported)
             if 0 not in ready:
                 continue
             piece = os.read(0, 65536)
@@ -197,7 +235,10 @@ def main() -> None:
                     try:
                         signal.set_wakeup_fd(-1)
                         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                        before = set(sys.modules)
                         child(command)
+                        names = [name for name in sys.modules if name not in before]
+                        (imported / str(os.getpid())).write_text(" ".join(names))
                         code = 0
                     except BaseException:
                         logging.getLogger("life").exception("a life ended with an error")
@@ -205,7 +246,7 @@ def main() -> None:
                         os._exit(code)
                 children[pid] = command["id"]
                 tell(id=command["id"], pid=pid)
-                reap(children)
+                reap(children, imported)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         seen.append(seconds)
         await really(0)
 
-    monkeypatch.setattr("orbiter.steps.sleep", sleep)
+    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
     return seen
 
 
@@ -91,7 +91,7 @@ async def test_who_replaces_asyncio_sleep_replaces_the_waits_between_attempts(mo
     async def sleep(seconds: float) -> None:
         seen.append(seconds)
 
-    monkeypatch.setattr("orbiter.steps.asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr("orbiter._internal.seam.direct_scope.asyncio", SimpleNamespace(sleep=sleep))
     provider = Script(ConnectionError("1"), ConnectionError("2"), text("up"))
     assert (await Agent(name="a").run("x", provider=provider)).text == "up"
     assert seen == [1, 2]
@@ -261,7 +261,8 @@ async def test_members_and_runs_want_agents_and_not_their_names() -> None:
         Swarm(agents=[not_an_agent])
     with pytest.raises(GroupError, match="got 'writer'"):
         ParallelGroup(name="g", agents=[not_an_agent])
-    for nothing in (None, "writer", Agent):
+    wrong: tuple[Any, ...] = (None, "writer", Agent)
+    for nothing in wrong:
         with pytest.raises(AgentError, match="needs an agent, a group or a swarm"):
             await run(nothing, "x")
         with pytest.raises(AgentError, match="needs an agent, a group or a swarm"):
@@ -324,7 +325,7 @@ async def test_malformed_arguments_are_corrected_within_max_retries() -> None:
     with pytest.raises(CallRunnerError, match="Invalid JSON in arguments for tool 'add'") as caught:
         await run(Agent(name="a", tools=[add]), "x", provider=Script(*bad), max_retries=3, loop_threshold=0)
     assert isinstance(caught.value, OutputParseError)
-    # A good call in between starts the count anew, and spoiled replies cost none of the agent's steps.
+    # A good call in between starts the count again, and spoiled replies cost none of the agent's steps.
     replies = [bad[0], bad[1], calls(("add", {"a": 1, "b": 1})), bad[0], bad[1], text("done")]
     result = await run(
         Agent(name="a", tools=[add], max_steps=2), "x", provider=Script(*replies), max_retries=3, loop_threshold=0
@@ -453,7 +454,7 @@ async def test_the_seeds_sample_catches_agent_error_from_run(waits: list[float])
     assert isinstance(error, CallRunnerError)
     assert type(error).__name__ == "CallRunnerError"
     assert str(error) == "Call runner failed for agent 'a': Agent 'a' failed after 3 retries: down"
-    assert type(error.__cause__) is AgentError
+    assert isinstance(error.__cause__, AgentError)
     assert error.__cause__.__cause__ is down
 
 
@@ -623,6 +624,14 @@ async def test_a_failed_run_leaves_terminal_states(waits: list[float]) -> None:
     assert (state.status, state.nodes[0].status) == (RunNodeStatus.FAILED, RunNodeStatus.FAILED)
     assert "no" in str(state.nodes[0].error)
     assert state.nodes[0].children[0].status is RunNodeStatus.FAILED
+
+
+async def test_a_time_out_that_spent_its_retries_is_one(waits: list[float]) -> None:
+    state = RunState("a")
+    with pytest.raises(CallRunnerError):
+        await call_runner(Agent(name="a"), "x", state=state, provider=Script(*[TimeoutError("slow")] * 3))
+    assert (state.status, state.nodes[0].status) == (RunNodeStatus.TIMEOUT, RunNodeStatus.TIMEOUT)
+    assert "slow" in str(state.error)
 
 
 async def test_a_time_out_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -838,6 +847,7 @@ def test_describe_repr_and_attributes() -> None:
         "output_type": "Answer",
     }
     assert (agent.provider_name, agent.model_name) == ("anthropic", "claude:x")
-    assert repr(agent) == "Agent(name='a', model='anthropic:claude:x')"
+    assert repr(agent) == "Agent(name='a', model='anthropic:claude:x', tools=['add'], handoffs=['b'])"
+    assert repr(Agent(name="c")) == "Agent(name='c', model='openai:gpt-4o')"
     assert isinstance(agent.tools["add"], Tool)
     assert Agent(name="c").model == "openai:gpt-4o"

@@ -119,7 +119,7 @@ async def test_a_hook_that_raises_aborts_with_its_reason_and_is_not_retried(
     async def ignored(**data: Any) -> None:
         fired.append("error")
 
-    monkeypatch.setattr("orbiter.steps.sleep", no_waiting)
+    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", no_waiting)
     hooks: list[tuple[HookPoint, Any]] = [(point, hook), (HookPoint.ERROR, ignored)]
     with pytest.raises(ValueError, match="not on my watch") as caught:
         await entry(Agent(name="a", tools=[add], hooks=hooks))

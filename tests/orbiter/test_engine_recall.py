@@ -22,7 +22,7 @@ effects: Counter[str] = Counter()
 @tool
 async def note(what: str) -> str:
     """Note something."""
-    # Whoever starts first must not matter to what is recorded where.
+    # Which starts first must not matter to what is recorded where.
     await asyncio.sleep(random.random() / 1000)
     effects[what] += 1
     return f"noted {what}"

@@ -258,7 +258,7 @@ async def test_nobody_answers_in_time() -> None:
 
 
 async def test_nobody_can_be_asked() -> None:
-    with pytest.raises(ToolError, match="Nobody can be asked"):
+    with pytest.raises(ToolError, match="The question cannot be asked"):
         await HumanInputTool().execute(prompt="?")
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from orbiter import Agent, Swarm, run
+from orbiter._internal.declarations.serialization import SerialisationError
 from orbiter.errors import ConfigurationError, OrbiterError
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Call, Fault, Reply
+from orbiter.policy import FailurePolicy, JoinPolicy
 
 
 def agent(name: str, *steps: Any, **more: Any) -> Agent:
@@ -49,12 +52,17 @@ async def test_a_worker_and_a_lead_can_be_stood_in_for() -> None:
     ("more", "said"),
     [
         ({"planner": "writr"}, "Did you mean 'writer'"),
-        ({"router": "nobody"}, "none of its agents"),
-        ({"fallbacks": {"nobody": []}}, "none of its agents"),
+        ({"router": "nobody"}, "not one of its agents"),
+        ({"fallbacks": {"nobody": []}}, "not one of its agents"),
         ({"fallbacks": {"writer": "reader"}}, "must be an agent"),
         ({"budget": {"max_step": 3}}, "Did you mean 'max_steps'"),
-        ({"budget": {"max_steps": -1}}, "0 or more"),
-        ({"budget": {"max_steps": "3"}}, "0 or more"),
+        ({"budget": {"max_steps": -1}}, "max_steps must be a whole number of 1 or more, got -1"),
+        ({"budget": {"max_steps": "3"}}, "1 or more"),
+        ({"budget": {"max_steps": 0}}, "1 or more"),
+        ({"budget": {"max_tool_calls": 1.5}}, "max_tool_calls must be a whole number of 0 or more, got 1.5"),
+        ({"budget": {"max_wall_time_s": 0}}, "max_wall_time_s must be a number above 0, got 0"),
+        ({"budget": {"max_total_cost_usd": float("inf")}}, "must be a number of 0 or more"),
+        ({"join": {"kinds": "quorum"}}, "Did you mean 'kind'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_what_would(more: dict[str, Any], said: str) -> None:
@@ -81,6 +89,35 @@ def test_what_is_said_of_failures_is_written_down_with_the_swarm() -> None:
     assert again.to_dict() == swarm.to_dict()
     assert [each.name for each in again.recovery.agents["writer"]] == ["second"]
     assert "planner" not in Swarm(agents=[agent("writer")]).to_dict()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"join": "quorum:2"},
+        {"join": JoinPolicy("allow_optional_failures", optional=("reader",))},
+        {"join": {"kind": "first_success"}},
+        {"failure": "degrade"},
+        {"failure": {"tool": "fail"}},
+        {"failure": {"agent": "continue"}},
+        {"failure": FailurePolicy(model="degrade")},
+    ],
+    ids=str,
+)
+def test_policies_are_written_down_with_the_swarm(said: dict[str, Any]) -> None:
+    swarm = Swarm(agents=[agent("writer"), agent("reader")], flow="(writer | reader)", **said)
+    written = json.loads(json.dumps(swarm.to_dict()))
+    assert set(said) <= set(written)
+    again = Swarm.from_dict(written)
+    assert again.to_dict() == written
+    assert (again.join, again.failure, again.agent_policy) == (swarm.join, swarm.failure, swarm.agent_policy)
+    assert again._info() == swarm._info()
+
+
+def test_a_swarm_with_a_function_of_its_author_cannot_be_written_down() -> None:
+    swarm = Swarm(agents=[agent("writer")], classify_error=lambda exc, context: None)
+    with pytest.raises(SerialisationError, match="classify_error cannot be serialised"):
+        swarm.to_dict()
 
 
 async def test_plain_run_says_once_that_it_keeps_no_budget(caplog: pytest.LogCaptureFixture) -> None:

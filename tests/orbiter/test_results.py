@@ -14,7 +14,7 @@ FIELDS: dict[str, Any] = {"total_steps": 3, "outputs": {"a": "x"}, "state": "deg
 
 
 class Own(RunResult):
-    """Somebody's own kind of result."""
+    """A user's own kind of result."""
 
     score: int = 0
 
@@ -36,4 +36,4 @@ def test_the_result_of_a_run_is_frozen_and_its_own() -> None:
     assert one.messages is not two.messages
     assert one.outputs is not two.outputs
     with pytest.raises(ValidationError):
-        setattr(one, "output", "y")  # noqa: B010 - as whoever does not know that it is frozen
+        setattr(one, "output", "y")  # noqa: B010 - as a caller that does not know that it is frozen

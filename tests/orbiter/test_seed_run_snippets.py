@@ -48,7 +48,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     async def sleep(seconds: float) -> None:
         await really(0)
 
-    monkeypatch.setattr("orbiter.steps.sleep", sleep)
+    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
     return script.replies
 
 

@@ -46,7 +46,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         seen.append(seconds)
         await really(0)
 
-    monkeypatch.setattr("orbiter.steps.sleep", sleep)
+    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
     return seen
 
 
@@ -389,7 +389,7 @@ async def test_agents_side_by_side_stream_at_once() -> None:
 
 
 async def test_a_failing_swarm_tells_and_raises(waits: list[float]) -> None:
-    swarm = Swarm(agents=[Agent(name="a")], mode="chaos")
+    swarm = Swarm(agents=[Agent(name="a")], mode="chaos")  # type: ignore[arg-type]  # a mistake
     events, error = await until_error(swarm.stream("q", provider=Stream()))
     assert told(events) == ["error"]
     assert isinstance(error, SwarmError)

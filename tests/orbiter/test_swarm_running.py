@@ -12,7 +12,7 @@ from orbiter import Agent, JoinPolicy, ParallelGroup, SerialGroup, Swarm, SwarmN
 from orbiter._internal.nested import NestedSwarmError
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, ConfigurationError, GroupError, HandoffLimitError, JoinError
-from orbiter.swarm import SwarmError, _DelegateTool
+from orbiter.swarm import SwarmError, SwarmMode, _DelegateTool
 from orbiter.types import (
     AgentOutput,
     AssistantMessage,
@@ -107,11 +107,12 @@ async def test_a_failing_stage_fails_the_run_or_is_passed_over_by_policy() -> No
 
 async def test_a_peer_called_as_a_tool_is_explained_in_each_mode() -> None:
     peer = calls(("b", {}))
-    for mode, advice in (
-        ("workflow", "works on its own stage"),
-        ("handoff", "reply with exactly its name"),
-        ("team", "Call the tool 'delegate_to_b' instead"),
-    ):
+    advices: dict[SwarmMode, str] = {
+        "workflow": "works on its own stage",
+        "handoff": "reply with exactly its name",
+        "team": "Call the tool 'delegate_to_b' instead",
+    }
+    for mode, advice in advices.items():
         provider = Script(peer, text("sorry"), text("and b"))
         await run(Swarm(agents=[Agent(name="a"), Agent(name="b")], mode=mode), "q", provider=provider)
         result = provider.seen[1][-1]
@@ -299,7 +300,7 @@ def test_the_constructor_refuses(names: str, flow: str | None, message: str) -> 
 
 
 async def test_the_mode_is_refused_at_run() -> None:
-    swarm = Swarm(agents=[agent("a")], mode="chaos")
+    swarm = Swarm(agents=[agent("a")], mode="chaos")  # type: ignore[arg-type]  # a mistake
     with pytest.raises(SwarmError, match=r"^Unsupported swarm mode: 'chaos'$"):
         await run(swarm, "q", provider=ECHO)
 

@@ -16,6 +16,7 @@ from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
 from runtime.worker.supervisor import Supervisor
+from tests.patience import PATIENCE_S
 
 ZOO = Path(__file__).parents[1] / "data" / "swarms" / "zoo.py"
 PARAMS = ("value", "arguments", "model", "for", "subject", "pattern", "until", "message", "seconds", "amount")
@@ -28,7 +29,7 @@ class Bench:
     def __init__(self, root: Path, journal: JournalCare) -> None:
         self.root = root
         self.journal = journal
-        self.desk = Decisions(journal, root)
+        self.decisions = Decisions(journal, root)
         self.effects_file = root / "effects"
 
     @property
@@ -36,15 +37,15 @@ class Bench:
         return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
 
     async def start(self, name: str, text: str = "go", **more: Any) -> str:
-        return await self.desk.start(f"{ZOO}:{name}", text, by=ME, **more)
+        return await self.decisions.start(f"{ZOO}:{name}", text, by=ME, **more)
 
     async def state(self, run_id: str) -> DurableRun:
-        return await self.desk.state(run_id)
+        return await self.decisions.state(run_id)
 
     async def until(self, run_id: str, fact: Callable[[DurableRun], bool]) -> DurableRun:
         """The state as soon as `fact` holds of it; looks again at every event."""
         state = DurableRun()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             async for batch in self.journal.tail(run_id):
                 for event in batch:
                     state.apply(event)
@@ -61,7 +62,7 @@ class Bench:
 
     async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
         params = {key: more.pop(key) for key in list(more) if key in PARAMS}
-        given = await self.desk.answer(incident.opened.incident_id, option, params, by=ME, **more)
+        given = await self.decisions.answer(incident.opened.incident_id, option, params, by=ME, **more)
         assert isinstance(given, AnswerAccepted), given
 
     @asynccontextmanager
@@ -70,8 +71,8 @@ class Bench:
     ) -> AsyncIterator[Supervisor]:
         quick = RetryPolicy(max_attempts=2, base=0.01)
         more.setdefault("drain_s", 0.2)  # most tools that still run at a test's end run for ever
-        conditions = ExecutionConfig(workspace=str(self.root), policy=policy or quick, grace_s=grace_s, **more)
-        supervisor = Supervisor(self.journal, conditions, period_s=0.02)
+        config = ExecutionConfig(workspace=str(self.root), policy=policy or quick, grace_s=grace_s, **more)
+        supervisor = Supervisor(self.journal, config, period_s=0.02)
         serving = asyncio.create_task(supervisor.serve())
         try:
             yield supervisor

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from textual.app import App
 from textual.binding import Binding
+from textual.filter import LineFilter
 from textual.pilot import Pilot
+from textual.theme import Theme
 
-from console.app.theming import ThemedApp
+from console.app.screen_export import screen_picture
+from console.app.theming import ThemeController
 from screens.base.runtime_screen import RuntimeScreen
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.key_names import key_in_words
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
-from tests.screens.desk import Desk
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story
 from tests.screens.waiting import drawn
 from tests.screens.widgets.test_live_widgets import screen_text
 from themes.catalog import ThemeCatalog
 
 
-class Lonely(ThemedApp):
+class Lonely(App[None]):
     """Shows a screen; keeps which runs were to be opened. `begin` is called first, as part of the app."""
 
     def __init__(
         self, screen: RuntimeScreen, theme: str = "orbiter-dark", *, begin: Callable[[], None] = lambda: None
     ) -> None:
-        super().__init__(theme, ThemeCatalog(), ascii_only=screen.session.glyphs.name == "ascii", driver=None)
+        ascii_only = screen.session.glyphs.name == "ascii"
+        self.themes = ThemeController(self, ThemeCatalog(), ascii_only=ascii_only, show=lambda *_: None)
+        super().__init__()
+        self.themes.begin(theme)
         self.shown = screen
         self.begin = begin
         self.opened: list[OpenRun] = []
@@ -37,6 +43,17 @@ class Lonely(ThemedApp):
     def on_mount(self) -> None:
         self.begin()
         self.push_screen(self.shown)
+        self.themes.follow()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return self.themes.filters(super().get_line_filters())
+
+    @property
+    def available_themes(self) -> dict[str, Theme]:
+        return self.themes.available() or super().available_themes
+
+    def picture(self) -> str:
+        return screen_picture(self)
 
     def get_key_display(self, binding: Binding) -> str:
         """As the console says it."""
@@ -51,13 +68,13 @@ def lonely(
     *stories: Story,
     ascii_only: bool = False,
     theme: str = "orbiter-dark",
-) -> tuple[Lonely, Desk]:
+) -> tuple[Lonely, MemoryLink]:
     """An app that shows the screen over these stories."""
-    desk = Desk(*stories)
+    link = MemoryLink(*stories)
     session = ConsoleContext(
-        desk, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: desk.now, arm_after=0.0
+        link, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: link.now, arm_after=0.0
     )
-    return Lonely(made(session), theme), desk
+    return Lonely(made(session), theme), link
 
 
 @asynccontextmanager
@@ -66,19 +83,12 @@ async def showing(
     *stories: Story,
     size: tuple[int, int] = (100, 30),
     ascii_only: bool = False,
-) -> AsyncIterator[tuple[Pilot[None], Desk]]:
+) -> AsyncIterator[tuple[Pilot[None], MemoryLink]]:
     """The screen at work."""
-    app, desk = lonely(made, *stories, ascii_only=ascii_only)
+    app, link = lonely(made, *stories, ascii_only=ascii_only)
     async with app.run_test(size=size) as pilot:
         await drawn(pilot)
-        yield pilot, desk
-
-
-async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
-    """Wait for a fact, not for a time."""
-    async with asyncio.timeout(60):
-        while not true():
-            await pilot.pause(0.01)
+        yield pilot, link
 
 
 def text_of(pilot: Pilot[Any]) -> str:

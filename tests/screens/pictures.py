@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from textual.pilot import Pilot
@@ -14,7 +15,7 @@ from console.app.app import OrbiterApp
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
-from tests.screens.desk import Desk
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
 from tests.screens.test_desk_screens import filled
 from tests.screens.waiting import drawn
@@ -23,22 +24,22 @@ from tests.screens.widgets.test_live_widgets import screen_text
 
 @dataclass(frozen=True)
 class Picture:
-    """`desk` makes the runs, `run_id` is opened at once. `keys` are pressed one after the other, each once the `words`
+    """`link` makes the runs, `run_id` is opened at once. `keys` are pressed one after the other, each once the `words`
     before it stand there; a word of ASCII, for it is waited for in all looks.
     """
 
-    desk: Callable[[], Desk]
+    link: Callable[[], MemoryLink]
     steps: tuple[tuple[str, ...], ...] = ()
     """Pairs of keys and the word that stands there afterwards."""
     run_id: str = ""
     first: str = "orbiter"
-    changed: Callable[[Desk], None] = field(default=lambda desk: None)
+    changed: Callable[[MemoryLink], None] = field(default=lambda link: None)
 
     def app(self, *, theme: str = "orbiter-dark", ascii_only: bool = False) -> OrbiterApp:
-        desk = self.desk()
-        self.changed(desk)
+        link = self.link()
+        self.changed(link)
         session = ConsoleContext(
-            desk, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: desk.now, arm_after=0.0
+            link, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: link.now, arm_after=0.0
         )
         return OrbiterApp(session, theme=theme, run_id=self.run_id)
 
@@ -87,27 +88,46 @@ def broken() -> Story:
     return story.wait(42)
 
 
-def many() -> Desk:
-    return Desk(digest(), broken(), finished(), *(limited(number, number) for number in (4, 5, 6)))
+def forked() -> MemoryLink:
+    """A run that failed at its second tool, and its fork, which asked the right table."""
+    origin, fork = broken(), Story("run-8", "query releases", START + timedelta(hours=1))
+    origin.answer("run-3-inc-1", "abort")
+    origin.finish("aborted")
+    at = next(node.id for node in origin.state.nodes.values() if node.name == "query")
+    agent = fork.open(
+        "agent", "analyst", fork.begin("How many releases were there?", fork={"of": "run-3", "at": at, "seq": 9})
+    )
+    fork.end(fork.start("tool", "list_tables", agent, 0, agent="analyst"), ["release", "author"])
+    tool = fork.start("tool", "query", agent, 1, agent="analyst", sql="select count(*) from release")
+    fork.wait(1).end(tool, 17)
+    fork.end(fork.start("tool", "write_report", agent, 2, agent="analyst", path="out/report.md"), "written")
+    fork.close(agent, output="There were 17 releases.")
+    fork.close("query_releases~0", output="There were 17 releases.")
+    fork.finish(output="There were 17 releases.")
+    return MemoryLink(origin, fork)
 
 
-def lost(desk: Desk) -> None:
-    desk.lose("nothing listens at the socket of this workspace")
+def many() -> MemoryLink:
+    return MemoryLink(digest(), broken(), finished(), *(limited(number, number) for number in (4, 5, 6)))
 
 
-def one(story: Callable[[], Story]) -> Callable[[], Desk]:
-    return lambda: Desk(story())
+def lost(link: MemoryLink) -> None:
+    link.lose("nothing listens at the socket of this workspace")
 
 
-DECIDES = "one key decides"
+def one(story: Callable[[], Story]) -> Callable[[], MemoryLink]:
+    return lambda: MemoryLink(story())
+
+
+DECIDES = "press a key"
 PICTURES = {
-    "inbox": Picture(many, first="like this"),
-    "inbox_of_nothing": Picture(Desk, first="No runs yet"),
+    "inbox": Picture(many, first="alike"),
+    "inbox_of_nothing": Picture(MemoryLink, first="No runs yet"),
     "inbox_without_a_runtime": Picture(one(digest), first="No runtime", changed=lost),
-    "answer_alike": Picture(many, (("home", "down", "down", "B", "like this"),), first="like this"),
-    "swarms": Picture(many, (("2", "swarms"),), first="like this"),
-    "swarms_of_nothing": Picture(Desk, (("2", "s starts one"),), first="No runs yet"),
-    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="like this"),
+    "answer_alike": Picture(many, (("home", "down", "down", "B", "alike"),), first="alike"),
+    "swarms": Picture(many, (("2", "swarms"),), first="alike"),
+    "swarms_of_nothing": Picture(MemoryLink, (("2", "s starts one"),), first="No runs yet"),
+    "start": Picture(many, (("2", "swarms"), ("s", "Start")), first="alike"),
     "run_permission": Picture(one(digest), run_id="run-1", first=DECIDES),
     "run_broken_tool": Picture(one(broken), run_id="run-3", first=DECIDES),
     "run_question": Picture(one(asks), run_id="run-2", first="enter sends"),
@@ -126,10 +146,12 @@ PICTURES = {
     ),
     "prompt_takes_a_text": Picture(one(asks), ((*"Q4 2026", "Q4 2026"),), run_id="run-2", first="enter sends"),
     "help": Picture(one(digest), (("question_mark", "Keys"),), run_id="run-1", first=DECIDES),
-    "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="like this"),
+    "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="alike"),
+    "comparison": Picture(forked, (("C", "they part at"),), run_id="run-8", first="17 releases"),
     "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),)),
-    "limits": Picture(filled, (("4", "tries again"),)),
-    "log": Picture(filled, (("5", "needs a decision"),)),
-    "settings": Picture(many, (("6", "Looks"),), first="like this"),
+    "limits": Picture(filled, (("4", "next test call"),)),
+    "log": Picture(filled, (("5", "incident run-1"),)),
+    "settings": Picture(many, (("6", "Looks"),), first="alike"),
     "audit": Picture(filled, (("7", "answered"),)),
+    "workers": Picture(filled, (("8", "without a worker"),)),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -119,20 +119,22 @@ class Story:
         task: str = "",
         traceback: str = "",
         fingerprint: str = "",
+        options: Sequence[ev.Option] = (),
+        **more: Any,
     ) -> str:
-        """An incident at a node; its id."""
+        """An incident at a node; its id. `options`: those of a runtime (`options_for`), where a test wants them."""
         node = self.state.nodes[node_id]
         offered = (
             _GRANT if need else _ASK if question else _DOUBT if in_doubt else _MODEL if node.kind == "llm" else _TOOL
         )
-        options = tuple(make_option(name, hint=need if name == "grant" else "") for name in offered)
+        told = tuple(make_option(name, hint=need if name == "grant" else "") for name in offered)
         incident_id = incident_id or f"{self.run_id}-inc-{len(self.state.incidents) + 1}"
         opened = ev.IncidentOpened(
             incident_id=incident_id,
             fault=fault,
             error_type=fault.exception,
             message=message or fault.user_message,
-            options=options,
+            options=tuple(options) or told,
             safe="deny" if need else "abort",
             lineage=tuple(found.name for found in self.state.lineage(node_id)),
             task=task or self.state.input,
@@ -141,6 +143,7 @@ class Story:
             in_doubt=in_doubt,
             traceback=traceback,
             fingerprint=fingerprint,
+            **more,
         )
         self.tell(opened, node_id, node.parent_id)
         return incident_id
@@ -155,6 +158,16 @@ class Story:
             incident_id=incident_id, revision=1, option=option, params=params, by=ev.Actor(name=who, channel="console")
         )
         self.tell(answered, opened.node_id, opened.parent_id)
+
+    def propose(
+        self, incident_id: str, option: str, reason: str = "", *, who: str = "Claude Code (ada)", **params: Any
+    ) -> None:
+        opened = self.state.incidents[incident_id].opened
+        by = ev.Actor(name=who, channel="mcp")
+        proposed = ev.AnswerProposed(
+            incident_id=incident_id, revision=1, option=option, params=params, reason=reason, by=by
+        )
+        self.tell(proposed, opened.node_id, opened.parent_id)
 
     def finish(self, state: Any = "completed", output: str = "", error: str = "") -> None:
         self.tell(ev.RunFinished(state=state, output=output, error=error))
@@ -178,7 +191,7 @@ DENIED = Classification(
     cause=Cause.PERMISSION_DENIED,
     persistence=Persistence.NEEDS_CHANGE,
     effect=Effect.NOT_ATTEMPTED,
-    user_message="The tool needs a permission that nobody granted.",
+    user_message="The tool needs a permission that is not granted.",
 )
 BROKEN_TOOL = Classification(
     origin=Origin.TOOL,

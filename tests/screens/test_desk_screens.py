@@ -1,4 +1,4 @@
-"""Permissions, breakers and budgets, log, audit: what they show, what their keys do, what they look like."""
+"""Permissions, limits, log, audit: what they show, what their keys do, what they look like."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
 from runtime.link.client.client import LinkError
+from runtime.operations.requests.codec import decode_struct
+from runtime.operations.requests.permissions import Permissions
 from runtime.record.state import events as ev
 from screens.dialogs.batch_action import BatchActionScreen
 from screens.pages.audit import AuditScreen
@@ -26,9 +28,9 @@ from screens.views.lists.grants import HostPermissions, grant_words, ledger_rows
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.log_list import LogList
 from screens.widgets.text_page import TextPage
-from tests.screens.answering import AnsweringDesk
+from tests.screens.list_link import ListLink
 from tests.screens.stories import START, Story, digest, finished
-from tests.screens.waiting import drawn
+from tests.screens.waiting import drawn, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -38,7 +40,7 @@ Compare = Callable[..., bool]
 
 @pytest.fixture(autouse=True)
 def in_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Times are shown in the zone of whoever looks; in tests that is Greenwich."""
+    """Times are shown in the zone of the reader; in tests that is Greenwich."""
     with monkeypatch.context() as patched:
         patched.setenv("TZ", "UTC")
         time.tzset()
@@ -90,9 +92,13 @@ RULES: list[dict[str, Any]] = [
      "source": "/home/ada/digest/orbiter.toml:3"},
     {"verdict": "ask", "subject": "*", "verb": "*", "pattern": None, "in_force": True, "source": "default"},
 ]  # fmt: skip
+WORDS: dict[str, Any] = {
+    "subject": "*", "verb": "net", "pattern": "", "lifetime": "always", "scope": "", "until": None, "incident_id": "",
+    "by": {}, "granted_at": START.isoformat(), "revoked_by": None,
+}  # fmt: skip
 HELD: list[dict[str, Any]] = [
-    {"id": "g-1", "state": "in force", "uses": 3, "last_used": (START - timedelta(minutes=20)).isoformat()},
-    {"id": "g-2", "state": "in force", "uses": 0, "last_used": None},
+    {**WORDS, "id": "g-1", "state": "in force", "uses": 3, "last_used": (START - timedelta(minutes=20)).isoformat()},
+    {**WORDS, "id": "g-2", "state": "in force", "uses": 0, "last_used": None},
 ]
 PERMISSIONS = {"version": 7, "grants": HELD, "recent": RECENT, "rules": RULES}
 BREAKERS: list[dict[str, Any]] = [
@@ -133,29 +139,37 @@ AUDIT: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def filled(**answers: Any) -> AnsweringDesk:
+WORKERS: dict[str, Any] = {
+    "workers": [
+        {"id": "one:7:aaaaaa", "state": "working", "place": "one:7", "slots": 8, "driving": ["run-1"], "code": "v2",
+         "keys": ["OPENAI_API_KEY"], "program": "orbiter-console 0.1.0", "alive_since": START.isoformat(),
+         "heard_s": 1.0, "held_up": ""},
+        {"id": "two:9:bbbbbb", "state": "lost", "place": "two:9", "slots": 8, "driving": [], "code": "v1", "keys": [],
+         "program": "orbiter-console 0.1.0", "alive_since": START.isoformat(), "heard_s": 95.0,
+         "held_up": "the disk is full"},
+    ],
+    "unserved": [{"code": "v1", "runs": ["run-9"]}],
+    "newest": "v2",
+}  # fmt: skip
+
+
+def filled(**answers: Any) -> ListLink:
     uses = {**HELD[0], "recent": [RECENT[2]] * 3}
     given = {"permissions": PERMISSIONS, "uses": uses, "breakers": BREAKERS, "budgets": BUDGETS, "audit": AUDIT}
-    desk = AnsweringDesk(digest(), finished(), **{**given, **answers})
-    desk.grants = {grant.grant_id: grant for grant in GRANTS}
-    desk.answers["revoke"] = desk.revoke
-    desk.answers["reset"] = lambda **_: {}
-    return desk
+    given["workers"] = WORKERS
+    link = ListLink(digest(), finished(), **{**given, **answers})
+    link.grants = {grant.grant_id: grant for grant in GRANTS}
+    link.answers["revoke"] = link.revoke
+    link.answers["move"] = lambda *, run_id, **_: {"id": run_id, "state": "queued"}
+    link.answers["reset"] = lambda *, key, **_: {"id": key, "state": "closed"}
+    return link
 
 
-def app_on(desk: AnsweringDesk, *, ascii_only: bool = False, theme: str = "orbiter-dark") -> OrbiterApp:
+def app_on(link: ListLink, *, ascii_only: bool = False, theme: str = "orbiter-dark") -> OrbiterApp:
     session = ConsoleContext(
-        desk, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: desk.now, arm_after=0.0
+        link, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: link.now, arm_after=0.0
     )
     return OrbiterApp(session, theme=theme)
-
-
-async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if true():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("\n".join(screen_text(pilot.app)))
 
 
 async def shown(pilot: Pilot[Any], *words: str) -> None:
@@ -182,34 +196,34 @@ async def test_the_ledger_shows_grants_uses_denials_and_rules() -> None:
 
 
 async def test_a_grant_is_taken_back_after_its_words_were_shown_and_goes_with_its_event() -> None:
-    desk = filled()
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled()
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("3")
         await shown(pilot, "api.example.com:443")
         await pilot.press("x")
         await shown(pilot, "Take back 1 grant?", "researcher may fs.write:/data/out/**, run run-1")
         await pilot.press("enter", "escape")
-        assert desk.said == []
+        assert link.said == []
         await pilot.press("D", "y")
         await shown(pilot, "taken back")
-        assert desk.said == [("revoke", {"grant_id": "g-1"})]
+        assert link.said == [("revoke", {"grant_id": "g-1"})]
         await pilot.press("escape")
         assert "/data/out/**" in text(pilot), "it stands there until its event has come"
-        desk.gone("g-1")
+        link.gone("g-1")
         await until(pilot, lambda: "/data/out/**" not in text(pilot))
         assert "api.example.com:443" in text(pilot)
 
 
 async def test_several_grants_are_taken_back_together_and_a_refusal_is_told() -> None:
-    desk = filled()
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled()
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("3")
         await shown(pilot, "api.example.com:443")
         await pilot.press("space", "space", "x")
         await shown(pilot, "Take back 2 grants?", "every agent may net:api.example.com:443, always until")
-        del desk.grants["g-2"]
+        del link.grants["g-2"]
         await pilot.press("y")
-        await shown(pilot, "1 taken back, 1 refused", "there is n")
+        await shown(pilot, "1 taken back, 1 refused", "grant g-2 is", "not in force")
 
 
 async def test_from_a_grant_to_its_uses_and_on_to_the_run_and_back() -> None:
@@ -242,9 +256,9 @@ async def test_a_recent_use_leads_to_its_run_and_a_rule_says_where_it_stands() -
 
 
 async def test_a_viewer_is_told_why_nothing_is_taken_back_or_reset() -> None:
-    desk = filled()
-    desk.role = "viewer"
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled()
+    link.role = "viewer"
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("3")
         await shown(pilot, "api.example.com:443")
         await pilot.press("x")
@@ -253,21 +267,21 @@ async def test_a_viewer_is_told_why_nothing_is_taken_back_or_reset() -> None:
         await shown(pilot, "openai:gpt-4o")
         await pilot.press("t")
         await shown(pilot, "A viewer may look, not act")
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_change() -> None:
     asked: list[int] = []
 
-    def permissions(*, where: str, seen: int) -> dict[str, Any]:
+    def permissions(*, seen: int = -1) -> dict[str, Any]:
         asked.append(seen)
         return PERMISSIONS if seen != 7 else {"version": 7}
 
-    desk = filled(permissions=permissions)
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled(permissions=permissions)
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("3")
         await shown(pilot, "orbiter.toml:4", "3 uses; granted by")
-        for listener in list(desk._listeners):
+        for listener in list(link._listeners):
             listener()  # a reply came in, the picture is the same
         await pilot.pause(0.1)
         before = len(asked)
@@ -275,67 +289,68 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
         assert isinstance(screen, GrantsScreen)
         assert not screen._asker._stale
         screen._asker._free_at = 0.0
-        desk.changed()
+        link.changed()
         await until(pilot, lambda: len(asked) == before + 1)
         assert asked[-1] == 7
         assert "orbiter.toml:4" in text(pilot)
 
 
 async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None:
-    desk = filled(permissions=LinkError("no command is called 'permissions'"), breakers=[{"id": 1}])
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled(permissions=LinkError("no command is called 'permissions'"), breakers=[{"id": 1}])
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("3")
         await shown(pilot, "no command is called 'permissions'", "fs.write:/data/out/**")
         await pilot.press("4")
-        await shown(pilot, "the runtime's answer cannot be read: KeyError")
+        await shown(pilot, "the answer to 'breakers' cannot be read: id: Expected `str`, got `int`")
         assert isinstance(pilot.app.screen, LimitsScreen)
 
 
 def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
     grant = GRANTS[0].model_copy(update={"subject": HOSTILE, "pattern": HOSTILE})
-    looks = RenderContext(START)
-    known = HostPermissions.parse(
-        {**PERMISSIONS, "recent": [use("policy", HOSTILE, 1, by=HOSTILE, node_id=HOSTILE)]}, "build"
+    context = RenderContext(START)
+    known = HostPermissions(
+        "build",
+        decode_struct(Permissions, {**PERMISSIONS, "recent": [use("policy", HOSTILE, 1, by=HOSTILE, node_id=HOSTILE)]}),
     )
-    rows = ledger_rows({"g-1": grant}, [known], looks)
+    rows = ledger_rows({"g-1": grant}, [known], context)
     pieces = [piece.text for row in rows for cell in row.cells for piece in cell]
     assert all(piece.isprintable() for piece in pieces)
     assert pieces.count("build") == 1 + 1 + len(RULES)
-    assert grant_words(grant, looks).isprintable()
+    assert grant_words(grant, context).isprintable()
 
 
-# -- breakers and budgets ----------------------------------------------------------------------------------------------
+# -- limits -----------------------------------------------------------------------------------------------------------
 
 
 async def test_breakers_count_down_and_budgets_show_what_is_near() -> None:
-    desk = filled()
-    story = desk.stories["run-1"]
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled()
+    story = link.stories["run-1"]
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("4")
         await shown(
-            pilot, "tries again in 43s", "one call is probing", "closed", "100% 4.0k of 4.0k", "used up", "near"
+            pilot, "next test call in 43s", "one test call is out", "closed", "100% 4.0k of 4.0k", "used up", "near"
         )
         assert "1 call unpriced" in text(pilot)
         assert "2 breakers hold calls back" in text(pilot)
         assert "no limit" in text(pilot)
         story.wait(30)
-        await shown(pilot, "tries again in 13s")
+        await shown(pilot, "next test call in 13s")
         story.wait(30)
-        await shown(pilot, "the next call probes")
+        await shown(pilot, "next call is a test")
 
 
 async def test_a_breaker_is_closed_after_a_question_and_asked_about_again() -> None:
-    desk = filled()
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled()
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("4")
         await shown(pilot, "model openai:gpt-4o")
         await pilot.press("t")
         await shown(pilot, "Close 1 breaker? Calls go out again at once.")
-        desk.answers["breakers"] = [{**BREAKERS[0], "state": "closed", "failures": 0, "again_s": None}]
+        link.answers["breakers"] = [{**BREAKERS[0], "state": "closed", "failures": 0, "again_s": None}]
         await pilot.press("y")
-        await until(pilot, lambda: desk.said == [("reset", {"where": "", "key": "model:openai:gpt-4o"})])
+        await until(pilot, lambda: link.said == [("reset", {"key": "model:openai:gpt-4o"})])
         await pilot.press("escape")
-        await until(pilot, lambda: "tries again" not in text(pilot))
+        await until(pilot, lambda: "next test call" not in text(pilot))
 
 
 async def test_extending_opens_the_decision_that_waits_for_it() -> None:
@@ -348,6 +363,26 @@ async def test_extending_opens_the_decision_that_waits_for_it() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         assert isinstance(pilot.app.screen, RunScreen)
         await until(pilot, lambda: pilot.app.screen.incident_id == "run-1-inc-1")  # type: ignore[attr-defined]
+
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+
+async def test_workers_are_listed_and_a_run_without_one_is_moved_after_a_question() -> None:
+    link = filled()
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
+        await pilot.press("8")
+        await shown(
+            pilot, "Runs without a worker", "waits for a worker with code v1", "1 of 8", "the disk is full", "lost",
+            "keys: OPENAI_API_KEY", "1 worker at work", "1 of 8 slots in use",
+        )  # fmt: skip
+        await pilot.press("m")
+        await shown(pilot, "Move 1 run to code v2? Steps that are recorded are not done again.")
+        link.answers["workers"] = {**WORKERS, "unserved": []}
+        await pilot.press("y")
+        await until(pilot, lambda: link.said == [("move", {"run_id": "run-9", "code": "v2"})])
+        await pilot.press("escape")
+        await until(pilot, lambda: "Runs without a worker" not in text(pilot))
 
 
 # -- audit -------------------------------------------------------------------------------------------------------------
@@ -386,9 +421,9 @@ def log_of(pilot: Pilot[Any]) -> LogList:
     return pilot.app.screen.query_one("#log", LogList)
 
 
-async def more(pilot: Pilot[Any], desk: AnsweringDesk, story: Story, word: str) -> None:
+async def more(pilot: Pilot[Any], link: ListLink, story: Story, word: str) -> None:
     story.tell(ev.Warned(text=word), story.state.roots[0])
-    desk.changed()
+    link.changed()
     screen = pilot.app.screen
     assert isinstance(screen, LogScreen)
     await until(pilot, lambda: any(word in str(line.spans) for line in screen.buffer.lines))
@@ -397,16 +432,16 @@ async def more(pilot: Pilot[Any], desk: AnsweringDesk, story: Story, word: str) 
 
 async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
     story = busy(60)
-    desk = AnsweringDesk(story)
-    async with app_on(desk).run_test(size=(100, 20)) as pilot:
+    link = ListLink(story)
+    async with app_on(link).run_test(size=(100, 20)) as pilot:
         await pilot.press("5")
         await shown(pilot, "number 59", "following")
-        await more(pilot, desk, story, "came while following")
+        await more(pilot, link, story, "came while following")
         await shown(pilot, "came while following")
         await pilot.press("pageup")
         await shown(pilot, "stopped: G follows again")
         before = [line[:-1] for line in screen_text(pilot.app)[2:16]]
-        await more(pilot, desk, story, "came while reading")
+        await more(pilot, link, story, "came while reading")
         await shown(pilot, "1 new below")
         after = [line[:-1] for line in screen_text(pilot.app)[2:16]]
         assert after == before, "what is being read does not move"
@@ -419,8 +454,8 @@ async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
 
 
 async def test_scrolling_up_with_the_mouse_stops_it_too() -> None:
-    desk = AnsweringDesk(busy(60))
-    async with app_on(desk).run_test(size=(100, 20)) as pilot:
+    link = ListLink(busy(60))
+    async with app_on(link).run_test(size=(100, 20)) as pilot:
         await pilot.press("5")
         await shown(pilot, "following")
         await pilot._post_mouse_events([MouseScrollUp], "#log")
@@ -428,8 +463,8 @@ async def test_scrolling_up_with_the_mouse_stops_it_too() -> None:
 
 
 async def test_the_log_is_filtered_and_searched_apart() -> None:
-    desk = AnsweringDesk(busy(30))
-    async with app_on(desk).run_test(size=(100, 24)) as pilot:
+    link = ListLink(busy(30))
+    async with app_on(link).run_test(size=(100, 24)) as pilot:
         await pilot.press("5")
         await shown(pilot, "number 29")
         await pilot.press("slash", *"number (1)", "enter")
@@ -448,14 +483,14 @@ async def test_the_log_is_filtered_and_searched_apart() -> None:
         assert "number 28" in str(log_of(pilot).cursor_entry)
         await pilot.press("greater_than_sign", "greater_than_sign")
         await shown(pilot, "1 of 11")
-        assert "text='number 2'" in str(log_of(pilot).cursor_entry)
+        assert "warns: number 2'" in str(log_of(pilot).cursor_entry)
         await pilot.press("escape", "slash", *"(", "enter")
         await shown(pilot, "no regular expression")
 
 
 async def test_faults_only_and_jumps_in_time() -> None:
-    desk = AnsweringDesk(digest(), busy(30))
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = ListLink(digest(), busy(30))
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("5")
         await shown(pilot, "number 29")
         await pilot.press("minus")
@@ -463,15 +498,15 @@ async def test_faults_only_and_jumps_in_time() -> None:
         await pilot.press("plus")
         await until(pilot, lambda: "number 29" in str(log_of(pilot).cursor_entry))
         await pilot.press("slash", *"digest", "enter", "F")
-        await shown(pilot, "faults only", "rate_limited", "needs a decision", "attempt 2 of 4")
-        assert "agent begins" not in text(pilot)
+        await shown(pilot, "faults only", "rate_limited", "waits for an answer", "attempt 2 of 4")
+        assert "planner begins" not in text(pilot)
         await pilot.press("escape", "home")
-        await shown(pilot, "agent begins")
+        await shown(pilot, "planner begins")
 
 
 async def test_who_comes_to_the_first_line_gets_older_ones() -> None:
-    desk = AnsweringDesk(busy(700))
-    async with app_on(desk).run_test(size=(100, 20)) as pilot:
+    link = ListLink(busy(700))
+    async with app_on(link).run_test(size=(100, 20)) as pilot:
         await pilot.press("5")
         await shown(pilot, "500 lines")
         assert "number 199" not in text(pilot)
@@ -487,7 +522,7 @@ async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
     long = "the whole of it " * 60
     story = busy(2)
     story.tell(ev.Warned(text=long), story.state.roots[0])
-    async with app_on(AnsweringDesk(story)).run_test(size=(100, 40)) as pilot:
+    async with app_on(ListLink(story)).run_test(size=(100, 40)) as pilot:
         await pilot.press("5")
         await shown(pilot, "the whole of it")
         await pilot.press("enter")
@@ -500,40 +535,40 @@ async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
 
 
 async def test_the_log_of_one_run_has_only_its_lines() -> None:
-    desk = AnsweringDesk(digest(), busy(3))
-    app = app_on(desk)
+    link = ListLink(digest(), busy(3))
+    app = app_on(link)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: len(app.screen_stack) > 1)
         await app.push_screen(LogScreen(app.session, "run-1"))
-        await shown(pilot, "log of weekly digest", "needs a decision")
+        await shown(pilot, "log of weekly digest", "waits for an answer")
         assert "number 2" not in text(pilot)
 
 
 async def test_what_comes_too_fast_leaves_a_mark_and_not_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("screens.pages.log._MAX_NEW_EVENTS", 5)
+    monkeypatch.setattr("screens.pages.log_sources._MAX_NEW_EVENTS", 5)
     story = busy(3)
-    desk = AnsweringDesk(story)
-    async with app_on(desk).run_test(size=(100, 30)) as pilot:
+    link = ListLink(story)
+    async with app_on(link).run_test(size=(100, 30)) as pilot:
         await pilot.press("5")
         await shown(pilot, "number 2")
         for number in range(8):
             story.tell(ev.Warned(text=f"burst {number}"), story.state.roots[0])
-        desk.changed()
+        link.changed()
         await shown(pilot, "more happened here than is shown", "burst 3", "burst 7")
         assert "burst 2" not in text(pilot)
 
 
 async def test_a_lost_runtime_is_said_once_and_asked_again_when_it_is_back() -> None:
-    desk = filled()
-    desk.lose("it went")
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled()
+    link.lose("it went")
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("4")
         await shown(pilot, "brings it back: it went")
         assert "used up" not in text(pilot)
-        await desk.revive()
+        await link.revive()
         await shown(pilot, "used up")
-        desk.answers["breakers"] = LinkError("the disk is full")
-        desk.changed()
+        link.answers["breakers"] = LinkError("the disk is full")
+        link.changed()
         await shown(pilot, "the disk is full", "used up")
         await pilot.press("down")
         assert "the disk is full" not in text(pilot), "it was read"
@@ -548,24 +583,24 @@ async def test_the_runtimes_own_log_file_is_the_other_source() -> None:
     ]  # fmt: skip
     asked: list[Any] = []
 
-    def logfile(*, where: str, after: int | None) -> dict[str, Any]:
+    def logfile(*, after: int | None = None) -> dict[str, Any]:
         asked.append(after)
         return pages[min(len(asked), len(pages)) - 1]
 
-    desk = AnsweringDesk(digest(), logfile=logfile)
-    async with app_on(desk).run_test(size=(100, 24)) as pilot:
+    link = ListLink(digest(), logfile=logfile)
+    async with app_on(link).run_test(size=(100, 24)) as pilot:
         await pilot.press("5")
-        await shown(pilot, "needs a decision")
+        await shown(pilot, "waits for an answer")
         await pilot.press("v")
         await shown(pilot, "Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback")
-        desk.changed()
+        link.changed()
         await shown(pilot, "␛[2Jmended")
         assert asked[:2] == [None, 80]
         await pilot.press("F")
         await until(pilot, lambda: "runtime.serve: up" not in text(pilot))
         assert "Traceback" in text(pilot), "what goes on with a fault is part of it"
         await pilot.press("tab")
-        await shown(pilot, "needs a decision")
+        await shown(pilot, "waits for an answer")
 
 
 async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
@@ -573,17 +608,21 @@ async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
     root = story.begin(HOSTILE)
     node = story.open("agent", HOSTILE, root)
     story.tell(ev.Warned(text=HOSTILE), node)
-    desk = filled(
+    link = filled(
         permissions={**PERMISSIONS, "recent": [use("policy", HOSTILE, 1)], "rules": [{**RULES[0], "source": HOSTILE}]},
         breakers=[{**BREAKERS[0], "id": HOSTILE, "error": HOSTILE}],
         budgets=[{**BUDGETS[1], "title": HOSTILE}],
+        workers={
+            "workers": [{**each, "place": HOSTILE, "held_up": HOSTILE, "code": HOSTILE} for each in WORKERS["workers"]],
+            "unserved": [{"code": HOSTILE, "runs": [HOSTILE]}],
+        },
         audit=[{**AUDIT[1], "person": HOSTILE, "reason": HOSTILE, "asked": HOSTILE, "params": {HOSTILE: HOSTILE}}],
         logfile={"path": HOSTILE, "began": 0, "end": 9, "text": HOSTILE + "\n"},
     )
-    desk.stories["run-5"] = story
-    desk.grants = {"g-1": GRANTS[0].model_copy(update={"pattern": HOSTILE, "subject": HOSTILE})}
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
-        for keys in (("3",), ("x",), ("escape", "4"), ("7",), ("5",), ("enter",), ("escape", "v")):
+    link.stories["run-5"] = story
+    link.grants = {"g-1": GRANTS[0].model_copy(update={"pattern": HOSTILE, "subject": HOSTILE})}
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
+        for keys in (("3",), ("x",), ("escape", "4"), ("7",), ("8",), ("5",), ("enter",), ("escape", "v")):
             await pilot.press(*keys)
             await shown(pilot, "evil")
             said = text(pilot)
@@ -608,15 +647,15 @@ async def test_on_several_hosts_each_is_asked_each_row_says_where_and_acts_go_th
         return tell
 
     answers = {"permissions": PERMISSIONS, "breakers": BREAKERS[:1], "budgets": BUDGETS[:1], "audit": AUDIT[:1]}
-    desk = filled(**{verb: told(verb, answer) for verb, answer in answers.items()})
-    desk.host_names = ("build", "lab")
-    async with app_on(desk).run_test(size=(120, 40)) as pilot:
+    link = filled(**{verb: told(verb, answer) for verb, answer in answers.items()})
+    link.host_names = ("build", "lab")
+    async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("3")
         await shown(pilot, "build · re", "lab · re")
         await pilot.press("4")
         await shown(pilot, "build · model", "lab · model")
         await pilot.press("down", "t", "y")
-        await until(pilot, lambda: desk.said == [("reset", {"where": "lab", "key": "model:openai:gpt-4o"})])
+        await until(pilot, lambda: link.said == [("reset", {"where": "lab", "key": "model:openai:gpt-4o"})])
         await pilot.press("escape", "7")
         await shown(pilot, "build · bob", "lab · bob")
         await pilot.press("5")
@@ -641,8 +680,8 @@ def opening(key: str, word: str, *more_keys: str) -> Callable[[Pilot[Any]], Any]
 
 VIEWS = [
     pytest.param(opening("3", "everything else"), id="permissions"),
-    pytest.param(opening("4", "tries again"), id="limits"),
-    pytest.param(opening("5", "needs a decision", "up", "up"), id="log"),
+    pytest.param(opening("4", "next test call"), id="limits"),
+    pytest.param(opening("5", "incident run-1", "up", "up"), id="log"),
     pytest.param(opening("7", "answered"), id="audit"),
 ]
 

@@ -13,16 +13,18 @@ import pytest
 from console.app.app import OrbiterApp
 from console.preferences.keymap import build_keymap
 from console.preferences.schema import Preferences
-from screens.dialogs.help import help_lines
+from screens.dialogs.help import help_groups
 from screens.render.key_names import key_in_words
 from screens.render.layout import plain_text
 from screens.shell.context import ConsoleContext
 from screens.shell.key_actions import actions
+from screens.views.shared.key_columns import KeyGroup, KeyLine, key_columns
 from screens.views.shared.render_context import RenderContext
-from screens.widgets.editor import Secret
-from tests.console.app.test_app import settled, text_of, until
-from tests.screens.desk import Desk
+from screens.widgets.editor import SecretInput
+from tests.console.app.test_app import settled, text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest
+from tests.screens.waiting import until
 
 ROOT = Path(__file__).parent.parent.parent
 MOVED = {
@@ -52,8 +54,8 @@ def test_what_is_named_as_the_usual_key_is_the_one_of_the_binding() -> None:
 
 
 def test_an_action_without_a_key_is_not_hinted_at() -> None:
-    looks = RenderContext(START, keys={"help.close": ""})
-    assert looks.hints((looks.key("help.close", "esc"), "closes"), ("y", "does it")) == "y does it"
+    context = RenderContext(START, keys={"help.close": ""})
+    assert context.hints((context.key("help.close", "esc"), "closes"), ("y", "does it")) == "y does it"
 
 
 @pytest.mark.parametrize(
@@ -61,15 +63,15 @@ def test_an_action_without_a_key_is_not_hinted_at() -> None:
     [
         (("question_mark",), "[ closes"),
         (("colon",), "enter does it   f8 closes"),
-        (("f12", "N"), "f9 starts   f7 next   f6 empties   f8 leaves"),
+        (("f12", "N"), "f9 starts   f7 next   f6 clears   f8 leaves"),
         (("n", "A", "enter"), "j: "),
         (("n", "A"), ", x leaves it"),
         (("slash", *"zzz", "enter"), "Nothing matches. f8 shows all."),
     ],
 )
 async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[str, ...], words: str) -> None:
-    desk = Desk(digest())
-    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0)
+    link = MemoryLink(digest())
+    session = ConsoleContext(link, clock=lambda: link.now, arm_after=0.0)
     moved = build_keymap(actions(), MOVED)
     app: Any = OrbiterApp(session, preferences=Preferences(keymap=moved))
     async with app.run_test(size=(110, 34)) as pilot:
@@ -82,27 +84,63 @@ async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[s
 
 @pytest.mark.parametrize("run_id", ["", "run-1"])
 async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
-    desk = Desk(digest())
-    app: Any = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0), run_id=run_id)
+    link = MemoryLink(digest())
+    app: Any = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0), run_id=run_id)
     async with app.run_test(size=(110, 60)) as pilot:
         await settled(pilot)
-        lines = [plain_text(line) for line in help_lines(app.screen, deciding=app.screen.decision_options)]
-    titles = [line for line in lines if line and not line.startswith(" ")]
+        groups = help_groups(app.screen, deciding=app.screen.decision_options)
+    titles = [group.title for group in groups]
     deciding = ["The decision"]
-    assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["In lists of runs"])
+    assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["Acts on runs"])
     assert titles.index("In the prompt" if run_id else "In lists") > titles.index("Everywhere")
-    first = lines[lines.index("First of all") :]
-    keys = [line.split()[0] for line in first[1 : first.index("")]]
+    first = next(group for group in groups if group.title == "First of all")
+    keys = [line.keys[0] for line in first.lines]
     assert [key for key in ("n", ":", "?", "q") if key not in keys] == []
-    assert all(len(line.split("  ")[1].split()) == 1 for line in first[1 : first.index("")]), "one key each"
+    assert all(len(line.keys) == 1 for line in first.lines), "one key each"
+
+
+@pytest.mark.parametrize("run_id", ["", "run-1"])
+async def test_each_key_that_help_shows_does_what_it_says(run_id: str) -> None:
+    link = MemoryLink(digest())
+    app: Any = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0), run_id=run_id)
+    done: list[str] = []
+
+    async def note(action: Any, *_given: object, **_named: object) -> bool:
+        done.append(str(action))
+        return True
+
+    async with app.run_test(size=(110, 60)) as pilot:
+        await settled(pilot)
+        groups = help_groups(app.screen, deciding=app.screen.decision_options)
+        actions_of = {key: found.binding.action for key, found in app.screen.active_bindings.items()}
+        app.run_action = note  # of this app alone: nothing is done, so that the next key meets the same screen
+        pressed = [key for group in groups for line in group.lines for key in line.bound]
+        for key in pressed:
+            await pilot.press(key)
+    assert len(pressed) > 30
+    assert done == [actions_of[key] for key in pressed]
+
+
+def test_keys_fill_the_width_in_columns_and_stand_whole() -> None:
+    groups = [
+        KeyGroup(f"Group {number}", tuple(KeyLine((f"k{at}",), f"does {number} {at}") for at in range(5)))
+        for number in range(12)
+    ]
+    for width, columns in ((40, 1), (76, 2), (116, 3), (156, 4)):
+        lines = [plain_text(line) for line in key_columns(groups, width)]
+        assert max(line.count("Group") for line in lines) == columns
+        assert max(map(len, lines)) <= width
+        assert lines[0].startswith("Group 0")
+        words = "\n".join(lines)
+        assert all(f"does {number} {at}" in words for number in range(12) for at in range(5))
 
 
 async def test_where_a_secret_is_typed_the_border_is_that_of_the_other_fields() -> None:
-    desk = Desk(digest())
-    app: Any = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0), run_id="run-1")
+    link = MemoryLink(digest())
+    app: Any = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0), run_id="run-1")
     async with app.run_test() as pilot:
         await settled(pilot)
-        field = app.screen.query_one(Secret)
+        field = app.screen.query_one(SecretInput)
         field.display = True
         field.begin()
         await settled(pilot)

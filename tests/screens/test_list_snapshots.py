@@ -11,16 +11,16 @@ from textual.pilot import Pilot
 from screens.base.runtime_screen import RuntimeScreen
 from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
-from tests.screens.desk import Desk
-from tests.screens.lonely import Lonely, lonely, text_of, until
+from tests.screens.lonely import Lonely, lonely, text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.pages.test_swarms import workflow
 from tests.screens.stories import digest, finished, limited
-from tests.screens.waiting import drawn
+from tests.screens.waiting import drawn, until
 
 Compare = Callable[..., bool]
-Looked = Callable[[Pilot[Any], Desk], Any]
+Looked = Callable[[Pilot[Any], MemoryLink], Any]
 
-LOOKS = [
+RENDER_CONTEXT = [
     pytest.param((80, 24), "dark", id="80x24-dark"),
     pytest.param((120, 40), "dark", id="120x40-dark"),
     pytest.param((80, 24), "light", id="80x24-light"),
@@ -29,21 +29,26 @@ LOOKS = [
 LARGE = pytest.param((200, 60), "dark", id="200x60-dark")
 
 
-def app_of(made: Callable[[Any], RuntimeScreen], look: str) -> tuple[Lonely, Desk]:
+def app_of(made: Callable[[Any], RuntimeScreen], look: str) -> tuple[Lonely, MemoryLink]:
     stories = (digest(), finished(), workflow(4, 2), workflow(5, 3), *(limited(n, n) for n in range(11, 16)))
     theme = "orbiter-light" if look == "light" else "orbiter-dark"
-    app, desk = lonely(made, *stories, ascii_only=look == "ascii", theme=theme)
-    desk.refs = ["new/report.py:team", "translate.py:swarm"]
-    return app, desk
+    app, link = lonely(made, *stories, ascii_only=look == "ascii", theme=theme)
+    link.refs = ["new/report.py:team", "translate.py:swarm"]
+    link.kinds = {"new/report.py:team": "graph (langgraph)", "translate.py:swarm": "agent (pydantic-ai)"}
+    return app, link
 
 
-@pytest.mark.parametrize(("size", "look"), [*LOOKS, LARGE])
+@pytest.mark.parametrize(("size", "look"), [*RENDER_CONTEXT, LARGE])
 def test_swarms(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
+    async def told(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: "agent (pydantic-ai)" in str(pilot.app.screen._kinds))  # type: ignore[attr-defined]
+        await drawn(pilot)
+
     app, _ = app_of(SwarmsScreen, look)
-    assert snap_compare(app, terminal_size=size, run_before=drawn)
+    assert snap_compare(app, terminal_size=size, run_before=told)
 
 
-@pytest.mark.parametrize(("size", "look"), LOOKS)
+@pytest.mark.parametrize(("size", "look"), RENDER_CONTEXT)
 def test_the_form_that_starts_a_run(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
     async def fill(pilot: Pilot[Any]) -> None:
         await drawn(pilot)
@@ -56,7 +61,7 @@ def test_the_form_that_starts_a_run(snap_compare: Compare, size: tuple[int, int]
     assert snap_compare(app, terminal_size=size, run_before=fill)
 
 
-@pytest.mark.parametrize(("size", "look"), LOOKS)
+@pytest.mark.parametrize(("size", "look"), RENDER_CONTEXT)
 def test_the_inbox_with_a_group_a_filter_and_a_selection(
     snap_compare: Compare, size: tuple[int, int], look: str
 ) -> None:
@@ -69,7 +74,7 @@ def test_the_inbox_with_a_group_a_filter_and_a_selection(
     assert snap_compare(app, terminal_size=size, run_before=narrow)
 
 
-@pytest.mark.parametrize(("size", "look"), LOOKS)
+@pytest.mark.parametrize(("size", "look"), RENDER_CONTEXT)
 def test_one_answer_for_all_of_a_group(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
     async def choose(pilot: Pilot[Any]) -> None:
         await drawn(pilot)
@@ -77,21 +82,21 @@ def test_one_answer_for_all_of_a_group(snap_compare: Compare, size: tuple[int, i
         await until(pilot, lambda: "the same: retry" in text_of(pilot))
         await drawn(pilot)
 
-    app, desk = app_of(InboxScreen, look)
-    desk.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "went on", "detail": "succeeded"}
+    app, link = app_of(InboxScreen, look)
+    link.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "went on", "detail": "succeeded"}
     assert snap_compare(app, terminal_size=size, run_before=choose)
 
 
-@pytest.mark.parametrize(("size", "look"), LOOKS[:2])
+@pytest.mark.parametrize(("size", "look"), RENDER_CONTEXT[:2])
 def test_what_became_of_each_of_several_runs(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
     async def abort(pilot: Pilot[Any]) -> None:
         await drawn(pilot)
         await pilot.press("A")
         await until(pilot, lambda: "Abort" in text_of(pilot))
-        desk.stories["run-13"].finish("failed", error="too late")
+        link.stories["run-13"].finish("failed", error="too late")
         await pilot.press("y")
         await until(pilot, lambda: "refused" in text_of(pilot) and "not yet" not in text_of(pilot))
         await drawn(pilot)
 
-    app, desk = app_of(SwarmsScreen, look)
+    app, link = app_of(SwarmsScreen, look)
     assert snap_compare(app, terminal_size=size, run_before=abort)

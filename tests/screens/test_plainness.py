@@ -23,7 +23,8 @@ from screens.widgets.theme_colors import ThemeColors
 from themes.builtin_themes import builtin_theme
 
 BLACK = Color.parse("black")
-STATES = sorted({*get_args(RunPhase), *get_args(NodePhase)})
+STATES = sorted({*get_args(RunPhase), *get_args(NodePhase), "holds"})
+"""The states on record, and what the tree shows of a node that only waits for nodes below it."""
 
 
 def ascii_of(text: str) -> str:

@@ -15,7 +15,8 @@ from screens.base.runtime_screen import RuntimeScreen
 from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
 from screens.shell.context import ConsoleContext
-from tests.screens.lonely import Lonely, text_of, until
+from tests.screens.lonely import Lonely, text_of
+from tests.screens.waiting import until
 
 SWARM = '''
 from pathlib import Path
@@ -57,14 +58,14 @@ async def test_equal_failures_are_answered_together_once_the_first_went_on(tmp_p
     async with on_a_runtime(tmp_path, InboxScreen) as (pilot, link):
         for number in range(3):
             await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
-        await until(pilot, lambda: "3 like this" in text_of(pilot))
+        await until(pilot, lambda: "3 alike" in text_of(pilot))
 
         await pilot.press("home", "B")
         await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
         await pilot.press("r", "y")
         await until(pilot, lambda: "1 failed again, 2 held" in text_of(pilot))
         await pilot.press("escape")
-        await until(pilot, lambda: "3 like this" in text_of(pilot))
+        await until(pilot, lambda: "3 alike" in text_of(pilot))
         assert {found.state for found in link.summaries.values()} <= {"running", "waiting"}
 
         (tmp_path / "up").touch()
@@ -82,10 +83,10 @@ async def test_one_that_was_answered_by_itself_goes_before_the_rest(tmp_path: Pa
     async with on_a_runtime(tmp_path, InboxScreen) as (pilot, link):
         for number in range(3):
             await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
-        await until(pilot, lambda: "3 like this" in text_of(pilot))
+        await until(pilot, lambda: "3 alike" in text_of(pilot))
         oldest = next(iter(link.incidents))
         await link.command("answer", incident_id=oldest, option="result", params={"value": "by phone"})
-        await until(pilot, lambda: "2 like this" in text_of(pilot))
+        await until(pilot, lambda: "2 alike" in text_of(pilot))
         await until(pilot, lambda: any(found.state == "completed" for found in link.summaries.values()))
         await pilot.press("home", "B")
         await until(pilot, lambda: "Answer all 2 the same: result" in text_of(pilot))

@@ -16,7 +16,8 @@ from runtime.service.serve import build_execution_config
 from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
-from tests.screens.lonely import Lonely, text_of, until
+from tests.screens.lonely import Lonely, text_of
+from tests.screens.waiting import until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SWARM = '''
@@ -80,7 +81,7 @@ async def on_a_run(root: Path, agent: str) -> AsyncIterator[tuple[Pilot[None], L
     with EmbeddedRuntime(root / ".orbiter", build_execution_config(root, {})) as runtime:
         starter = LinkClient(runtime.transport())
         starter.start()
-        run_id = str((await starter.command("start", ref=f"real.py:{agent}", input="go"))["run_id"])
+        run_id = str((await starter.command("start", ref=f"real.py:{agent}", input="go"))["id"])
         await starter.close()
         link = LinkClient(runtime.transport())
         app = Lonely(RunScreen(ConsoleContext(link, arm_after=0.0), run_id), begin=link.start)

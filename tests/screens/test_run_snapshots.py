@@ -1,4 +1,4 @@
-"""Pictures of what the run screen shows besides a decision. `pytest --snapshot-update` takes them anew."""
+"""Pictures of what the run screen shows besides a decision. `pytest --snapshot-update` takes them again."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompt import Prompt
-from tests.console.app.test_app import until
-from tests.screens.pages.test_run import edits
-from tests.screens.rundesk import RunDesk
+from tests.screens.pages.test_run import asks, edits
+from tests.screens.run_link import RunLink
 from tests.screens.stories import Story, digest
 from tests.screens.views.run.test_run_views import bar_story
-from tests.screens.waiting import drawn
+from tests.screens.waiting import drawn, until
+from tests.screens.widgets.forms.test_question_form import TRIP, into_form
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 Compare = Callable[..., bool]
 
 
 def app_of(story: Story, *, theme: str = "orbiter-dark", ascii_only: bool = False) -> OrbiterApp:
-    desk = RunDesk(story)
+    link = RunLink(story)
     for incident in story.state.open_incidents:
-        desk.streamed[story.run_id, incident.opened.incident_id] = StreamedText(
+        link.streamed[story.run_id, incident.opened.incident_id] = StreamedText(
             1, "The planner wrote outside of the workspace because its task names"
         )
     glyphs = ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS
-    session = ConsoleContext(desk, glyphs=glyphs, clock=lambda: desk.now, arm_after=0.0)
+    session = ConsoleContext(link, glyphs=glyphs, clock=lambda: link.now, arm_after=0.0)
     return OrbiterApp(session, run_id=story.run_id, theme=theme)
 
 
@@ -96,6 +96,12 @@ def analysed() -> Story:
     return story
 
 
+def proposing() -> Story:
+    story = digest()
+    story.propose("run-1-inc-1", "deny", "the task wants ./out", message="write to ./out")
+    return story
+
+
 def freezing() -> Story:
     story = digest()
     story.tell(ev.RunFrozen(by=ev.Actor(name="ada", channel="console")))
@@ -107,6 +113,7 @@ STATES = {
     "node": (conversation, ("home", "down", "down")),
     "waits": (digest, ("home", "w")),
     "analysis_under_way": (analysing, ("end", "z", "z", "pagedown", "pagedown")),
+    "proposal": (proposing, ()),
     "analysis": (analysed, ("end", "z", "z", "end", "right")),
     "freezing": (freezing, ()),
     "confirm_rewind": (digest, ("home", "R", "enter")),
@@ -129,3 +136,16 @@ def test_timeline_in_other_looks(snap_compare: Compare, kind: str) -> None:
     theme = "orbiter-light" if kind == "light" else "orbiter-dark"
     app = app_of(story(), theme=theme, ascii_only=kind == "ascii")
     assert snap_compare(app, terminal_size=(120, 40), run_before=pressing(*keys))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_question_for_an_object_as_a_form(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def fill(pilot: Pilot[Any]) -> None:
+        await drawn(pilot)
+        pilot.app.screen.query_one("#tree").focus()
+        await pilot.pause()
+        await into_form(pilot)
+        await pilot.press("A", "enter", "enter", "y", "enter", "2", "shift+tab", "ctrl+s")
+        await drawn(pilot)
+
+    assert snap_compare(app_of(asks(TRIP)), terminal_size=size, run_before=fill)

@@ -1,6 +1,6 @@
-"""Pictures of every screen: dark, light and in ASCII, each in two sizes; one app, resized and dressed anew, makes
+"""Pictures of every screen: dark, light and in ASCII, each in two sizes; one app, resized and dressed again, makes
 several. More of lists, runs and desks are taken by `test_list_snapshots`, `test_run_snapshots` and `test_desk_screens`.
-`pytest --snapshot-update` takes them anew; look at them before you commit them.
+`pytest --snapshot-update` takes them again; look at them before you commit them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SMALL, LARGE = (80, 24), (120, 40)
 
 @pytest.fixture(autouse=True)
 def somewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times are shown in the zone of whoever looks, and settings tell of the terminal."""
+    """Times are shown in the zone of the reader, and settings tell of the terminal."""
     for name in ("NO_COLOR", "TMUX", "STY", "SSH_CONNECTION", "SSH_TTY", "ORBITER_THEME", "ORBITER_ASCII"):
         monkeypatch.delenv(name, raising=False)
     for name, value in {"TZ": "UTC", "TERM": "xterm-256color", "COLORTERM": "truecolor"}.items():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from textual.pilot import Pilot
 
 from screens.base.runtime_screen import RuntimeScreen
+from tests.patience import PATIENCE_S
+from tests.screens.widgets.test_live_widgets import screen_text
 
 QUIET_LOOKS = 2
 """How often in a row nothing must be left to draw: what was drawn may have asked for more."""
@@ -16,7 +19,7 @@ QUIET_LOOKS = 2
 async def drawn(pilot: Pilot[Any]) -> None:
     """Wait until everything that the screen was told of is on it."""
     quiet = 0
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while quiet < QUIET_LOOKS:
             await pilot.pause()
             screen = pilot.app.screen
@@ -26,3 +29,13 @@ async def drawn(pilot: Pilot[Any]) -> None:
                 quiet = 0
                 await asyncio.sleep(0.005)
     await pilot.pause()
+
+
+async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
+    """Wait for a fact, not for a time; what the screen shows is said if it does not come about."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not true():
+                await pilot.pause(0.01)
+    except TimeoutError:
+        raise AssertionError("\n".join(screen_text(pilot.app))) from None

@@ -1,4 +1,4 @@
-"""Five hundred runs that nobody may be asked about, eight at a time: each ends, and with the right exit code."""
+"""Five hundred runs without an operator to ask, eight at a time: each ends, and with the right exit code."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_what_is_asked_for_most_nearly_is_shown(environment: dict[str, str], ask
         ({}, "Orbiter-Dark", ["did you mean orbiter-dark?"]),
         ({}, "", ["--theme", "''"]),
         ({"ORBITER_THEME": "orbiter-contrast"}, None, ["ORBITER_THEME", "did you mean orbiter-contrast-"]),
-        ({}, "zzz", ["'zzz'; there are orbiter-dark"]),
+        ({}, "zzz", ["'zzz'; the themes are orbiter-dark"]),
         ({}, "solarised", ["did you mean solarized?"]),
     ],
 )
@@ -61,7 +61,7 @@ def test_an_unknown_theme_is_refused_with_the_nearest(
 
 def test_the_users_own_files_are_looked_for_only_for_a_name_that_is_not_built_in() -> None:
     def own() -> list[str]:
-        raise AssertionError("nobody asked for one of these")
+        raise AssertionError("none of these was asked for")
 
     for name in (None, *BUILTIN_NAMES):
         choose_theme({}, name, own)

@@ -92,7 +92,7 @@ def test_there_is_a_dark_and_a_light_theme_of_each_kind_and_the_default_comes_fi
 
 
 def test_every_theme_file_that_is_shipped_can_be_chosen() -> None:
-    shipped = {Path(each.name).stem for each in files("themes").iterdir() if each.name.endswith(".yaml")}
+    shipped = {Path(each.name).stem for each in files("themes").iterdir() if each.name.endswith(".toml")}
     assert shipped == set(BUILTIN_NAMES)
 
 

@@ -10,6 +10,7 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -255,13 +256,20 @@ def outcome(reported: Json, before: Iterable[str]) -> list[Json]:
 
 
 def without_wording(runs: Iterable[Json]) -> list[Json]:
-    """An outcome without the sentences of its incidents, which may be worded better now, and without the attempts of
-    steps that have children: every life begins them again, and how many lives there are depends on how quickly a
-    question is answered.
+    """An outcome without the sentences of its incidents, which may be worded better now (a fingerprint is made of the
+    message), and without the attempts of steps that have children: every life begins them again, and how many lives
+    there are depends on how quickly a question is answered. A question that a tool asks offers `deny` beside `input`
+    now; both need a text. A spent replanning is a failure now, with the options of one.
     """
 
     def facts(incident: Json) -> Json:
-        return {name: each for name, each in incident.items() if name not in ("message", "causes")}
+        found = {name: each for name, each in incident.items() if name not in ("message", "causes", "fingerprint")}
+        needs = [each["needs"] for each in found["options"]]
+        if found["fault"]["cause"] == "missing_input" and needs[:2] == ["text", "text"]:
+            found["options"] = found["options"][1:]
+        if found["fault"]["cause"] == "missing_input" and "arguments" in needs:
+            found["options"] = [{"needs": each} for each in ("text", "", "")]
+        return found
 
     return [
         {
@@ -280,14 +288,23 @@ def _without_attempts(node: Json, nodes: Iterable[Json]) -> Json:
     return {name: each for name, each in node.items() if name != "attempts"}
 
 
+_UTC_OFFSET = re.compile(r"(?<=\d)\+00:00$")
+
+
 def differences(before: Any, now: Any) -> list[str]:
-    """In what two reports differ, each as ``path: before -> now``."""
+    """In what two reports differ, each as ``path: before -> now``. One instant has two forms: programs up to 0.1.0
+    print ``+00:00`` in some objects and ``Z`` in others; since then it is ``Z`` in all. They called a run after its
+    swarm; now it is called after its input.
+    """
     if isinstance(before, dict) and isinstance(now, dict):
+        if str(before.get("title", "")).endswith(str(before.get("ref", "-")).rpartition("/")[2]) and now.get("title"):
+            before = {**before, "title": now["title"]}
         pairs = {str(name): (before.get(name), now.get(name)) for name in sorted(before.keys() | now.keys())}
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = {str(number): pair for number, pair in enumerate(zip(before, now, strict=True))}
     else:
-        return [] if before == now else [f": {before!r} -> {now!r}"]
+        same = before == now or (isinstance(before, str) and _UTC_OFFSET.sub("Z", before) == now)
+        return [] if same else [f": {before!r} -> {now!r}"]
     return [f"/{name}{found}" for name, pair in pairs.items() for found in differences(*pair)]
 
 

@@ -186,7 +186,7 @@ def controlled(verbs: Verbs) -> None:
 
 
 def headless(verbs: Verbs) -> None:
-    """Nobody is asked: the safe default at once."""
+    """No operator is asked: the safe default at once."""
     (verbs.root / "orbiter.toml").write_text(HEADLESS_TOML)
     with verbs.serving():
         for scenario in HEADLESS:

@@ -1,6 +1,6 @@
 """Verbs on incidents, grants and breakers.
 
-Imports `console`, `console.linear`, `console.verbs`, `console.verbs.runs`, `runtime.config`, `runtime.daemon`,
-`runtime.execution.gates`, `runtime.judgement.*`, `runtime.operations`, `runtime.record`, `runtime.record.state`,
-`screens.render`, `screens.shell` and `click`.
+Imports `runtime.operations.requests`, `console`, `console.linear`, `console.verbs`, `console.verbs.runs`,
+`runtime.config`, `runtime.daemon`, `runtime.execution.gates`, `runtime.judgement.*`, `runtime.operations`,
+`runtime.record`, `runtime.record.state`, `screens.render`, `screens.shell` and `click`.
 """

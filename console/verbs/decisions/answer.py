@@ -8,46 +8,46 @@ from typing import Any
 import click
 
 from console.exit_codes import FAILED
-from console.linear.grant_preview import print_grant_preview
-from console.linear.prompts import STANDING_LIFETIMES
+from console.linear.grant_preview import grant_preview_lines
 from console.output import print_json, print_note, print_table
 from console.verbs.base import (
     BadInput,
-    cli_actor,
+    cli_origin,
     find_incident,
-    json_object,
     open_for_writing,
+    operations_on,
     text_of_stdin,
     verb,
 )
+from console.verbs.decisions.answer_fields import value_of_fields
+from console.verbs.decisions.answer_flags import AnswerCommand, given_params
 from console.workspace import workspace
-from runtime.judgement.recovery.input_validation import is_secret, secret_warning
+from runtime.judgement.forms.secret_schema import is_secret
+from runtime.judgement.recovery.input_validation import secret_warning
+from runtime.judgement.recovery.option_table import STANDING_LIFETIMES, effect_of
 from runtime.judgement.recovery.options import wording_of
-from runtime.judgement.reports.audit import shown_params
 from runtime.operations.answer_params import checked_params
-from runtime.operations.bulk_answers import PROOF_TIMEOUT_S, answer_equal_incidents
-from runtime.operations.decisions import Decisions, Reach
-from runtime.record.journal import AnswerRefused, Journal
+from runtime.operations.context import OperationError
+from runtime.operations.operations import Operations
+from runtime.operations.requests.answers import PROOF_TIMEOUT_S, AnswerEqual, AnswerIncident, PreviewGrant
 from runtime.record.places import journal_exists
 from runtime.record.state.events import IncidentOpened
+from runtime.record.state.operator_terms import Reach
 from runtime.record.workspace_lock import holder
 from screens.shell import file_input
 
 
-@verb()
+@verb(command_class=AnswerCommand)
 @click.argument("incident")
 @click.argument("option")
-@click.option("--value", "values", multiple=True, help="For input, result, skip; again for several. - reads stdin.")
 @click.option("--file", "path", metavar="FILE", help="A file's content as the value.")
-@click.option("--arguments", metavar="JSON", help="The arguments for edit, a JSON object.")
-@click.option("--model", help="The model for switch_model, as provider:name.")
-@click.option("--seconds", type=float, help="How long wait_retry waits.")
-@click.option("--amount", type=float, help="How far extend goes.")
-@click.option("--for", "lifetime", help="How long a grant lasts: once, run, swarm or always.")
-@click.option("--until", help="When a grant ends: a date, or a span such as 7d.")
-@click.option("--subject", help="Whom a grant is for: an agent's name, or *.")
-@click.option("--pattern", help="What a grant covers; as needed now, if not said.")
-@click.option("--message", help="A word to the agent, with deny.")
+@click.option(
+    "--field",
+    "fields",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="One field of an answer that is an object; again for others. The rest get their defaults.",
+)
 @click.option("--reach", type=click.Choice(["attempt", "agent", "run"]), help="How far the answer reaches.")
 @click.option("--reason", default="", help="Why; kept with the answer.")
 @click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
@@ -64,17 +64,8 @@ from screens.shell import file_input
 async def answer(  # noqa: PLR0917 - one option each
     incident: str,
     option: str,
-    values: tuple[str, ...],
     path: str | None,
-    arguments: str | None,
-    model: str | None,
-    seconds: float | None,
-    amount: float | None,
-    lifetime: str | None,
-    until: str | None,
-    subject: str | None,
-    pattern: str | None,
-    message: str | None,
+    fields: tuple[str, ...],
     reach: Reach | None,
     reason: str,
     revision: int | None,
@@ -84,61 +75,83 @@ async def answer(  # noqa: PLR0917 - one option each
     dry_run: bool,
     *,
     as_json: bool,
+    **flags: Any,
 ) -> int:
-    """Answer an incident; the first answer counts. Whoever drives the run goes on from the failed step.
+    """Answer an incident; the first answer counts. The process that drives the run goes on from the failed step.
 
     What is offered stands in: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
     """
-    given = {
-        "arguments": json_object(arguments, "--arguments"),
-        "model": model,
-        "seconds": seconds,
-        "amount": amount,
-        "for": lifetime,
-        "until": until,
-        "subject": subject,
-        "pattern": pattern,
-        "message": message,
-    }
-    params = {name: found for name, found in given.items() if found is not None}
+    params = given_params(flags)
+    values = params.pop("value", ())
     place = workspace()
     if not journal_exists(place.state):
         await find_incident(None, incident)
     async with open_for_writing() as journal:
         _, opened, _ = await find_incident(journal, incident)
-        if (value := _value(opened, option, values, path)) is not None:
+        if fields and (values or path is not None):
+            raise BadInput("give --field, --value or --file, not more than one of them")
+        value = value_of_fields(opened, option, fields) if fields else _value(opened, option, values, path)
+        if value is not None:
             params["value"] = value
-            if option == "input" and is_secret(opened.answer_schema) and (warning := secret_warning(str(value))):
+            if not fields and _is_secret(opened, option) and (warning := secret_warning(str(value))):
                 print_note(f"warning: this secret is {warning}")
-        desk = Decisions(journal, place.root)
-        if dry_run and option != "grant":
-            raise BadInput("--dry-run is for grant: it says what the permission would have matched")
-        if option == "grant" and lifetime in STANDING_LIFETIMES:
-            for line in await print_grant_preview(desk, journal, opened, params, cli_actor()):
-                print_note(line)
+        operations = operations_on(journal)
+        if effect_of(option) == "grant":
+            await _preview(operations, opened, option, params, dry_run=dry_run, as_json=as_json)
         elif dry_run:
-            checked_params(opened, option, params)
-            print_note(f"once: this very call and no other, {wording_of(opened, option)}")
+            raise BadInput("--dry-run is for grant: it says what the permission would have matched")
         if dry_run:
             return 0
         if like_this:
             seen = [(await find_incident(journal, each))[1].incident_id for each in looked_at]
-            return await _answer_equal(
-                desk, journal, opened.incident_id, option, params, seen, reason, proof, as_json=as_json
+            equal = AnswerEqual(
+                incident_id=opened.incident_id,
+                option=option,
+                params=params,
+                looked_at=tuple(seen),
+                reason=reason,
+                proof_s=proof,
             )
-        outcome = await desk.answer(
-            opened.incident_id, option, params, reach=reach, revision=revision, reason=reason, by=cli_actor()
+            return await _answer_equal(operations, equal, as_json=as_json)
+        request = AnswerIncident(
+            incident_id=opened.incident_id,
+            option=option,
+            params=params,
+            reach=reach,
+            revision=revision,
+            reason=reason,
         )
-    if isinstance(outcome, AnswerRefused):
-        raise BadInput(f"the answer was not taken: {outcome.reason}{': ' if outcome.detail else ''}{outcome.detail}")
-    taken = outcome.answer
+        try:
+            taken = await operations.run(request, cli_origin())
+        except OperationError as exc:
+            raise BadInput(f"the answer was not taken: {exc}") from exc
     if as_json:
-        body = taken.model_dump(mode="json", include={"run_id", "option", "params", "reach", "reason", "by", "ts"})
-        print_json({"id": taken.incident_id, "state": "answered", **body, "params": shown_params(body["params"])})
-    print_note(f"incident {taken.incident_id}: {taken.option}")
+        print_json(taken)
+    print_note(f"incident {taken.id}: {taken.option}")
     if holder(place.state) is None:
         print_note("nothing drives this workspace now: orbiter-console serve carries the run on")
     return 0
+
+
+async def _preview(
+    operations: Operations,
+    opened: IncidentOpened,
+    option: str,
+    params: dict[str, Any],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Say what a grant that lasts would have covered."""
+    if params.get("for") in STANDING_LIFETIMES:
+        preview = await operations.run(PreviewGrant(incident_id=opened.incident_id, params=params), cli_origin())
+        if dry_run and as_json:
+            print_json(preview)
+        for line in grant_preview_lines(preview):
+            print_note(line)
+    elif dry_run:
+        checked_params(opened, option, params)
+        print_note(f"once: this very call and no other, {wording_of(opened, option)}")
 
 
 def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: str | None) -> Any:
@@ -152,10 +165,14 @@ def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: s
             raise BadInput("give --value or --file, not both")
         return _content(opened, path)
     if not values:
-        secret = option == "input" and is_secret(opened.answer_schema)
-        return click.prompt(opened.question, hide_input=True, err=True) if secret and sys.stdin.isatty() else None
+        asks = _is_secret(opened, option) and sys.stdin.isatty()
+        return click.prompt(opened.question, hide_input=True, err=True) if asks else None
     read = [text_of_stdin().removesuffix("\n") if each == "-" else each for each in values]
     return read[0] if len(read) == 1 else read
+
+
+def _is_secret(opened: IncidentOpened, option: str) -> bool:
+    return effect_of(option) == "input" and is_secret(opened.answer_schema)
 
 
 def _content(opened: IncidentOpened, path: str) -> str:
@@ -166,29 +183,14 @@ def _content(opened: IncidentOpened, path: str) -> str:
         raise BadInput(f"--file {exc}") from exc
 
 
-async def _answer_equal(  # noqa: PLR0917 - the parts of one answer
-    desk: Decisions,
-    journal: Journal,
-    incident_id: str,
-    option: str,
-    params: dict[str, Any],
-    looked_at: list[str],
-    reason: str,
-    proof: float,
-    *,
-    as_json: bool,
-) -> int:
-    items = await answer_equal_incidents(
-        desk, journal, incident_id, option, params, looked_at=looked_at, reason=reason, by=cli_actor(), proof_s=proof
-    )
+async def _answer_equal(operations: Operations, request: AnswerEqual, *, as_json: bool) -> int:
+    items = await operations.run(request, cli_origin())
     if as_json:
         for item in items:
-            print_json({"id": item.incident_id, "state": item.state, "run_id": item.run_id, "detail": item.detail})
+            print_json(item)
     else:
-        print_table(
-            ("incident", "run", "came to", "detail"),
-            [(item.incident_id, item.run_id, item.state, item.detail) for item in items],
-        )
+        rows = [(item.id, item.run_id, item.state, item.detail) for item in items]
+        print_table(("incident", "run", "came to", "detail"), rows)
     went = sum(item.state == "went on" for item in items)
     print_note(f"{went} of {len(items)} went on")
     return 0 if went == len(items) else FAILED

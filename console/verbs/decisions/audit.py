@@ -10,19 +10,20 @@ import click
 from console.output import print_json, print_line, print_note
 from console.verbs.base import (
     BadInput,
-    cli_actor,
+    cli_origin,
     find_run,
     open_for_reading,
     open_for_writing,
+    operations_on,
     verb,
 )
 from console.workspace import workspace
-from runtime.judgement.reports.audit import AuditEntry
-from runtime.operations.queries import digest_for, read_audit, record_look
+from runtime.judgement.reports.report_types import AuditEntry
+from runtime.operations.requests.reports import ListAudit, NoteLook, ReadDigest
 from runtime.record.places import journal_exists
 from runtime.record.state.events import utc_now
 from screens.render.formatting import format_duration
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 _SPANS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -43,7 +44,9 @@ def since_of(text: str) -> datetime | None:
     except OverflowError as exc:
         raise BadInput(f"--since {text!r} is in no calendar: leave it out for all that ever happened") from exc
     except ValueError as exc:
-        raise BadInput(f"--since {text!r} is no date: give 2026-01-31, 2026-01-31T12:00, or a span such as 7d") from exc
+        raise BadInput(
+            f"--since {text!r}: must be a date or a span, for example 2026-01-31, 2026-01-31T12:00 or 7d"
+        ) from exc
 
 
 @verb()
@@ -54,11 +57,8 @@ async def audit(*, run: str, since: str, person: str, as_json: bool) -> int:
     """Say who decided what: person, channel, option, time to answer, reason; oldest first."""
     async with open_for_reading() as journal:
         run_id = (await find_run(journal, run)).id if run else ""
-        found = (
-            await read_audit(journal, run_id=run_id, since=since_of(since), person=person)
-            if journal is not None
-            else []
-        )
+        asked = ListAudit(run_id=run_id, since=since_of(since), person=person)
+        found = await operations_on(journal).run(asked, cli_origin()) if journal is not None else ()
     if as_json:
         for each in found:
             print_json(each)
@@ -66,7 +66,7 @@ async def audit(*, run: str, since: str, person: str, as_json: bool) -> int:
     for each in found:
         print_line(_line(each))
     if not found:
-        print_note("nobody has decided anything")
+        print_note("no decision has been made yet")
     return 0
 
 
@@ -74,13 +74,13 @@ def _line(each: AuditEntry) -> str:
     """One decision; every piece that is not ours passes the gate by itself, so that none forges a line."""
     told = [
         each.ts.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
-        f"{clean_line(each.person, limit=60) or 'the runtime'} ({each.channel})",
+        f"{sanitize_line(each.person, limit=60) or 'the runtime'} ({each.channel})",
         f"{each.what} {each.option}".strip(),
         f"after {format_duration(each.seconds)}" if each.seconds is not None else "",
         f"[{each.incident_id or each.run_id}]" if each.incident_id or each.run_id else "",
-        clean_line(json.dumps(each.params, ensure_ascii=False), limit=200) if each.params else "",
-        f"because: {clean_line(each.reason, limit=300)}" if each.reason else "",
-        f"asked: {clean_line(each.asked, limit=300)}" if each.asked else "",
+        sanitize_line(json.dumps(each.params, ensure_ascii=False), limit=200) if each.params else "",
+        f"because: {sanitize_line(each.reason, limit=300)}" if each.reason else "",
+        f"asked: {sanitize_line(each.asked, limit=300)}" if each.asked else "",
     ]
     return "  ".join(part for part in told if part)
 
@@ -93,16 +93,16 @@ async def digest(*, since: str, keep: bool, as_json: bool) -> int:
     if not journal_exists(workspace().state):
         print_note("nothing has been run here yet")
         return 0
-    by = cli_actor()
     async with open_for_writing() as journal:
-        found = await digest_for(journal, by.name, since=since_of(since))
+        operations = operations_on(journal)
+        found = await operations.run(ReadDigest(since=since_of(since)), cli_origin())
         if not keep and not since:
-            await record_look(journal, by)
+            await operations.run(NoteLook(), cli_origin())
     if as_json:
         print_json(found)
         return 0
     began = found.since.astimezone().strftime("%Y-%m-%d %H:%M:%S") if found.since is not None else "the beginning"
-    for line in found.sentences():
+    for line in found.sentences:
         print_line(line)
     print_note(f"since {began}" if not found.empty else f"nothing has happened since {began}")
     return 0

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from console.output import print_json, print_note, print_table
-from console.verbs.base import (
-    BadInput,
-    cli_actor,
-    find_run,
-    open_for_reading,
-    open_for_writing,
-    verb,
+from console.verbs.base import cli_origin, find_run, open_for_reading, open_for_writing, operations_on, verb
+from runtime.operations.requests.limits import (
+    MAX_RUNS,
+    Breaker,
+    LimitUse,
+    ListBreakers,
+    ListBudgets,
+    ResetBreaker,
+    RunBudget,
 )
-from console.workspace import workspace
-from runtime.config.loader import load_configuration
-from runtime.execution.gates.breaker import (
-    BreakerRegistry,
-    breaker_rows,
-    fold_breakers,
-    fold_last_failures,
-)
-from runtime.operations.usage import ACTIVE_STATES, UsageReader
-from runtime.record.state.events import WORKSPACE_RUN_ID, utc_now
 
 
 @verb()
@@ -33,18 +22,15 @@ from runtime.record.state.events import WORKSPACE_RUN_ID, utc_now
 @click.option("--all", "every", is_flag=True, help="Those that count nothing now, too.")
 async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
     """List circuit breakers that have counted failures: open ones hold calls back until they try again."""
-    policy = load_configuration(workspace().root).errors.breaker_policy()
     if reset is not None:
         await _reset(reset)
     async with open_for_reading() as journal:
-        events = await journal.read(WORKSPACE_RUN_ID) if journal is not None else []
-    known, lately = fold_breakers(events), fold_last_failures(events)
-    shown = breaker_rows(known.values(), policy, utc_now().timestamp(), lately, every=every)
+        shown = await operations_on(journal).run(ListBreakers(every=every), cli_origin()) if journal is not None else ()
     if as_json:
         for each in shown:
             print_json(each)
     elif shown:
-        print_table(("breaker", "state", "failures", "tries again in", "last error"), [_row(each) for each in shown])
+        print_table(("breaker", "state", "failures", "next test call in", "last error"), [_row(each) for each in shown])
     else:
         print_note("no breaker has counted a failure")
     return 0
@@ -52,17 +38,14 @@ async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
 
 async def _reset(key: str) -> None:
     async with open_for_writing() as journal:
-        known = fold_breakers(await journal.read(WORKSPACE_RUN_ID))
-        if key not in known:
-            raise BadInput(f"there is no breaker {key!r}: there are {', '.join(sorted(known)) or 'none'}")
-        await BreakerRegistry(journal).reset(key, cli_actor())
+        await operations_on(journal).run(ResetBreaker(key=key), cli_origin())
     print_note(f"breaker {key}: closed")
 
 
-def _row(each: Mapping[str, Any]) -> tuple[str, ...]:
-    again = each["again_s"]
-    failures = f"{each['failures']} of {each['threshold']}"
-    return each["id"], each["state"].replace("_", "-"), failures, f"{again:.0f} s" if again else "", each["error"]
+def _row(each: Breaker) -> tuple[str, ...]:
+    failures = f"{each.failures} of {each.threshold}"
+    again = f"{each.again_s:.0f} s" if each.again_s else ""
+    return each.id, each.state.replace("_", "-"), failures, again, each.error
 
 
 @verb()
@@ -73,14 +56,13 @@ async def budgets(run: str, *, as_json: bool) -> int:
         if journal is None:
             print_note("nothing has been run here yet")
             return 0
-        chosen = [await find_run(journal, run)] if run else await journal.runs(500, states=ACTIVE_STATES)
-        spending, now = UsageReader(journal, load_configuration(workspace().root).settings.budgets), utc_now()
-        found = [await spending.usage_of(each, now) for each in chosen]
+        run_id = (await find_run(journal, run)).id if run else ""
+        found = await operations_on(journal).run(ListBudgets(run_id=run_id, limit=MAX_RUNS), cli_origin())
     if as_json:
         for each in found:
             print_json(each)
     elif found:
-        rows = [(each, limit) for each in found for limit in each["limits"] or [None]]
+        rows = [(each, limit) for each in found for limit in each.limits or (None,)]
         rows.sort(key=lambda row: -_share(row[1]))
         print_table(("run", "state", "limit", "used", "allowed", "level", "what"), [_limit(*row) for row in rows])
     else:
@@ -88,17 +70,17 @@ async def budgets(run: str, *, as_json: bool) -> int:
     return 0
 
 
-def _share(limit: Mapping[str, Any] | None) -> float:
+def _share(limit: LimitUse | None) -> float:
     if limit is None:
         return -1.0
-    return float(limit["used"]) / limit["allowed"] if limit["allowed"] else 1.0
+    return limit.used / limit.allowed if limit.allowed else 1.0
 
 
-def _limit(run: Mapping[str, Any], limit: Mapping[str, Any] | None) -> tuple[str, ...]:
-    what = run["title"] or run["id"]
+def _limit(run: RunBudget, limit: LimitUse | None) -> tuple[str, ...]:
+    what = run.title or run.id
     if limit is None:
-        spent = run["spent"]
-        return run["id"], run["state"], "none", f"{spent['steps']} steps, {spent['tokens']} tokens", "", "", what
-    level = {"hit": "used up", "warning": "near"}.get(limit["level"], "")
-    inside = f"{what}: {limit['of']}" if limit["scope"] else what
-    return run["id"], run["state"], limit["limit"], f"{limit['used']:g}", f"{limit['allowed']:g}", level, inside
+        spent = f"{run.spent['steps']} steps, {run.spent['tokens']} tokens"
+        return run.id, run.state, "none", spent, "", "", what
+    level = {"hit": "used up", "warning": "near"}.get(limit.level, "")
+    inside = f"{what}: {limit.of}" if limit.scope else what
+    return run.id, run.state, limit.limit, f"{limit.used:g}", f"{limit.allowed:g}", level, inside

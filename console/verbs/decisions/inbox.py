@@ -11,10 +11,9 @@ from console.exit_codes import WAITING
 from console.linear.operators import PersonAtTerminal
 from console.linear.run_follower import follow_run, present_lines
 from console.output import print_note
-from console.verbs.base import open_for_writing
+from console.verbs.base import open_for_writing, operations_on
 from console.workspace import workspace
 from runtime.daemon import daemon
-from runtime.operations.decisions import Decisions
 from runtime.record.places import journal_exists
 from screens.render.formatting import pluralize
 
@@ -31,11 +30,11 @@ async def inbox() -> int:
     await asyncio.to_thread(daemon.ensure_runtime, place.state, workspace=place.root)
     person, left = PersonAtTerminal(), set[str]()
     async with open_for_writing() as journal:
-        desk = Decisions(journal, place.root)
+        operations = operations_on(journal)
         while waiting := [each for each in await journal.incidents() if each.run_id not in left]:
             print_note(f"{pluralize(len(waiting), 'decision')} waiting; now {waiting[0].title or waiting[0].run_id}")
             left.add(waiting[0].run_id)
-            await follow_run(journal, desk, waiting[0].run_id, present_lines(), person)
+            await follow_run(journal, operations, waiting[0].run_id, present_lines(), person)
         still = len(await journal.incidents())
     print_note(f"{pluralize(still, 'decision')} left waiting" if still else "Nothing waits for a person.")
     return WAITING if still else 0

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import click
 
-from console.linear.event_lines import EventLines
 from console.output import print_json, print_line, print_note, print_table, supports_unicode
 from console.verbs.base import (
     BadInput,
+    cli_origin,
     find_incident,
     find_run,
     open_for_reading,
-    state_of,
+    operations_on,
     verb,
 )
-from console.verbs.runs.export import read_export_file as export_of
-from console.verbs.runs.runs import incident_object
-from runtime.judgement.reports import incident_report as reports
-from runtime.record.state.durable_run import DurableRun, Incident
+from console.verbs.unserved_runs import note_unserved_runs
+from runtime.operations.requests.answers import ListIncidents, ShowReport
+from runtime.operations.requests.incident_results import OpenIncident
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.events import IncidentAnswered, IncidentOpened, utc_now
 from screens.render.confusables import mark_confusables
 from screens.render.formatting import format_age
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 
 def _what(opened: IncidentOpened) -> str:
-    said = opened.question or opened.message
-    return mark_confusables(said) if opened.action.get("permission") else said
+    return mark_confusables(opened.what) if opened.action.get("permission") else opened.what
 
 
 @verb()
@@ -39,14 +39,20 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     async with open_for_reading() as journal:
         run_id = (await find_run(journal, run)).id if run else None
         found = await journal.incidents(run_id) if journal is not None else []
+        rows: Sequence[OpenIncident] = ()
+        if as_json and journal is not None:
+            rows = await operations_on(journal).run(ListIncidents(run_id=run_id or ""), cli_origin())
+        if not run:
+            await note_unserved_runs(journal)
     alike = Counter(each.opened.fingerprint or each.opened.incident_id for each in found)
     if grouped:
         oldest = {each.opened.fingerprint or each.opened.incident_id: each for each in reversed(found)}
         found = [each for each in found if each in oldest.values()]
     if as_json:
-        for each in found:
-            same = alike[each.opened.fingerprint or each.opened.incident_id]
-            print_json({**incident_object(each.run_id, Incident(each.opened)), "title": each.title, "like_this": same})
+        shown = {each.opened.incident_id for each in found}
+        for row in rows:
+            if row.id in shown:
+                print_json(row)
     elif found:
         now = utc_now()
         print_table(
@@ -75,30 +81,40 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
 async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int:
     """Show the report of an incident, and its options."""
     if path:
+        from runtime.operations.objects import report_object
+
         state, opened, answered = _of_file(path, incident)
+        found = report_object(state, opened)
     elif not incident:
         raise BadInput("say which incident, or --file FILE for one that was exported")
     else:
         async with open_for_reading() as journal:
-            run_id, opened, answered = await find_incident(journal, incident)
+            _, opened, answered = await find_incident(journal, incident)
             assert journal is not None
-            state = await state_of(journal, run_id)
-    found = reports.build_report(state, opened)
-    known = state.incidents.get(opened.incident_id)
+            found = await operations_on(journal).run(ShowReport(incident_id=opened.incident_id), cli_origin())
     if as_json:
-        settled = known.state if known is not None else "open"
-        print_json({"id": opened.incident_id, "state": settled, **found.model_dump(mode="json")})
+        print_json(found)
         return 0
-    print_line(found.text() if plain else found.markdown(), framed=True)
+    from runtime.judgement.reports.framing import markdown_text
+
+    lines = found.explanation.lines
+    rows = [f"{label}: {text}" if plain else f"**{label}:** {markdown_text(text)}" for label, text in lines.items()]
+    print_line("\n".join(rows), framed=True)
+    print_line("")
+    print_line(found.text if plain else found.markdown, framed=True)
     if answered is not None:
+        from console.linear.event_lines import EventLines
+
         by = EventLines(ascii_only=not supports_unicode()).actor(answered.by)
-        print_line(f"\nAnswered: {answered.option} by {by}. {clean_line(answered.reason)}")
+        print_line(f"\nAnswered: {answered.option} by {by}. {sanitize_line(answered.reason)}")
     return 0
 
 
 def _of_file(path: str, name: str) -> tuple[DurableRun, IncidentOpened, IncidentAnswered | None]:
     """An incident of an exported run: the one that was exported, the one that is named, or the only one."""
-    exported = export_of(path)
+    from console.verbs.runs.export import read_export_file
+
+    exported = read_export_file(path)
     state = exported.state()
     wanted = name or exported.header.incident_id
     fitting = [each for key, each in state.incidents.items() if key.startswith(wanted)]

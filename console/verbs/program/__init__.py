@@ -1,7 +1,8 @@
 """Verbs on the program: the console, serve, doctor, config, themes, keys, logs.
 
-Imports `console`, `console.checks`, `console.linear`, `console.preferences`, `console.verbs`,
-`console.verbs.decisions`, `orbiter`, `orbiter.redaction`, `runtime.config`, `runtime.daemon`, `runtime.judgement.*`,
-`runtime.link.transports`, `runtime.link.verbs`, `runtime.record`, `runtime.record.state`,
-`runtime.service`, `screens.render`, `screens.shell`, `screens.views.*`, `themes` and `click`.
+Imports `runtime.operations.requests`, `runtime.operations`, `console`, `console.checks`, `console.linear`,
+`console.mcp`, `console.preferences`, `console.verbs`, `console.verbs.decisions`, `orbiter`, `orbiter.mcp`,
+`orbiter.parsing`, `orbiter.redaction`, `runtime.config`, `runtime.daemon`, `runtime.judgement.*`,
+`runtime.link.transports`, `runtime.record`, `runtime.record.state`, `runtime.service`, `runtime.swarms`,
+`runtime.worker`, `screens.render`, `screens.shell`, `screens.views.*`, `themes` and `click`.
 """

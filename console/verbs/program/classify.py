@@ -16,10 +16,11 @@ from console.exit_codes import BAD_INPUT
 from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, verb
 from console.workspace import workspace
+from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from runtime.config.loader import load_configuration
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.reports.classification_trace import trace_classification
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 
 @verb()
@@ -28,8 +29,8 @@ async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
     """Say how each error of a list would be judged.
 
     Reads JSON lines from the files, or from stdin: `provider, status, type, code, message, where, headers, body`, or
-    `exception` as "ClassName: text"; an `id` is handed on. A line that is no JSON object gets an error that names it;
-    the others are answered all the same, and the exit code is 2.
+    `exception` as "ClassName: text"; an `id` is handed on. A line that is not a JSON object gets an error that names
+    it; the others are answered all the same, and the exit code is 2.
     """
     errors = load_configuration(workspace().root).errors
     wrong = 0
@@ -37,7 +38,8 @@ async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
         with _open_source(name) as source:
             wrong += await asyncio.to_thread(_all, source, str(name), errors, as_json=as_json)
     if wrong:
-        print_note(f"{wrong} {'line is' if wrong == 1 else 'lines are'} no JSON object: write one error per line")
+        which = "line is not a JSON object" if wrong == 1 else "lines are not JSON objects"
+        print_note(f"{wrong} {which}: write one error per line")
     return BAD_INPUT if wrong else 0
 
 
@@ -49,7 +51,7 @@ def _open_source(name: Path) -> Iterator[BinaryIO]:
     try:
         source = name.open("rb")
     except OSError as exc:
-        raise BadInput(f"cannot read {clean_line(str(name))}: {exc.strerror or exc}") from exc
+        raise BadInput(f"cannot read {sanitize_line(str(name))}: {exc.strerror or exc}") from exc
     with source:
         yield source
 
@@ -80,16 +82,18 @@ def _parse_record(line: bytes) -> Mapping[str, Any]:
     """The object on a line.
 
     Raises:
-        ValueError: it is none, saying what it is instead.
+        ValueError: it is not one, saying what it is instead.
     """
     try:
-        found = json.loads(line.decode("utf-8-sig"))
+        text = line.decode("utf-8-sig")
+        check_json(text)
+        found = json.loads(text)
     except UnicodeDecodeError as exc:
         raise ValueError(f"not UTF-8: byte {exc.start + 1} of the line") from exc
     except json.JSONDecodeError as exc:
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno}") from exc
-    except RecursionError as exc:
-        raise ValueError("not JSON that can be read: nested too deeply") from exc
+    except NestedTooDeeply as exc:
+        raise ValueError(f"the line {exc}") from exc
     if not isinstance(found, dict):
         raise ValueError(f"a JSON {type(found).__name__}, not an object")  # noqa: TRY004 - of what was read, not a bug
     return found

@@ -11,7 +11,9 @@ from console.preferences.loader import workspace_preferences
 from console.verbs.base import verb
 from console.workspace import workspace
 from orbiter.redaction import redact
-from runtime.config.loader import DEFAULT_SOURCE, config_files, load_configuration
+from runtime.config.configuration import DEFAULT_SOURCE
+from runtime.config.environment import config_files
+from runtime.config.loader import load_configuration
 
 
 @verb()

@@ -8,8 +8,8 @@ import sys
 import click
 
 from console.workspace import workspace
-from runtime.daemon.sockets import Role
 from runtime.link.transports.dial_stdio import dial_stdio as pump
+from runtime.record.state.operator_terms import Role
 
 
 @click.command(name="dial-stdio")
@@ -19,7 +19,7 @@ from runtime.link.transports.dial_stdio import dial_stdio as pump
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")
 def dial_stdio(*, viewer: bool, name: str | None, start: bool, state: str | None) -> None:
     """Connect stdin and stdout to this workspace's runtime; what `--host` runs over ssh. Exit 69: no runtime."""
-    if name is not None and not name.strip():  # else whoever dials could choose one
+    if name is not None and not name.strip():  # else the caller could choose one
         raise click.UsageError("--as wants a name")
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time

@@ -11,9 +11,11 @@ import click
 
 from console.checks import (
     installation,
+    mcp_servers,
     settings,
     state,
     terminal,
+    traces,
 )
 from console.checks.finding import (
     Check,
@@ -45,20 +47,23 @@ CHECKS: Final[dict[str, Check]] = {
     "theme": settings.check_themes,
     "keys": settings.check_provider_keys,
     "ssh": settings.check_ssh,
+    "mcp": mcp_servers.check_mcp_servers,
+    "traces": traces.check_traces,
 }
-CHECK_LIMIT_S: Final = {"journal": 300.0}
+CHECK_LIMIT_S: Final = {"journal": 300.0, "mcp": 120.0}
 """Seconds for those that have work to do; the others only ask."""
 
 
 @verb()
 @click.option("--backup", metavar="FILE", help="Also write a copy of the journal there, while others work on.")
-@click.option("--rebuild", is_flag=True, help="Also make the summaries of all runs anew from their events.")
+@click.option("--rebuild", is_flag=True, help="Also make the summaries of all runs again from their events.")
 async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
     """Check this installation, this terminal and this workspace, and say what to do.
 
     Python and packages, colours and locale, the state directory and every page and event of the journal, the runtime,
-    orbiter.toml, keys and themes, the keys of providers (that they are there, not that they are valid), ssh.
-    Starts no runtime and changes nothing, but for what --backup and --rebuild ask. Exits with 1 if a check fails.
+    orbiter.toml, keys and themes, the keys of providers (that they are there, not that they are valid), ssh, and
+    whether the approved MCP servers answer. Starts no runtime and changes nothing, but for what --backup and
+    --rebuild ask. Exits with 1 if a check fails.
     """
     tell = emit_finding if as_json else finding_printer()
     limited = TimedChecks(CheckContext(os.environ, workspace()))
@@ -105,7 +110,7 @@ def finding_printer() -> Callable[[Finding], None]:
 async def _maintain_journal(backup: str | None, *, rebuild: bool) -> AsyncIterator[Finding]:
     place, name = workspace().state, "backup" if backup is not None else "summaries"
     if not journal_exists(place):
-        yield Finding(name, "fail", f"there is no journal {journal_name(place)}", "nothing was run here yet")
+        yield Finding(name, "fail", f"{journal_name(place)} does not exist", "nothing was run here yet")
         return
     try:
         async with await open_journal(place) as journal:
@@ -113,6 +118,6 @@ async def _maintain_journal(backup: str | None, *, rebuild: bool) -> AsyncIterat
                 await journal.backup(backup)
                 yield Finding("backup", "ok", f"written to {backup}")
             if rebuild:
-                yield Finding("summaries", "ok", f"{await journal.rebuild_summaries()} made anew from their events")
+                yield Finding("summaries", "ok", f"{await journal.rebuild_summaries()} made again from their events")
     except JournalError as exc:
         yield Finding(name, "fail", str(exc))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from console.output import print_note
 from orbiter.errors import ConfigurationError
-from runtime.config.loader import Configuration, config_files
+from runtime.config.configuration import Configuration
+from runtime.config.environment import config_files
 from runtime.config.schema import HostSettings
 from runtime.link.transports.ssh import SshHost, SshTransport
 

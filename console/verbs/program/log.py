@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator
+from typing import Final
 
 import click
 
 from console.output import print_json, print_line, print_note, supports_unicode
 from console.verbs.base import (
     BadInput,
+    cli_origin,
     find_run,
     open_for_reading,
+    operations_on,
     verb,
 )
 from console.workspace import workspace
 from runtime.daemon.log_file import log_path
-from runtime.judgement.reports.audit import shown_params
-from runtime.link.verbs.logs import read_whole_lines
+from runtime.operations.log_lines import read_whole_lines
+from runtime.operations.operations import Operations
+from runtime.operations.requests.reports import MAX_LOG_ROWS, LogRow, ReadLog
+from runtime.operations.requests.runs import ListRuns
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import plain_text
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 from screens.views.lists.log import event_lines
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
+
+_MAX_TITLES: Final = 10_000
+"""Runs whose titles are read."""
 
 
 @verb()
@@ -45,41 +54,66 @@ async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of
         if journal is None:
             print_note("nothing has been run here yet")
             return 0
-        run_id = (await find_run(journal, run)).id if run else None
-        titles = {} if run else {each.id: each.title or each.ref for each in await journal.runs(10_000)}
-        async for at, event in _events(journal, run_id, limit, follow=follow):
-            if event.run_id not in titles and not run and (summary := await journal.summary(event.run_id)):
-                titles[event.run_id] = summary.title or summary.ref
-            _print_event(at, event, titles if not run else None, pattern, faults=faults, as_json=as_json)
+        run_id = (await find_run(journal, run)).id if run else ""
+        reader = _LogReader(operations_on(journal), run_id)
+        titles = {} if run else await reader.titles()
+        async for row in reader.rows(journal, limit, follow=follow):
+            event_run = str(row.event["run_id"])
+            if not run and event_run not in titles:
+                titles = {event_run: event_run, **titles, **await reader.titles()}
+            _print_event(row, None if run else titles, pattern, faults=faults, as_json=as_json)
     return 0
 
 
-async def _events(
-    journal: Journal, run_id: str | None, limit: int, *, follow: bool
-) -> AsyncIterator[tuple[int, ev.JournalEvent]]:
-    """The latest events, and with `follow` what comes after them, for ever; each with its place."""
-    at = 0
-    for placed in await journal.latest(run_id, limit=limit):
-        at = placed.pos
-        yield at, placed.event
-    if follow:
-        async for batch in journal.tail(run_id, at):
-            for event in batch:
-                yield event.seq if run_id else 0, event
+class _LogReader:
+    """The log of a run, or with an empty id of all of them, in whole events."""
+
+    def __init__(self, operations: Operations, run_id: str) -> None:
+        self._operations = operations
+        self._run_id = run_id
+
+    async def titles(self) -> dict[str, str]:
+        """What the newest runs are called, by their ids."""
+        found = await self._operations.run(ListRuns(limit=_MAX_TITLES), cli_origin())
+        return {ev.WORKSPACE_RUN_ID: "", **{each.id: each.shown_title for each in found}}
+
+    async def rows(self, journal: Journal, limit: int, *, follow: bool) -> AsyncIterator[LogRow]:
+        """The latest `limit` events, and with `follow` what comes after them, for ever. The journal's tail is the bell
+        of what is new.
+        """
+        at = 0
+        for row in await self._latest(0, limit):
+            at = row.at
+            yield row
+        if follow:
+            async for _ in journal.tail(self._run_id or None, at):
+                for row in await self._latest(at, None):
+                    at = row.at
+                    yield row
+
+    async def _latest(self, after: int, limit: int | None) -> list[LogRow]:
+        """The latest events after a place, at most `limit` (None: all of them), as many requests as that takes."""
+        found: deque[LogRow] = deque()
+        while limit is None or len(found) < limit:
+            wanted = MAX_LOG_ROWS if limit is None else min(MAX_LOG_ROWS, limit - len(found))
+            before = found[0].at if found else None
+            request = ReadLog(run_id=self._run_id, after=after, before=before, limit=wanted, whole=True)
+            page = await self._operations.run(request, cli_origin())
+            found.extendleft(reversed(page))
+            if len(page) < wanted:
+                break
+        return [*found]
 
 
 def _print_event(
-    at: int, event: ev.JournalEvent, titles: dict[str, str] | None, pattern: RowFilter, *, faults: bool, as_json: bool
+    row: LogRow, titles: dict[str, str] | None, pattern: RowFilter, *, faults: bool, as_json: bool
 ) -> None:
-    looks = RenderContext(ev.utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
-    if isinstance(event, ev.IncidentAnswered):
-        event = event.model_copy(update={"params": shown_params(event.params)})
-    row = ("", {"at": at, "event": event.model_dump(mode="json")})
+    context = RenderContext(ev.utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
     name = None if titles is None else lambda run_id: titles.get(run_id, run_id)
-    for line in event_lines([row], looks, name):
+    for line in event_lines([("", {"at": row.at, "event": row.event})], context, name):
         if (line.level != "info" or not faults) and pattern.matches(plain_text(line.spans)):
             if as_json:
-                print_json({"id": f"{event.run_id}:{event.seq}", "level": line.level, **event.model_dump(mode="json")})
+                print_json({"id": f"{row.event['run_id']}:{row.event['seq']}", "level": line.level, **row.event})
             else:
                 print_line(plain_text(line.spans))
 
@@ -88,7 +122,7 @@ def _file(pattern: RowFilter, limit: int) -> int:
     path = log_path(workspace().state)
     text, _, end = read_whole_lines(path, None)
     if not end:
-        print_note(f"there is no log file {path}: no runtime has worked in the background here")
+        print_note(f"the log file {path} does not exist: no runtime has worked in the background here")
     for line in [each for each in text.splitlines() if pattern.matches(each)][-limit:]:
-        print_line(clean_line(line, limit=1000))
+        print_line(sanitize_line(line, limit=1000))
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from console.exit_codes import BAD_INPUT, FAILED
@@ -15,6 +16,7 @@ from console.preferences.schema import Preferences
 from console.preferences.state_file import saved_theme
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
+from runtime.record.user_directories import config_home
 from screens.shell import streams
 from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import THEME_ENV, ThemeError, UnknownTheme, choose_theme
@@ -39,7 +41,7 @@ def open_for_terminal(
     linear: bool = False,
 ) -> int:
     """Open the console, here or on hosts; its exit code. In lines if it is to be so, or where no screen can be painted
-    and yet somebody is there to be asked.
+    and yet a person is there to be asked.
     """
     if hosts and embedded:
         print_note("--embedded keeps the runtime here, --host has it elsewhere: give one of them")
@@ -68,16 +70,30 @@ def open_for_terminal(
         return BAD_INPUT
     return _opened(
         theme,
-        lambda looks, preferred: open_hosts(ways, start=start, mouse=mouse, theme=looks, preferences=preferred),
+        lambda chosen, preferred: open_hosts(ways, start=start, mouse=mouse, theme=chosen, preferences=preferred),
     )
 
 
-def open_here(*, embedded: bool = False, mouse: bool | None = None, run_id: str = "", theme: str | None = None) -> int:
-    """Open the console, at `run_id` if one is named; its exit code. What keeps it from opening is said on stderr."""
+def open_here(
+    *,
+    embedded: bool = False,
+    mouse: bool | None = None,
+    run_id: str = "",
+    theme: str | None = None,
+    guide: bool = True,
+) -> int:
+    """Open the console, at `run_id` if one is named; its exit code. What keeps it from opening is said on stderr.
+    `guide`: whether the demo's tour is shown.
+    """
     return _opened(
         theme,
-        lambda looks, preferred: open_console(
-            workspace(), embedded=embedded, mouse=mouse, run_id=run_id, theme=looks, preferences=preferred
+        lambda chosen, preferred: open_console(
+            workspace(),
+            embedded=embedded,
+            mouse=mouse,
+            run_id=run_id,
+            theme=chosen,
+            preferences=replace(preferred, guide=guide),
         ),
     )
 
@@ -90,11 +106,11 @@ def open_export(capsule: Export, path: str, *, mouse: bool | None = None, theme:
     with ExitStack() as stack:
         return _opened(
             theme,
-            lambda looks, preferred: run_app(
+            lambda chosen, preferred: run_app(
                 lambda: make_client(stack.enter_context(ExportViewer(capsule, path)).transport()),
                 run_id=capsule.header.run_id,
                 mouse=mouse,
-                theme=looks,
+                theme=chosen,
                 preferences=preferred,
                 goes_on=False,
                 opening="reading the export",
@@ -105,7 +121,7 @@ def open_export(capsule: Export, path: str, *, mouse: bool | None = None, theme:
 def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> int:
     try:
         preferred = workspace_preferences()
-        looks = _theme(theme, preferred)
+        chosen = _theme(theme, preferred)
     except (ThemeError, ConfigurationError) as exc:
         print_note(str(exc))
         return BAD_INPUT
@@ -113,7 +129,7 @@ def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> in
         print_note("the console needs a terminal; without one there are: orbiter-console runs, incidents, answer, run")
         return BAD_INPUT
     try:
-        return console(looks, preferred)
+        return console(chosen, preferred)
     except ThemeError as exc:
         print_note(str(exc))
         return BAD_INPUT
@@ -124,7 +140,7 @@ def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> in
 
 def _theme(asked: str | None, preferred: Preferences) -> str:
     """The theme to show: asked for now, configured, chosen in the console the last time, or by the terminal."""
-    own = ThemeCatalog(theme_places(os.environ, workspace().state)).own
+    own = ThemeCatalog(theme_places(config_home(os.environ), workspace().state)).own
     if asked is not None or os.environ.get(THEME_ENV) or os.environ.get("NO_COLOR"):
         return choose_theme(os.environ, asked, own)
     if preferred.theme:

@@ -15,7 +15,7 @@ from console.verbs.base import BadInput, verb
 from console.workspace import Workspace, workspace
 from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
 from runtime.daemon import daemon
-from runtime.service.serve import InvalidSetting, build_execution_config, exec_program
+from runtime.service.serve import build_execution_config, exec_program
 from runtime.service.serve import serve as carry_on
 
 
@@ -64,7 +64,7 @@ async def serve(
             env_file=file,
             settings=given,
         )
-    except (InvalidSetting, InvalidEnvironment) as exc:
+    except InvalidEnvironment as exc:
         raise BadInput(str(exc)) from exc
     if as_json:
         print_json({"pid": found.pid, "program": found.program, "state": "started" if found.started else "running"})

@@ -9,6 +9,7 @@ import click
 from console.output import print_json, print_line, print_note, print_table
 from console.verbs.base import BadInput, verb
 from console.workspace import workspace
+from runtime.record.user_directories import config_home
 from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import BUILTIN_NAMES, ThemeError, choose_theme
 
@@ -20,7 +21,7 @@ async def themes(*, name: str | None, as_json: bool) -> int:
 
     Themes of your own are files in ~/.config/orbiter-console/themes, or in .orbiter/themes for one workspace.
     """
-    shelf = ThemeCatalog(theme_places(os.environ, workspace().state))
+    shelf = ThemeCatalog(theme_places(config_home(os.environ), workspace().state))
     try:
         if name is None:
             return _list_themes(shelf, choose_theme(os.environ, own=shelf.own), as_json=as_json)
@@ -63,8 +64,8 @@ def _show_theme(shelf: ThemeCatalog, name: str, *, as_json: bool) -> int:
     if as_json:
         found = [{"ink": ink, "ground": ground, "contrast": round(ratio, 2)} for ink, ground, ratio in faint]
         where = {"source": own.source, "path": str(own.path)} if own is not None else {"source": "built-in"}
-        looks = {"dark": theme.dark, "ansi": theme.ansi, "contrast": round(least, 2), "weak": found}
-        print_json({"id": name, **where, **looks})
+        palette = {"dark": theme.dark, "ansi": theme.ansi, "contrast": round(least, 2), "weak": found}
+        print_json({"id": name, **where, **palette})
         return 0
     kind = "the terminal's own colours" if theme.ansi else "colours of its own"
     print_line(f"{name}: {BUILTIN_NAMES[name] if own is None else own.path}")

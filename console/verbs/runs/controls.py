@@ -1,4 +1,4 @@
-"""`freeze`, `thaw`, `break`, `inject`, `rewind`, `fork`: what an operator does to runs besides answering them."""
+"""`freeze`, `thaw`, `break`, `inject`, `cancel`, `rewind`, `fork`: what an operator does to runs beside answers."""
 
 from __future__ import annotations
 
@@ -7,31 +7,42 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from console.output import print_json, print_line, print_note
 from console.verbs.base import (
     BadInput,
-    cli_actor,
+    cli_origin,
     find_run,
     json_object,
     open_for_writing,
+    operations_on,
     state_of,
     verb,
 )
 from console.verbs.runs.runs import freeze_progress
 from console.workspace import workspace
-from runtime.config.loader import load_configuration
-from runtime.operations.run_controls import BreakpointKind, RunControls
+from runtime.operations.requests.runs import (
+    BreakpointKind,
+    CancelCall,
+    ForkRun,
+    FreezeRuns,
+    InjectMessage,
+    RewindRun,
+    RunState,
+    SetBreakpoint,
+    ThawRuns,
+)
+from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Journal
 from runtime.record.places import journal_exists
-from runtime.record.state.durable_run import Summary
 from runtime.record.workspace_lock import holder
 from runtime.swarms import loader
 from screens.render.glyphs import state_word
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 _POLL_S = 1.0
-"""How often, in seconds, it is looked whether somebody still drives what is waited for."""
+"""How often, in seconds, it is looked whether a process still drives what is waited for."""
 
 _changes = (
     click.option("--model", default="", metavar="PROVIDER:NAME", help="Another model, for an agent or its call."),
@@ -67,7 +78,7 @@ async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: b
     """
     code = await _control_each(
         run, swarm, everything, as_json,
-        lambda controls, run_id, ref: controls.freeze(run_id, ref=ref, reason=reason, by=cli_actor()),
+        lambda run_id, ref: FreezeRuns(run_id=run_id, ref=ref, reason=reason),
         lambda journal, run_id: _freeze_text(journal, run_id, wait=wait),
         "nothing was there to freeze",
     )  # fmt: skip
@@ -78,7 +89,9 @@ async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: b
 
 
 async def _freeze_text(journal: Journal, run_id: str, *, wait: bool) -> str:
-    """How far the freeze is; with `wait`, once it is through, or nobody is left who could bring its steps to an end."""
+    """How far the freeze is; with `wait`, once it is through, or no process is left that could bring its steps to an
+    end.
+    """
     state = await state_of(journal, run_id)
     tail = journal.tail(run_id, state.last_seq)
     while wait and state.freezing:
@@ -98,7 +111,7 @@ async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
     """Let frozen runs go on."""
     return await _control_each(
         run, swarm, everything, as_json,
-        lambda controls, run_id, ref: controls.thaw(run_id, ref=ref, by=cli_actor()),
+        lambda run_id, ref: ThawRuns(run_id=run_id, ref=ref),
         _thaw_text,
         "nothing was frozen",
     )  # fmt: skip
@@ -113,7 +126,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
     swarm: str,
     everything: bool,
     as_json: bool,
-    act: Callable[[RunControls, str, str], Awaitable[list[str]]],
+    request: Callable[[str, str], FreezeRuns | ThawRuns],
     done: Callable[[Journal, str], Awaitable[str]],
     nothing: str,
 ) -> int:
@@ -123,11 +136,14 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
     async with open_for_writing() as journal:
         run_id = (await find_run(journal, run)).id if run else ""
         ref = loader.absolute_ref(swarm, workspace().root) if swarm else ""
-        ids = await act(RunControls(journal), run_id, ref)
-        for each in ids:
-            told = await done(journal, each)
-            await _print_result(journal, each, f"run {each}: {told}", as_json=as_json)
-    if not ids:
+        operations = operations_on(journal)
+        states = await operations.run(request(run_id, ref), cli_origin())
+        for each in states:
+            told = await done(journal, each.id)
+            summary = await journal.summary(each.id)
+            now = each if summary is None else replace(each, state=summary.shown_phase)
+            _print_result(now, f"run {each.id}: {told}", as_json=as_json)
+    if not states:
         print_note(nothing)
     return 0
 
@@ -143,16 +159,17 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
     """
     kind, colon, pattern = what.partition(":")
     if kind not in ("tool", "agent") or not colon or not pattern:
-        raise BadInput(f"{what!r} is no place to stop at: write tool:NAME or agent:NAME, as in tool:send_*")
+        raise BadInput(f"{what!r} is not a place to stop at: must be tool:NAME or agent:NAME, for example tool:send_*")
     chosen: BreakpointKind = "tool" if kind == "tool" else "agent"
     _must_exist(run)
     async with open_for_writing() as journal:
         run_id = (await find_run(journal, run)).id
-        warning = await RunControls(journal).set_breakpoint(run_id, chosen, pattern, clear=clear, by=cli_actor())
-        told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
-        await _print_result(journal, run_id, told, as_json=as_json, breakpoint=what, cleared=clear, warning=warning)
-    if warning and not as_json:
-        print_note(f"warning: {clean_line(warning, limit=500)}")
+        request = SetBreakpoint(run_id=run_id, what=chosen, pattern=pattern, clear=clear)
+        found = await operations_on(journal).run(request, cli_origin())
+    told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
+    _print_result(found, told, as_json=as_json)
+    if found.warning and not as_json:
+        print_note(f"warning: {sanitize_line(found.warning, limit=500)}")
     return 0
 
 
@@ -167,9 +184,27 @@ async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
     _must_exist(run)
     async with open_for_writing() as journal:
         run_id = (await find_run(journal, run)).id
-        injection_id = await RunControls(journal).inject(run_id, agent, text, by=cli_actor())
-        told = f"run {run_id}: {agent} reads it at its next turn"
-        await _print_result(journal, run_id, told, as_json=as_json, injection_id=injection_id)
+        found = await operations_on(journal).run(InjectMessage(run_id=run_id, agent=agent, text=text), cli_origin())
+    _print_result(found, f"run {run_id}: {agent} reads it at its next turn", as_json=as_json)
+    return 0
+
+
+@verb()
+@click.argument("run")
+@click.argument("node")
+@click.option("--reason", default="", help="Why; kept with the run.")
+async def cancel(run: str, node: str, *, reason: str, as_json: bool) -> int:
+    """Cancel one call of a tool that is under way (its node's id, or a unique end of it); nothing else stops.
+
+    The server of an MCP tool is told. Then the step waits for a decision. The ids stand in: show RUN --json
+    """
+    _must_exist(run)
+    async with open_for_writing() as journal:
+        run_id = (await find_run(journal, run)).id
+        node_id = await RunControls(journal).node_named(run_id, node)
+        request = CancelCall(run_id=run_id, node_id=node_id, reason=reason)
+        found = await operations_on(journal).run(request, cli_origin())
+    _print_result(found, f"run {run_id}: {found.node} is being cancelled", as_json=as_json)
     return 0
 
 
@@ -191,12 +226,12 @@ async def rewind(
     changes = _requested_changes(model, text, arguments)
     _must_exist(run)
     async with open_for_writing() as journal:
-        controls = RunControls(journal, load_configuration(workspace().root).views)
         run_id = (await find_run(journal, run)).id
-        node_id = await controls.node_named(run_id, node)
-        dropped = await controls.rewind(run_id, node_id, changes=changes, confirm=yes, reason=reason, by=cli_actor())
-        told = f"run {run_id}: goes on from {node_id}; {len(dropped)} nodes are done again"
-        await _print_result(journal, run_id, told, as_json=as_json, node=node_id, dropped=sorted(dropped))
+        node_id = await RunControls(journal).node_named(run_id, node)
+        request = RewindRun(run_id=run_id, node_id=node_id, changes=changes, confirm=yes, reason=reason)
+        found = await operations_on(journal).run(request, cli_origin())
+    told = f"run {run_id}: goes on from {node_id}; {len(found.dropped)} nodes are done again"
+    _print_result(found, told, as_json=as_json)
     return 0
 
 
@@ -209,15 +244,15 @@ async def fork(run: str, node: str, *, model: str, text: str | None, arguments: 
     changes = _requested_changes(model, text, arguments)
     _must_exist(run)
     async with open_for_writing() as journal:
-        controls = RunControls(journal, load_configuration(workspace().root).views)
         run_id = (await find_run(journal, run)).id
-        node_id = await controls.node_named(run_id, node) if node else ""
-        forked = await controls.fork(run_id, node_id, changes=changes, by=cli_actor())
-        if as_json:
-            await _print_result(journal, forked, "", as_json=True, forked_from=run_id, node=node_id)
-        else:
-            print_line(forked)
-            _who_drives()
+        node_id = await RunControls(journal).node_named(run_id, node) if node else ""
+        request = ForkRun(run_id=run_id, node_id=node_id, changes=changes)
+        forked = await operations_on(journal).run(request, cli_origin())
+    if as_json:
+        print_json(forked)
+    else:
+        print_line(forked.id)
+        _who_drives()
     return 0
 
 
@@ -236,17 +271,13 @@ def _must_exist(run: str) -> None:
     place = workspace()
     if not journal_exists(place.state):
         raise BadInput(
-            f"there is no run {run!r} in {place.state}; see: orbiter-console runs"
-            if run
-            else "nothing was run here yet"
+            f"unknown run {run!r} in {place.state}; see: orbiter-console runs" if run else "nothing was run here yet"
         )
 
 
-async def _print_result(journal: Journal, run_id: str, told: str, *, as_json: bool, **more: Any) -> None:
+def _print_result(state: RunState, told: str, *, as_json: bool) -> None:
     if as_json:
-        summary = await journal.summary(run_id)
-        assert isinstance(summary, Summary)
-        print_json({"id": run_id, "state": summary.shown_phase, **more})
+        print_json(state)
     else:
         print_note(told)
         _who_drives()

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from console.demo.operator import DemoOperator
+from console.demo.report_place import report_file
 from console.demo.swarm import TASK, reference
-from console.demo.tools import calls, report_file
+from console.demo.tools import calls
 from console.exit_codes import BAD_INPUT
 from console.linear.operators import Operator, PersonAtTerminal, has_person
 from console.output import print_line, print_note
@@ -35,11 +36,20 @@ TITLE = "demo: survey of this directory"
 @click.option("--resume", is_flag=True, help="Take up an unfinished demo.")
 @click.option("--linear", is_flag=True, help="At a terminal: lines and questions instead of the console.")
 @click.option("--embedded", is_flag=True, help="At a terminal: keep the runtime inside the console's process.")
+@click.option("--no-guide", is_flag=True, help="At a terminal: without the words of the tour.")
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, one object per line.")
 @click.pass_context
 def demo(
-    ctx: click.Context, *, model: str, resume: bool, linear: bool, embedded: bool, state: str | None, as_json: bool
+    ctx: click.Context,
+    *,
+    model: str,
+    resume: bool,
+    linear: bool,
+    embedded: bool,
+    no_guide: bool,
+    state: str | None,
+    as_json: bool,
 ) -> None:
     """A real swarm over this directory; four faults arise and are decided.
 
@@ -49,7 +59,7 @@ def demo(
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
     if has_screen() and not linear and not as_json:
-        ctx.exit(_on_screen(model, resume=resume, embedded=embedded))
+        ctx.exit(_on_screen(model, resume=resume, embedded=embedded, guide=not no_guide))
     ctx.invoke(_in_lines, model=model, resume=resume, as_json=as_json, state=state)
 
 
@@ -66,7 +76,7 @@ async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:
     return exit_code(state)
 
 
-def _on_screen(model: str, *, resume: bool, embedded: bool) -> int:
+def _on_screen(model: str, *, resume: bool, embedded: bool, guide: bool) -> int:
     """The run is begun here and driven by the runtime; the console shows it, and what it came to is said afterwards."""
     before = len(calls())
     ids: list[str] = []
@@ -79,18 +89,25 @@ def _on_screen(model: str, *, resume: bool, embedded: bool) -> int:
         async with open_for_reading() as journal:
             assert journal is not None
             state = await state_of(journal, ids[0])
-        print_line(_conclusion(state, calls()[before:]))
+        print_line(f"{_conclusion(state, calls()[before:])}\n{_NEXT if state.terminal else _WAITS}")
         return exit_code(state)
 
     if code := run_verb(begin_one):
         return code
-    return open_here(embedded=embedded, run_id=ids[0]) or run_verb(conclude)
+    return open_here(embedded=embedded, run_id=ids[0], guide=guide) or run_verb(conclude)
 
 
 def _named(model: str) -> str:
     if model and ":" not in model:
         raise BadInput(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
     return reference(model)
+
+
+_WAITS = "the run goes on without a console, and waits where it needs you: orbiter-console goes back to it"
+_NEXT = """to try next:
+  orbiter-console        the run again: R starts it again from a step, T shows it over time
+  orbiter-console audit  who decided what
+  orbiter-console init   what a swarm of your own needs"""
 
 
 def _conclusion(state: DurableRun, carried_out: list[dict[str, Any]]) -> str:

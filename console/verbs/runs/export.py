@@ -1,4 +1,4 @@
-"""`export`: a run, or one incident of it, as one redacted file; and reading one for `show` and `report`."""
+"""`export`: a run, or one incident of it, as one redacted file or HTML page; reading either one."""
 
 from __future__ import annotations
 
@@ -9,54 +9,72 @@ import click
 from console.output import print_note, print_raw
 from console.verbs.base import (
     BadInput,
-    cli_actor,
+    cli_origin,
     find_run,
     open_for_reading,
+    operations_on,
     verb,
 )
 from console.verbs.program.open_console import open_export
 from console.workspace import workspace
 from orbiter.text_input import UnreadableText, read_text
 from runtime.config.loader import load_configuration, load_env_file
-from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file
+from runtime.operations.requests.reports import ExportRun
 from runtime.record.journal import Journal
-from runtime.record.state.events import WORKSPACE_RUN_ID, utc_now
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 
 _EXPORT_BYTES = 1 << 30
 
 
 @verb(json=False)
 @click.argument("what", metavar="RUN|INCIDENT")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout.")
+@click.option("-o", "--output", default="", metavar="FILE", help="Where to; - is stdout.")
+@click.option("--html", default="", metavar="FILE", help="A report for a browser, which holds the export; - is stdout.")
+@click.option("--test", "tests", default="", metavar="DIRECTORY", help="A test for pytest of each step that failed.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-async def export(what: str, *, output: str, force: bool) -> int:
+async def export(what: str, *, output: str, html: str, tests: str, force: bool) -> int:
     """Write a run, or one incident, to a file: events, reports and decisions, redacted.
 
-    The file opens read-only, elsewhere as well, with: replay FILE, show --file FILE, report --file FILE
+    With --html the file is a page that any browser opens, without a server. Either file opens read-only, elsewhere as
+    well, with: replay FILE, show --file FILE, report --file FILE
+
+    With --test two files are written: the record, and a test that replays it against the code as it is then.
     """
+    if not (output or html or tests) or (output and output == html):
+        raise BadInput(
+            "say where to: -o FILE for an export, --html FILE for a page, --test DIRECTORY for a test, or several,"
+            " for example --html run.html"
+        )
     async with open_for_reading() as journal:
         run_id, incident_id = await _named(journal, what)
         assert journal is not None
-        events, workspaces = await journal.read(run_id), await journal.read(WORKSPACE_RUN_ID)
-    header = export_file.ExportHeader(
-        orbiter_export=export_file.FORMAT,
-        run_id=run_id,
-        incident_id=incident_id,
-        exported_at=utc_now(),
-        exported_by=cli_actor().name,
-    )
-    configuration = load_configuration(workspace().root)
-    load_env_file(configuration)  # its secrets are to be known
-    mask = make_redactor(configuration.execution_config().redact)
-    text = "\n".join(export_file.export_lines(events, header, mask, workspaces)) + "\n"
-    if output == "-":
-        print_raw(text)
-        return 0
-    _write(Path(output), text, over=force)
-    print_note(f"{'incident ' + incident_id if incident_id else 'run ' + run_id}: written to {output}")
+        load_env_file(load_configuration(workspace().root))  # its secrets are to be known
+        operations = operations_on(journal)
+        request = ExportRun(run_id="" if incident_id else run_id, incident_id=incident_id)
+        text = (await operations.run(request, cli_origin())).text if output or html else ""
+        # A test replays the whole run, also where it is about one incident of it.
+        whole = (await operations.run(ExportRun(run_id=run_id), cli_origin())).text if tests else ""
+    named = f"incident {incident_id}" if incident_id else f"run {run_id}"
+    if output:
+        _put(text, output, named, over=force)
+    if html:
+        from console.html.page import html_report  # most exports are not for a browser
+
+        _put(html_report(text), html, named, over=force)
+    if tests:
+        from console.verbs.runs.exported_tests import write_test
+
+        write_test(whole, Path(tests), incident_id, over=force)
     return 0
+
+
+def _put(text: str, place: str, named: str, *, over: bool) -> None:
+    if place == "-":
+        print_raw(text.encode("ascii", "xmlcharrefreplace").decode("ascii"))  # an export is in ASCII as it is
+        return
+    _write(Path(place), text, over=over)
+    print_note(f"{named}: written to {place}")
 
 
 def _write(path: Path, text: str, *, over: bool) -> None:
@@ -65,7 +83,7 @@ def _write(path: Path, text: str, *, over: bool) -> None:
         raise BadInput(f"{path} is there already: say --force to write over it")
     try:
         path.touch(mode=0o600)
-        path.write_text(text, encoding="ascii")
+        path.write_text(text, encoding="utf-8")
     except OSError as exc:
         raise BadInput(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder there is") from exc
 
@@ -81,20 +99,20 @@ def read_export_file(path: str) -> export_file.Export:
     """An export from its file.
 
     Raises:
-        Refusal: the file cannot be read, or is no export.
+        Refusal: the file cannot be read, or is not an export.
     """
     try:
         return export_file.read_export(read_text(Path(path), most=_EXPORT_BYTES))
     except UnreadableText as exc:
-        raise BadInput(clean_line(str(exc))) from exc
+        raise BadInput(sanitize_line(str(exc))) from exc
     except export_file.InvalidExport as exc:
-        raise BadInput(f"{clean_line(path)}: {exc}") from exc
+        raise BadInput(f"{sanitize_line(path)}: {exc}") from exc
 
 
 @click.command()
 @click.argument("path", metavar="FILE")
 @click.option("--mouse/--no-mouse", default=None, help="Take the mouse or not (default: not over SSH).")
-@click.option("--theme", metavar="NAME", help="The looks (default: $ORBITER_THEME; see `themes`).")
+@click.option("--theme", metavar="NAME", help="The theme (default: $ORBITER_THEME; see `themes`).")
 @click.pass_context
 def replay(ctx: click.Context, path: str, *, mouse: bool | None, theme: str | None) -> None:
     """Open an export in the console, read-only: its run as it was, and nothing to act on."""

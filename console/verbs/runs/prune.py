@@ -42,7 +42,7 @@ async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) 
 def _age(text: str) -> timedelta:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([mhdw])", text.strip().lower())
     if found is None:
-        raise BadInput(f"{text!r} is no age: write a number and m, h, d or w, as in 30d")
+        raise BadInput(f"{text!r} is not an age: must be a number and m, h, d or w, for example 30d")
     try:
         return float(found[1]) * _AGES[found[2]]
     except OverflowError as exc:
@@ -52,7 +52,7 @@ def _age(text: str) -> timedelta:
 def _size(text: str) -> int:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)(?:i?b)?", text.strip().lower())
     if found is None:
-        raise BadInput(f"{text!r} is no size: write bytes, or a number and K, M or G, as in 500M")
+        raise BadInput(f"{text!r} is not a size: must be bytes, or a number and K, M or G, for example 500M")
     try:
         return int(float(found[1]) * _SIZES[found[2]])
     except OverflowError as exc:

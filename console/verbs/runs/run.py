@@ -22,18 +22,34 @@ MAX_INPUT_BYTES = 1_000_000
     metavar="NAME=NUMBER",
     help="A limit of this run, such as max_steps=20 or max_total_cost_usd=0.5; may be repeated.",
 )
-async def run(ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], as_json: bool) -> int:
+@click.option("--drill", "drills", default="", metavar="FILE", help="Faults on purpose; `drill init` writes a file.")
+@click.option("--title", default="", metavar="TEXT", help="What the run is called; else the first line of its input.")
+async def run(
+    ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], drills: str, title: str, as_json: bool
+) -> int:
     """Run a swarm: path/to/file.py:name or package.module:name. INPUT `-` is read from stdin.
 
     Without a terminal it ends with exit code 3 when everything waits for a person.
+
+    With --drill it says at the end what healed by itself, what asked, and what was lost or doubled.
     """
     if task == "-":
         task = text_of_stdin(most=4 * MAX_INPUT_BYTES)
         if len(task) > MAX_INPUT_BYTES:
             raise BadInput(f"the input is longer than {MAX_INPUT_BYTES} characters: give a path to it instead")
     person = PersonAtTerminal if has_person() and not as_json else None
+    if drills:
+        if resume:
+            raise BadInput("a drill begins a run of its own: leave --resume out")
+        if title:
+            raise BadInput("a drill is called after its swarm: leave --title out")
+        from console.verbs.runs.drill import run_drill  # most runs are not drills
+
+        return await run_drill(ref, task, drills, as_json=as_json, decider=person, budget=_limits(budgets))
     return exit_code(
-        await run_and_follow(ref, task, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets))
+        await run_and_follow(
+            ref, task, title=title, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets)
+        )
     )
 
 

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from console.driver import Driver
 from console.embedded import EmbeddedDriver
 from console.exit_codes import FAILED, WAITING
 from console.linear.operators import Operator
@@ -14,10 +15,12 @@ from console.linear.run_follower import follow_run, present_json, present_lines
 from console.logs import SHOWN_ELSEWHERE, sanitize_logs
 from console.output import print_note
 from console.output_capture import capture_output
-from console.verbs.base import BadInput, cli_actor, open_for_writing
+from console.verbs.base import BadInput, cli_origin, open_for_writing, operations_on
 from console.workspace import Workspace, workspace
-from runtime.config.loader import Configuration, load_configuration, load_env_file
-from runtime.operations.decisions import Decisions
+from runtime.config.configuration import Configuration
+from runtime.config.loader import load_configuration, load_env_file
+from runtime.operations.operations import Operations
+from runtime.operations.requests.runs import StartRun
 from runtime.record.journal import Journal
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, Summary
 from runtime.record.workspace_lock import holder
@@ -25,7 +28,11 @@ from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 
 SLOW_CHECK_S = 60.0
-"""How long a run in which everything waits stays in memory while somebody may answer at once."""
+"""How long a run in which everything waits stays in memory while an operator may answer at once."""
+
+
+def _drive_here(place: Workspace, grace_s: float) -> Driver:
+    return EmbeddedDriver(place, grace_s=grace_s)
 
 
 async def run_and_follow(
@@ -38,8 +45,10 @@ async def run_and_follow(
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None = None,
     drill: bool = False,
+    driver: Callable[[Workspace, float], Driver] | None = None,
 ) -> DurableRun:
     """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets. `drill`: see `begin`.
+    `driver`: what drives it, given how long a run in which everything waits stays in memory; None: this process.
 
     Raises:
         SwarmLoadError: the reference does not lead to a swarm; nothing was begun.
@@ -47,7 +56,15 @@ async def run_and_follow(
     """
     with capture_output():  # from the first import of user code on
         return await _create_and_follow(
-            ref, task, title=title, resume=resume, as_json=as_json, decider=decider, budget=budget, drill=drill
+            ref,
+            task,
+            title=title,
+            resume=resume,
+            as_json=as_json,
+            decider=decider,
+            budget=budget,
+            drill=drill,
+            driver=driver or _drive_here,
         )
 
 
@@ -61,17 +78,19 @@ async def _create_and_follow(
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None,
     drill: bool,
+    driver: Callable[[Workspace, float], Driver],
 ) -> DurableRun:
     place = workspace()
     configured = load_configuration(place.root)  # a mistake in the configuration is said before anything begins
     load_env_file(configured)
     ref = await _check_ref(ref, place, configured)
     async with open_for_writing() as journal:
-        desk = Decisions(journal, place.root)
+        operations = operations_on(journal)
         run_id = await _create_or_resume(
-            journal, desk, ref, task, title=title, resume=resume, budget=budget, drill=drill
+            journal, operations, ref, task, title=title, resume=resume, budget=budget, drill=drill
         )
-        return await _follow_to_end(place, journal, desk, run_id, as_json=as_json, decider=decider)
+        driving = driver(place, SLOW_CHECK_S if decider is not None else 0.0)
+        return await _follow_to_end(driving, journal, operations, run_id, as_json=as_json, decider=decider)
 
 
 async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
@@ -86,7 +105,7 @@ async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill
         ref = await _check_ref(ref, place, load_configuration(place.root))
     async with open_for_writing() as journal:
         return await _create_or_resume(
-            journal, Decisions(journal, place.root), ref, task, title=title, resume=resume, drill=drill
+            journal, operations_on(journal), ref, task, title=title, resume=resume, drill=drill
         )
 
 
@@ -111,7 +130,7 @@ async def _report_hanging_import() -> None:
 
 async def _create_or_resume(
     journal: Journal,
-    desk: Decisions,
+    operations: Operations,
     ref: str,
     task: str,
     *,
@@ -132,23 +151,28 @@ async def _create_or_resume(
     options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
     if drill:
         options["breakers"] = False
-    return await desk.start(ref, task, title=title, options=options, by=cli_actor())
+    started = await operations.run(StartRun(ref=ref, input=task, title=title, options=options), cli_origin())
+    return started.id
 
 
 async def _follow_to_end(
-    place: Workspace,
+    driver: Driver,
     journal: Journal,
-    desk: Decisions,
+    operations: Operations,
     run_id: str,
     *,
     as_json: bool,
     decider: Callable[[], Operator] | None,
 ) -> DurableRun:
     sanitize_logs().muted = SHOWN_ELSEWHERE
-    async with EmbeddedDriver(place, grace_s=SLOW_CHECK_S if decider is not None else 0.0) as driving:
+    async with driver as driving:
         following = asyncio.create_task(
             follow_run(
-                journal, desk, run_id, present_json() if as_json else present_lines(), decider() if decider else None
+                journal,
+                operations,
+                run_id,
+                present_json() if as_json else present_lines(),
+                decider() if decider else None,
             )
         )
         signals: list[signal.Signals] = []
@@ -169,7 +193,7 @@ async def _follow_to_end(
                 raise BadInput(text, code=128 + signals[0])
             return await following
         except BrokenPipeError:
-            print_note("whoever read the output has gone; what is recorded stays, and the same with --resume goes on")
+            print_note("the reader of the output has gone; what is recorded stays, and the same with --resume goes on")
             raise
         finally:
             following.cancel()

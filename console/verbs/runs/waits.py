@@ -6,12 +6,13 @@ import click
 
 from console.output import print_json, print_line, supports_unicode
 from console.verbs.base import (
+    cli_origin,
     find_run,
     open_for_reading,
-    state_of,
+    operations_on,
     verb,
 )
-from runtime.judgement.reports.wait_graph import wait_chain
+from runtime.operations.requests.runs import ShowWaits
 from runtime.operations.run_controls import RunControls
 from runtime.record.state.events import utc_now
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
@@ -29,12 +30,12 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
         summary = await find_run(journal, run)
         assert journal is not None
         node_id = await RunControls(journal).node_named(summary.id, node) if node else ""
-        state = await state_of(journal, summary.id)
-    found = wait_chain(state, node_id)
+        request = ShowWaits(run_id=summary.id, node_id=node_id)
+        found = await operations_on(journal).run(request, cli_origin())
     if as_json:
-        print_json({"id": summary.id, "state": state.shown_phase, **found.model_dump(mode="json")})
+        print_json(found)
         return 0
-    looks = RenderContext(utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
-    for line in waits_lines(found, looks):
+    context = RenderContext(utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
+    for line in waits_lines(found, context):
         print_line(plain_text(line))
     return 0

@@ -3,10 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Unpack
 
-from orbiter.steps import ScopeKind
-from orbiter.types import Message, RunResult
+from orbiter._internal.keywords import fill_keywords, show_keywords
+from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
+from orbiter.errors import OrbiterError
+from orbiter.policy import ErrorHandlingConfig
+from orbiter.steps import ScopeKind, errors_of_run
+from orbiter.types import RunResult
+
+
+def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str, place: str) -> dict[str, Any]:
+    """The members of `place`, which is a `kind`, by name.
+
+    Raises:
+        error: There are none, one of them is not a member, or two have one name.
+    """
+    found: dict[str, Any] = {}
+    for agent in agents:
+        if not hasattr(agent, "name"):
+            raise error(
+                f"The members of a {place} are agents, groups or swarms, got {agent!r}",
+                suggestion="Pass agents, not names.",
+            )
+        if agent.name in found:
+            raise error(f"Duplicate agent name '{agent.name}' in {place}", suggestion="Give each member its own name.")
+        found[agent.name] = agent
+    if not found:
+        raise error(f"{kind} requires at least one agent")
+    return found
 
 
 class Container(ABC):
@@ -14,39 +40,27 @@ class Container(ABC):
 
     name: str
     takes_loop_threshold = True
+    classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
+    get_retry_policy: Callable[[], Mapping[str, Any]] | None = None
+    errors: ErrorHandlingConfig | None = None
     _kind: ScopeKind = "group"
 
-    async def run(
-        self,
-        input: str,
-        *,
-        messages: list[Message] | None = None,
-        provider: Any = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
-    ) -> RunResult:
+    @show_keywords(RunOptions, RUN_DEFAULTS)
+    async def run(self, input: str, **options: Unpack[RunOptions]) -> RunResult:
         """Run the members on `input`.
 
         Args:
             input: What the user says.
-            messages: The conversation before.
-            provider: Who answers for all members; None: each member's own model decides.
-            max_retries: Attempts for each model call, as in `Agent.run`.
-            loop_threshold: Equal tool calls in a row that make an endless loop; 0 or less: no check.
+            **options: As for `orbiter.run`; `provider` answers for all members.
 
         Raises:
             OrbiterError: A member failed, or the members cannot be run like this.
         """
         from orbiter._internal.groups.container_run import run_as_node
 
-        return await run_as_node(
-            self,
-            input,
-            messages=messages,
-            provider=provider,
-            max_retries=max_retries,
-            loop_threshold=loop_threshold,
-        )
+        told = fill_keywords(f"{type(self).__name__}.run", options, RUN_DEFAULTS)
+        with errors_of_run(told["errors"]):
+            return await run_as_node(self, input, RunSettings.of(told), told["messages"])
 
     @abstractmethod
     def _members(self) -> list[str]:

@@ -1,34 +1,11 @@
-"""A swarm's agents and their order, checked when it is made."""
+"""The order of a swarm's agents, checked when it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection
 
 from orbiter._internal.graph import Graph, GraphError, parse_flow_dsl, topological_sort
 from orbiter.errors import SwarmError
-
-
-def agents_by_name(agents: Iterable[Any]) -> dict[str, Any]:
-    """The agents by name.
-
-    Raises:
-        SwarmError: There are no agents, one of them is not an agent, or two have one name.
-    """
-    found: dict[str, Any] = {}
-    for agent in agents:
-        if not hasattr(agent, "name"):
-            raise SwarmError(
-                f"A swarm's members are agents, groups or swarms, got {agent!r}", suggestion="Pass agents, not names."
-            )
-        if agent.name in found:
-            raise SwarmError(
-                f"Duplicate agent name '{agent.name}' in swarm", suggestion="Give each agent its own name."
-            )
-        found[agent.name] = agent
-    if not found:
-        raise SwarmError("Swarm requires at least one agent")
-    return found
 
 
 def order_flow(flow: str, agents: Collection[str], mode: str) -> tuple[list[str], list[tuple[str, ...]]]:

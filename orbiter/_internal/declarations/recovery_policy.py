@@ -7,18 +7,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from orbiter._internal.declarations.budget_limits import checked_budget
 from orbiter.errors import ConfigurationError, SwarmError
 from orbiter.policy import fallback_chain
-
-BUDGETS = (
-    "max_steps",
-    "max_tool_calls",
-    "max_llm_calls",
-    "max_total_cost_usd",
-    "max_total_tokens",
-    "max_wall_time_s",
-)
-"""Names of budgets (seed 004)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +36,7 @@ class RecoveryPolicy:
 
         Raises:
             SwarmError: A planner, a router or an agent with fallbacks is not a member.
-            ConfigurationError: A chain is not valid, or a budget is unknown or not a number of 0 or more.
+            ConfigurationError: A chain is not valid, or a budget is unknown or has a value that it cannot have.
         """
         for role, name in (("planner", planner), ("router", router)):
             if name is not None and name not in members:
@@ -59,7 +50,7 @@ class RecoveryPolicy:
                 agents[primary] = _agents(primary, chain)
             else:
                 raise _unknown_member_error("fallbacks", primary, members)
-        return cls(planner or "", router or "", models, agents, _budget(budget or {}))
+        return cls(planner or "", router or "", models, agents, checked_budget(budget or {}))
 
     def info(self, mode: str, first: str) -> dict[str, Any]:
         """What a runtime must know, as JSON. Without a word of the author a team's lead, or a handoff swarm's first
@@ -92,28 +83,10 @@ def _agents(primary: str, chain: Any) -> tuple[Any, ...]:
     return found
 
 
-def _budget(given: Mapping[str, Any]) -> dict[str, float]:
-    for name, value in given.items():
-        if name not in BUDGETS:
-            near = get_close_matches(str(name).lower(), BUDGETS, n=1, cutoff=0.5)
-            hint = f"Did you mean '{near[0]}'? " if near else ""
-            raise ConfigurationError(
-                f"Unknown budget {name!r}",
-                hint=f"{hint}Valid are: {', '.join(BUDGETS)}",
-                config_field="budget",
-                config_value=str(name),
-            )
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise ConfigurationError(
-                f"The budget {name} must be a number of 0 or more, got {value!r}", config_field="budget"
-            )
-    return dict(given)
-
-
 def _unknown_member_error(role: str, name: str, members: Collection[str]) -> SwarmError:
     near = get_close_matches(name, list(members), n=1, cutoff=0.5)
     hint = f"Did you mean '{near[0]}'? " if near else ""
     return SwarmError(
-        f"The swarm's {role} names '{name}', which is none of its agents",
+        f"The swarm's {role} names '{name}', which is not one of its agents",
         suggestion=f"{hint}Its agents are {', '.join(members)}.",
     )

@@ -3,63 +3,58 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 
 from orbiter import steps
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
 from orbiter._internal.declarations.container import Container
 from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.groups.group_run import run_parallel_group, run_serial_group
-from orbiter._internal.groups.members import RunSettings, as_result
+from orbiter._internal.groups.members import as_result
 from orbiter._internal.groups.partial_results import partial_result_of
 from orbiter._internal.groups.swarm_run import run_swarm
 from orbiter._internal.loop.tool_step import as_text
 from orbiter._internal.nested import SwarmNode
+from orbiter._internal.run_options import RunSettings
 from orbiter.errors import NestedSwarmError
-from orbiter.steps import DIRECT, Place, Scope, Skipped
+from orbiter.steps import DIRECT, Place, Scope, Skipped, errors_of_swarm
 from orbiter.swarm import Swarm
 from orbiter.types import Message, RunResult
 
 
 async def run_as_node(
-    container: Container,
-    input: str,
-    *,
-    messages: list[Message] | None,
-    provider: Any,
-    max_retries: int,
-    loop_threshold: int,
+    container: Container, input: str, settings: RunSettings, messages: list[Message] | None
 ) -> RunResult:
     """See `Container.run`."""
-    settings = RunSettings(provider, max_retries, loop_threshold)
     if not steps.inside():
         # No operator to ask, nothing to record.
-        return await run_members(container, input, DIRECT, settings, messages)
+        with errors_of_swarm(container.errors):
+            return await run_members(container, input, DIRECT, settings, messages)
     info = {"task": as_text(input), "members": container._members(), **container._info()}
     async with steps.opening(container._kind, container.name, info) as scope:
-        while True:
-            try:
+        with steps.asked_of(container.classify_error, container.get_retry_policy):
+            while True:
                 try:
-                    result = await run_members(container, input, scope, settings, messages)
-                except Exception as exc:
-                    answer = await scope.fault(exc)
-                    partial = partial_result_of(exc, container.name) if answer.option == "accept" else None
-                    if partial is not None:
-                        result = partial
-                    elif answer.option == "input":
-                        input = as_text(answer.value)
-                        continue
-                    elif answer.option == "retry":
-                        continue
-                    else:
-                        raise
-            except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
-                result = RunResult(output=as_text(skipped.value), agent=container.name, state="completed")
-            if result.state == "degraded":
-                scope.outcome(result.output, state="degraded", note="; ".join(result.warnings))
-            else:
-                scope.outcome(result.output)
-            return result
+                    try:
+                        result = await run_members(container, input, scope, settings, messages)
+                    except Exception as exc:
+                        answer = await scope.fault(exc)
+                        partial = partial_result_of(exc, container.name) if answer.option == "accept" else None
+                        if partial is not None:
+                            result = partial
+                        elif answer.option == "input":
+                            input = as_text(answer.value)
+                            continue
+                        elif answer.option == "retry":
+                            continue
+                        else:
+                            raise
+                except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
+                    result = RunResult(output=as_text(skipped.value), agent=container.name, state="completed")
+                if result.state == "degraded":
+                    scope.outcome(result.output, state="degraded", note="; ".join(result.warnings))
+                else:
+                    scope.outcome(result.output)
+                return result
 
 
 @singledispatch

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Unpack
 
 from orbiter import steps
 from orbiter._internal.groups.members import (
     NO_FALLBACKS,
     FallbackAgents,
-    RunSettings,
     RunTotals,
     run_member,
 )
+from orbiter._internal.keywords import fill_keywords
+from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
 from orbiter.errors import SwarmError
+from orbiter.policy import FailureMode
 from orbiter.steps import Place, Traits
 from orbiter.tool import Tool
 
@@ -22,20 +24,17 @@ class _DelegateTool(Tool):
     """``delegate_to_<worker>``: hands a task to a worker and returns its answer."""
 
     composite = True
-    # The workers' own steps are recorded; handing a task on has no effect of its own.
-    traits = Traits(idempotent=True)
 
     def __init__(
         self,
         *,
         worker: Any,
-        provider: Any = None,
-        max_retries: int = 3,
-        loop_threshold: int = 3,
         totals: RunTotals | None = None,
         failed: dict[str, str] | None = None,
         taken: Collection[str] = (),
         fallbacks: FallbackAgents = NO_FALLBACKS,
+        policy: FailureMode | None = None,
+        **options: Unpack[RunOptions],
     ) -> None:
         self.worker = worker
         self.name = f"delegate_to_{worker.name}"
@@ -50,7 +49,10 @@ class _DelegateTool(Tool):
             "properties": {"task": {"type": "string", "description": f"What '{worker.name}' should do, in full."}},
             "required": ["task"],
         }
-        self._settings = RunSettings(provider, max_retries, loop_threshold)
+        # The workers' own steps are recorded; handing a task on has no effect of its own.
+        # What a worker's failure means to the lead: `fail` ends it, `degrade` lets it end degraded.
+        self.traits = Traits(idempotent=True, failure=policy or "")
+        self._settings = RunSettings.of(fill_keywords("_DelegateTool", options, RUN_DEFAULTS))
         self._totals = totals
         self._failed = failed
         self._stand_ins = fallbacks

@@ -7,11 +7,12 @@ from typing import Any
 
 from orbiter._internal.agent_group import MemberOutput, ParallelGroup, SerialGroup
 from orbiter._internal.error_causes import join_with_cause
-from orbiter._internal.groups.members import RunSettings, run_member
+from orbiter._internal.groups.members import run_member
 from orbiter._internal.groups.partial_results import attach_partial_result
 from orbiter._internal.groups.stage import StageResult, merge_stage, run_stage
 from orbiter._internal.loop.value_step import record_value
-from orbiter.errors import GroupError, JoinError
+from orbiter._internal.run_options import RunSettings
+from orbiter.errors import GroupError, JoinError, cause_of, text_of
 from orbiter.steps import Place, Scope
 from orbiter.types import Message, RunResult
 
@@ -94,7 +95,6 @@ async def run_serial_group(
 
 def _named_failure(exc: Exception) -> str:
     """The failure in the words that name the agent; a call runner's frame adds nothing to them."""
-    cause = exc.__cause__
-    text = str(exc)
-    framed = text.startswith("Call runner failed") and "Agent '" in str(cause)
-    return str(cause) if framed else text
+    cause = cause_of(exc)
+    text, inner = text_of(exc), "" if cause is None else text_of(cause)
+    return inner if text.startswith("Call runner failed") and "Agent '" in inner else text

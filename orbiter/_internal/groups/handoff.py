@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from orbiter._internal.groups.members import RunSettings, RunTotals, conversation, run_member
+from orbiter._internal.groups.members import RunTotals, conversation, run_member
 from orbiter._internal.groups.partial_results import attach_partial_result
 from orbiter._internal.loop.tool_calls import explain_handoff
+from orbiter._internal.run_options import RunSettings
 from orbiter.errors import HandoffLimitError
 from orbiter.steps import HandedBack, Place, Scope
 from orbiter.swarm import Swarm

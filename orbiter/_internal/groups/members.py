@@ -13,6 +13,7 @@ from orbiter._internal.loop.providers import provider_for
 from orbiter._internal.loop.run_results import copy_result, sum_usage
 from orbiter._internal.loop.tool_calls import ExplainPeer
 from orbiter._internal.loop.tool_step import as_text
+from orbiter._internal.run_options import RunSettings
 from orbiter.agent import Agent
 from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope
 from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage
@@ -64,15 +65,6 @@ class RunTotals:
         )
 
 
-@dataclass(slots=True, frozen=True)
-class RunSettings:
-    """What `run` was told, for every member alike. `provider` None: each member's own model decides."""
-
-    provider: Any = None
-    max_retries: int = 3
-    loop_threshold: int = 3
-
-
 def is_container(member: Any) -> bool:
     """Whether a member's own `run` takes care of its agents: a group, a nested swarm, a swarm."""
     return (
@@ -110,10 +102,8 @@ def run_member(
         running = run_agent(
             member,
             input,
+            settings,
             messages=messages,
-            provider=settings.provider,
-            max_retries=settings.max_retries,
-            loop_threshold=settings.loop_threshold,
             delegates=delegates,
             peers=peers,
             resolve=provider_for,

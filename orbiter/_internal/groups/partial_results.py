@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orbiter.errors import causes
 from orbiter.types import RunResult
 
 
@@ -12,11 +13,9 @@ def attach_partial_result(exc: BaseException, result: RunResult) -> None:
 
 def partial_result_of(exc: BaseException, name: str) -> RunResult | None:
     """What the container `name` had finished, as degraded; None if nothing. Found in wrapped errors, too."""
-    link: BaseException | None = exc
-    while link is not None:
+    for link in causes(exc):
         found = getattr(link, "partial", None)
         if isinstance(found, RunResult) and found.agent == name:
             warning = f"accepted as it was when '{name}' failed: {exc}"
             return found.model_copy(update={"state": "degraded", "warnings": [*found.warnings, warning]})
-        link = link.__cause__
     return None

@@ -11,12 +11,12 @@ from orbiter._internal.concurrency import cancel_and_wait
 from orbiter._internal.groups.members import (
     NO_FALLBACKS,
     FallbackAgents,
-    RunSettings,
     RunTotals,
     run_member,
 )
 from orbiter._internal.loop.tool_calls import ExplainPeer
 from orbiter._internal.loop.value_step import record_value
+from orbiter._internal.run_options import RunSettings
 from orbiter.errors import ExecutionError
 from orbiter.policy import JoinPolicy
 from orbiter.steps import DIRECT, Place, Scope

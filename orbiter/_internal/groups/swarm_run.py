@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orbiter._internal.groups.handoff import run_handoff
-from orbiter._internal.groups.members import RunSettings
 from orbiter._internal.groups.team import run_team
 from orbiter._internal.groups.workflow import run_workflow
+from orbiter._internal.run_options import RunSettings
 from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.errors import SwarmError
 from orbiter.steps import DIRECT, Scope

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from orbiter._internal.groups.delegate_tool import _DelegateTool
-from orbiter._internal.groups.members import RunSettings, RunTotals, is_container, run_member
+from orbiter._internal.groups.members import RunTotals, is_container, run_member
 from orbiter._internal.loop.tool_calls import explain_delegation
+from orbiter._internal.run_options import RunSettings
 from orbiter.errors import SwarmError
 from orbiter.policy import JoinPolicy
 from orbiter.steps import Place, Scope
@@ -41,6 +42,7 @@ async def run_team(
             failed=failed,
             taken=getattr(lead, "tools", ()),
             fallbacks=swarm.recovery.agents,
+            policy=swarm.agent_policy,
         )
         for worker in workers
     ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from orbiter._internal.groups.members import RunSettings, RunTotals, run_member
+from orbiter._internal.groups.members import RunTotals, run_member
 from orbiter._internal.groups.stage import merge_stage, run_stage
+from orbiter._internal.run_options import RunSettings
 from orbiter.steps import Aborted, HandedBack, Place, Scope
 from orbiter.swarm import Swarm
 from orbiter.types import Message, RunResult

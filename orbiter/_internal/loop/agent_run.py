@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from functools import partial
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
 from orbiter._internal.loop.corrections import Corrections
+from orbiter._internal.loop.first_messages import first_messages
 from orbiter._internal.loop.model_calls import ModelCalls
 from orbiter._internal.loop.tool_calls import ExplainPeer, ToolCalls, hook_location
 from orbiter._internal.loop.tool_step import ToolInvocation, as_text
-from orbiter._internal.loop.value_step import record_value, run_hook_once
-from orbiter._internal.message_builder import build_messages
-from orbiter._internal.schema.structured_output import format_instructions
+from orbiter._internal.loop.value_step import run_hook_once
+from orbiter._internal.wall_time import WallTimeExceeded, wall_time
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
 from orbiter.steps import DIRECT, HandedBack, Place, Scope, Skipped
-from orbiter.types import AgentOutput, AssistantMessage, Message, SystemMessage, ToolResult, Usage, UserMessage
+from orbiter.types import AgentOutput, AssistantMessage, Message, ToolResult, Usage, UserMessage
 
 if TYPE_CHECKING:
     from orbiter._internal.loop.loop_detection import LoopDetector
@@ -54,6 +52,7 @@ class AgentRun:
     """
 
     __slots__ = (
+        "_delegates",
         "agent",
         "corrections",
         "degraded",
@@ -100,6 +99,7 @@ class AgentRun:
         self.corrections = Corrections(agent, self.tries, loop_detector)
         self.warnings: list[str] = []
         self.tools = ToolCalls(agent, delegates, peers)
+        self._delegates = delegates
         self.models = ModelCalls(agent, self.tries, self.warnings)
         self.scope: Scope = DIRECT
         self.reply: ModelReply | None = None
@@ -134,14 +134,26 @@ class AgentRun:
             LoopDetectedError: The same tool calls too often in a row, where there is a loop detector.
         """
         if not steps.inside():
-            return await self._run_with_recovery(input)
+            return await self._run_within_wall_time(input)
         agent = self.agent
-        info = {"task": as_text(input), "model": agent.model, "tools": list(agent.tools)}
+        info: dict[str, Any] = {"task": as_text(input), "model": agent.model, "tools": agent.describe()["tools"]}
+        if agent.max_wall_time_s is not None:
+            info["budget"] = {"max_wall_time_s": agent.max_wall_time_s}  # the runtime's to enforce
         async with steps.opening("agent", agent.name, info) as scope:
             self.scope = scope
-            output = await self._run_with_recovery(input)
+            with steps.asked_of(agent.classify_error, agent.get_retry_policy):
+                output = await self._run_with_recovery(input)
             scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)
             return output
+
+    async def _run_within_wall_time(self, input: str) -> AgentOutput:
+        """Without a runtime: what is under way when the agent's time is over is cancelled."""
+        try:
+            async with wall_time(f"Subagent '{self.agent.name}'", self.agent.max_wall_time_s):
+                return await self._run_with_recovery(input)
+        except WallTimeExceeded as exc:
+            await self.report_error(exc)
+            raise
 
     async def _run_with_recovery(self, input: str) -> AgentOutput:
         while True:
@@ -219,15 +231,10 @@ class AgentRun:
             raise self.missing_provider_error()
         if agent.hook_manager.has_hooks(HookPoint.START):
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
-        instructions = agent.instructions
-        if not isinstance(instructions, str):
-            instructions = await record_value(
-                self.scope, "instructions", Place(0), _call_instructions, {"_agent": agent}, agent=agent.name
-            )
-        if agent.output_type is not None and not getattr(type(self.provider), "structured", False):
-            instructions = format_instructions(instructions, agent.output_type)
-        self.messages = build_messages(instructions, self._history_without(instructions))
-        self.messages.append(UserMessage(content=input))
+        self.messages = await first_messages(agent, self.provider, self.history, input, self.scope)
+        if agent.toolsets:
+            self.tools.delegates = self._delegates
+            await self.tools.open_toolsets()
         delegates = self.tools.delegates
         schemas = agent.get_tool_schemas()
         if delegates:
@@ -240,13 +247,6 @@ class AgentRun:
             f"Agent '{self.agent.name}' requires a provider for run()",
             suggestion="Use run(agent, …), which builds one from the model string, or pass provider=.",
         )
-
-    def _history_without(self, instructions: str) -> list[Message]:
-        """The history, less this agent's own instructions from an earlier run: they would stand there twice."""
-        history = self.history
-        if not history:
-            return []
-        return [m for m in history if not (isinstance(m, SystemMessage) and m.content == instructions)]
 
     async def finish(self, output: AgentOutput) -> AgentOutput:
         """FINISHED hooks, after the last reply."""
@@ -338,25 +338,3 @@ class AgentRun:
         self.scope.warn(text)
         logger.warning(text)
         return output
-
-
-async def _call_instructions(arguments: dict[str, Any]) -> str:
-    """Callable instructions get the agent's name (seed 001); async ones are awaited."""
-    agent = arguments["_agent"]
-    value = agent.instructions(agent.name)
-    if isawaitable(value):
-        value = await value
-    return "" if value is None else str(value)
-
-
-prepared_run: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", default=None)
-"""The run that a subclass's own `run` shall carry out when it calls `Agent.run`; unset outside of one."""
-
-
-def get_run(agent: Agent, *, messages: list[Message] | None, provider: Any, max_retries: int) -> AgentRun:
-    """What `Agent.run` carries out: the run that was prepared for it, or one of its own."""
-    run = prepared_run.get()
-    if run is not None and run.agent is agent and not run.messages:
-        run.history, run.provider = messages, provider
-        return run
-    return AgentRun(agent, history=messages, provider=provider, max_retries=max_retries)

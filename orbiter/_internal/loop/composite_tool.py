@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Literal
 
 from orbiter import steps
 from orbiter._internal.loop.tool_step import (
@@ -22,6 +23,7 @@ from orbiter.steps import HandedBack, Place, Scope, Skipped
 from orbiter.types import ToolResult, content_text
 
 BeforeHook = Callable[[ToolInvocation], Awaitable[None]]
+NodeEnd = Literal["degraded", "failed"]
 AfterHook = Callable[[ToolInvocation, ToolResult], Awaitable[None]]
 
 
@@ -34,13 +36,13 @@ async def call_composite(
         async with steps.opening("tool", invocation.tool_name, info) as scope:
             if before is not None:
                 await _fire_hook(scope, "before", 0, invocation, partial(before, invocation))
-            result = await _execute(scope, invocation)
+            result, state = await _execute(scope, invocation)
             if after is not None:
                 await _fire_hook(scope, "after", 1, invocation, partial(after, invocation, result))
             if result.error is None:
                 scope.outcome(content_text(result.content))
             else:
-                scope.outcome(result.error, state="degraded")
+                scope.outcome(result.error, state=state)
             return result
 
 
@@ -59,18 +61,20 @@ def _agent_name(invocation: ToolInvocation) -> str:
     return getattr(invocation.agent, "name", "")
 
 
-async def _execute(scope: Scope, invocation: ToolInvocation) -> ToolResult:
+async def _execute(scope: Scope, invocation: ToolInvocation) -> tuple[ToolResult, NodeEnd]:
+    """The result, and as what the node ends if it is an error."""
     try:
         with steps.at(scope, Place(0)):
-            return await invoke_tool(invocation)
+            return await invoke_tool(invocation), "degraded"
     except Skipped as skipped:
-        return tool_result_of(invocation, skipped.value)
+        return tool_result_of(invocation, skipped.value), "degraded"
     except HandedBack as back:
-        if back.remedy not in ("replan", "reroute"):
+        # The agent that delegated makes another plan or another choice, or goes on without: the run is as good as that.
+        if back.remedy not in ("replan", "reroute") and (back.remedy, back.scope) != ("go_on", scope.node_id):
             raise
-        return tool_error_of(invocation, back.reason)  # the agent that delegated makes another plan, or another choice
+        return tool_error_of(invocation, back.reason), "failed"
     except Exception as exc:
         absorbed = TOOL_CODEC.absorb(invocation, exc)
         if absorbed is None:
             raise
-        return absorbed
+        return absorbed, "degraded"

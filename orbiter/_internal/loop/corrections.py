@@ -46,19 +46,19 @@ class Corrections:
             LoopDetectedError: The same calls too often in a row.
             OutputParseError: Malformed arguments in too many replies in a row.
         """
-        said: str | None = None
-        if self.loop_detector is not None:
-            loop = self.loop_detector.add(invocations)
-            if loop is not None:
-                said = await _fault(scope, loop, turn)
-                self.loop_detector.clear()
+        loop = self.loop_detector.add(invocations) if self.loop_detector is not None else None
         bad = next((each for each in invocations if each.malformed), None)
-        if bad is None:
-            self.invalid_replies = 0
-            return said
-        self.invalid_replies += 1
-        if self.invalid_replies >= self.tries:
-            said = await _fault(scope, OutputParseError(bad.problem or "", raw=output.text), turn) or said
+        self.invalid_replies = self.invalid_replies + 1 if bad is not None else 0
+        error: Exception | None = loop
+        if bad is not None and self.invalid_replies >= self.tries:
+            # Also where the same malformed calls repeat: why they cannot be carried out says more.
+            error = OutputParseError(bad.problem or "", raw=output.text)
+        if error is None:
+            return None
+        said = await _fault(scope, error, turn)
+        if self.loop_detector is not None and loop is not None:
+            self.loop_detector.clear()
+        if error is not loop:
             self.invalid_replies = 0
         return said
 

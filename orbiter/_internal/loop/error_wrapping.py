@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orbiter._internal.error_causes import join_with_cause, unwrap_single_group
-from orbiter.errors import CallRunnerError
+from orbiter.errors import CallRunnerError, text_of
 
 _CONTEXT_CODES = frozenset({"context_length", "context_length_exceeded", "request_too_large", "payload_too_large"})
 _AUTH_CODES = frozenset(
@@ -36,7 +36,7 @@ def is_context_length_error(exc: BaseException) -> bool:
     """The conversation is too long for the model (seed 000: more context will not fix it), by code or by words."""
     if getattr(exc, "code", None) in _CONTEXT_CODES:
         return True
-    text = str(exc).lower()
+    text = text_of(exc).lower()
     return "context_length" in text or "context length" in text
 
 
@@ -47,7 +47,8 @@ def is_authentication_error(exc: BaseException) -> bool:
             return True
     if getattr(exc, "code", None) in _AUTH_CODES or getattr(exc, "type", None) in _AUTH_CODES:
         return True
-    return _AUTH_TEXT.search(str(getattr(exc, "message", exc))) is not None
+    said = getattr(exc, "message", None)
+    return _AUTH_TEXT.search(text_of(exc) if said is None else str(said)) is not None
 
 
 def is_not_retryable(exc: Exception) -> bool:
@@ -60,4 +61,4 @@ def wrap_run_error(name: str, exc: Exception) -> Exception:
     cause = unwrap_single_group(exc)
     if isinstance(cause, CallRunnerError) or not isinstance(cause, Exception):
         return exc if not isinstance(cause, Exception) else cause
-    return join_with_cause(CallRunnerError, f"Call runner failed for agent '{name}': {cause}", cause)
+    return join_with_cause(CallRunnerError, f"Call runner failed for agent '{name}': {text_of(cause)}", cause)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
+from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable
 from orbiter._internal.loop.model_step import (
     MODEL_CODEC,
@@ -17,7 +18,7 @@ from orbiter._internal.loop.model_step import (
 )
 from orbiter._internal.loop.tool_calls import hook_location
 from orbiter._internal.run_warnings import warn_needs_runtime
-from orbiter.errors import AgentError, OrbiterError
+from orbiter.errors import AgentError, ModelAPIError, OrbiterError, text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Scope, Step
 
@@ -86,7 +87,7 @@ class ModelCalls:
             call,
             call_model,
             MODEL_CODEC,
-            agent.traits,
+            agent.traits if scope is steps.DIRECT else steps.with_authors(agent.traits),
             self.run_pre_hooks if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
             self.run_post_hooks if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
             stream_model if getattr(type(call.provider), "streams", False) is True else None,
@@ -138,15 +139,21 @@ class ModelCalls:
         return changed
 
     def record_failure(self, exc: Exception, attempts: int) -> AgentError:
-        """A model call's failure in the words of seed 000, remembered as the one that this run may end with."""
+        """A model call's failure in the words of seed 000, also of its cause's class (seed 003), remembered as the one
+        that this run may end with.
+        """
         name = self.agent.name
         traits = self.agent.traits
         if not self.where and (traits.classify_error is not None or traits.retry_policy is not None):
             warn_needs_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
+        said = text_of(exc) or repr(exc)
         if is_context_length_error(exc):
-            self.failure = AgentError(f"Context length exceeded on agent '{name}': {exc}")
+            text = f"Context length exceeded on agent '{name}': {said}"
         else:
-            self.failure = AgentError(f"Agent '{name}' failed after {max(1, attempts)} retries: {exc}")
+            text = f"Agent '{name}' failed after {max(1, attempts)} retries: {said}"
+        self.failure = join_with_cause(AgentError, text, exc)
+        if isinstance(exc, ModelAPIError):
+            self.failure.suggestion = exc.suggestion or exc.suggested_action
         return self.failure
 
     async def run_pre_hooks(self, call: ModelCall) -> None:

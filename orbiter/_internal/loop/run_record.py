@@ -6,7 +6,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from orbiter._internal.error_causes import unwrap_single_group
-from orbiter.errors import LoopDetectedError
+from orbiter.errors import AgentError, LoopDetectedError
 from orbiter.types import AssistantMessage, RunResult
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class RunRecorder:
         """The run failed. A time-out is one, a loop is called by seed 001's words."""
         self._note_calls()
         cause = unwrap_single_group(exc)
-        if isinstance(cause, builtins.TimeoutError):
+        # What spent its retries is an `AgentError` with the last failure as its cause.
+        ended_by = cause.__cause__ if isinstance(cause, AgentError) else cause
+        if isinstance(cause, builtins.TimeoutError) or isinstance(ended_by, builtins.TimeoutError):
             self.node.timeout(str(cause))
             self.state.timeout(str(cause))
             return

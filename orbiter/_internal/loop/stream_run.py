@@ -17,7 +17,7 @@ from orbiter._internal.loop.model_step import ModelCall, parse_reply
 from orbiter._internal.loop.run_results import StreamNotFinishedError, result_of, sum_usage
 from orbiter._internal.loop.streamed_reply import StreamedReply
 from orbiter._internal.loop.tool_step import ToolInvocation
-from orbiter.errors import AgentError
+from orbiter.errors import AgentError, text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place
 from orbiter.types import (
@@ -142,6 +142,7 @@ class StreamedRun(AgentRun):
                                 yield TextEvent(text=chunk.delta, agent_name=name)
                     finally:
                         await _close(chunks)
+                    steps.log_success(call.attempts - 1)
                     reply = parse_reply(parts.response())
                     if self.models.has_hooks(HookPoint.POST_LLM_CALL):
                         await self.models.run_post_hooks(call, reply)
@@ -223,8 +224,10 @@ class StreamedRun(AgentRun):
 
     async def _retry_or_raise(self, exc: Exception, call: ModelCall, said: bool) -> ModelCall:
         """Wait before the next attempt, or ask the next model, or raise: what was said cannot be unsaid."""
-        if not said and call.attempts < self.tries and not is_not_retryable(exc):
-            await steps.back_off(call.attempts)
+        retried = not said and not is_not_retryable(exc)
+        delay = steps.plain_retry_delay(exc, call.attempts, self.tries) if retried else None
+        if delay is not None:
+            await steps.back_off(delay, exc, call.model, call.attempts, self.tries)
             return call
         failure = self.models.record_failure(exc, call.attempts)
         if not said and not is_context_length_error(exc):
@@ -264,12 +267,12 @@ class StreamedRun(AgentRun):
 
 def failure_events(exc: BaseException, name: str, step: int, wanted: frozenset[str]) -> list[StreamEvent]:
     """A failure as the events that end a stream."""
-    cause = exc.__cause__ if str(exc).startswith("Call runner failed") and exc.__cause__ is not None else exc
+    cause = exc.__cause__ if text_of(exc).startswith("Call runner failed") and exc.__cause__ is not None else exc
     events: list[StreamEvent] = [
-        ErrorEvent(error=str(cause), error_type=type(cause).__name__, agent_name=name, step_number=step or None)
+        ErrorEvent(error=text_of(cause), error_type=type(cause).__name__, agent_name=name, step_number=step or None)
     ]
     if "status" in wanted:
-        events.append(StatusEvent(status="error", agent_name=name, message=str(cause)))
+        events.append(StatusEvent(status="error", agent_name=name, message=text_of(cause)))
     return events
 
 

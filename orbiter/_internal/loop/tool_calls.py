@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
+from orbiter import steps
 from orbiter._internal.concurrency import gather_fail_fast
 from orbiter._internal.loop.composite_tool import call_composite
 from orbiter._internal.loop.tool_step import (
@@ -19,6 +20,7 @@ from orbiter._internal.loop.tool_step import (
 )
 from orbiter._internal.output_parser import OutputParseError, is_too_deep, parse_tool_call
 from orbiter._internal.run_warnings import warn_needs_runtime
+from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
 from orbiter.steps import DIRECT, Place, Scope, Step, Traits
 from orbiter.types import ToolCall, ToolResult
@@ -35,7 +37,7 @@ class ToolCalls:
 
     Args:
         agent: Whose tools and hooks.
-        delegates: Tools of this run alone, by name: a team's delegate tools.
+        delegates: Tools of this run alone, by name: a team's delegate tools, and what tool sets were opened to.
         peers: See `ExplainPeer`.
     """
 
@@ -46,6 +48,22 @@ class ToolCalls:
         self.delegates = delegates
         self.peers = peers
         self.where: Mapping[str, Any] = {}
+
+    async def open_toolsets(self) -> None:
+        """Take in the tools of the agent's tool sets: what they hold is known only now.
+
+        Raises:
+            AgentError: A tool has the name of another.
+        """
+        agent = self.agent
+        for number, toolset in enumerate(agent.toolsets):
+            opened = {tool.name: tool for tool in await toolset.open(agent.name, number)}
+            if taken := opened.keys() & {*agent.tools, *self.delegates}:
+                raise AgentError(
+                    f"Duplicate tool name '{min(taken)}' on agent '{agent.name}': '{toolset.name}' brings it too",
+                    suggestion="Give the agent's own tool another name=, or leave the other out with only=.",
+                )
+            self.delegates = {**self.delegates, **opened}
 
     def prepare(self, call: ToolCall) -> ToolInvocation:
         """A call, ready to be made or to be refused."""
@@ -100,6 +118,8 @@ class ToolCalls:
         traits = self._traits(tool) if invocation.problem is None else REFUSED_TRAITS
         if scope is DIRECT and (traits.permissions or traits.timeout is not None or traits.retry_policy is not None):
             warn_needs_runtime(f"Tool '{invocation.tool_name}' declares permissions, a time-out or a retry policy")
+        if scope is not DIRECT:
+            traits = steps.with_authors(traits)
         return scope.step(
             Step(
                 "tool",

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orbiter import steps
-from orbiter.errors import ToolCallError, ToolExecutionError
+from orbiter._internal.schema.tool_options import check_retry_policy
+from orbiter.errors import ToolCallError, ToolExecutionError, text_of
 from orbiter.steps import NO_TRAITS, Codec, Traits
 from orbiter.text_encoding import drop_surrogates
 from orbiter.tool import Tool, ToolContext, _context, result_content
@@ -55,8 +56,16 @@ class ToolInvocation:
 
 def traits_of(tool: Any) -> Traits:
     """What the tool's author declared; nothing for a tool that knows no traits."""
-    traits = getattr(tool, "traits", None)
-    return traits if isinstance(traits, Traits) else NO_TRAITS
+    found = getattr(tool, "traits", None)
+    traits = found if isinstance(found, Traits) else NO_TRAITS
+    classify_error, policy = getattr(tool, "classify_error", None), getattr(tool, "get_retry_policy", None)
+    if classify_error is None and policy is None:
+        return traits
+    return replace(
+        traits,
+        classify_error=traits.classify_error or classify_error,
+        retry_policy=traits.retry_policy or check_retry_policy(policy),
+    )
 
 
 def as_text(value: Any) -> str:
@@ -161,7 +170,7 @@ class ToolCodec(Codec[ToolInvocation, ToolResult]):
         policy = traits_of(arguments.tool).failure or _policy_of(arguments.agent)
         if policy == "fail" and not isinstance(exc, ToolCallError):
             return None
-        return tool_error_of(arguments, str(exc) or type(exc).__name__)
+        return tool_error_of(arguments, text_of(exc) or type(exc).__name__)
 
     def by_hand(self, arguments: ToolInvocation, value: Any) -> ToolResult:
         return tool_result_of(arguments, value)

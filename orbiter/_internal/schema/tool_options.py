@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from orbiter.errors import ToolError
 from orbiter.policy import FailureMode, failure_word
 
 __all__ = [
+    "TOOL_DEFAULTS",
     "Failure",
     "RetryPolicy",
+    "ToolOptions",
     "check_failure",
     "check_function",
     "check_permissions",
@@ -22,6 +24,48 @@ __all__ = [
 
 Failure = FailureMode | Literal[""]
 RetryPolicy = Callable[[], Mapping[str, Any]] | Mapping[str, Any]
+
+
+class ToolOptions(TypedDict, total=False):
+    """The options of a function as a tool: the keywords of `tool` and of `FunctionTool`."""
+
+    name: str | None
+    """Instead of the function's name."""
+    description: str | None
+    """Instead of the docstring's first line."""
+    permissions: Sequence[str]
+    """What an operator must have granted before it runs."""
+    idempotent: bool
+    """Whether running it twice is as good as once."""
+    timeout: float | None
+    """Seconds for one attempt."""
+    risk: str
+    """What can go wrong, in words, for the operator who is asked."""
+    failure: Failure
+    """What its failure means: ``fail``, ``degrade`` or ``continue`` (the default: the model is told)."""
+    composite: bool
+    """It only runs agents."""
+    classify_error: Callable[[Exception, dict[str, Any]], Any] | None
+    """``(exception, context) -> classification``, as in seed 002."""
+    retry_policy: RetryPolicy | None
+    """Gives the retry settings of its own: ``max_attempts``, ``delay_seconds``, ``backoff_factor``."""
+    on_late: Callable[[Any, BaseException | None], None] | None
+    """Gets result or exception of a plain function that ended after its call was abandoned."""
+
+
+TOOL_DEFAULTS: ToolOptions = {
+    "name": None,
+    "description": None,
+    "permissions": (),
+    "idempotent": False,
+    "timeout": None,
+    "risk": "",
+    "failure": "",
+    "composite": False,
+    "classify_error": None,
+    "retry_policy": None,
+    "on_late": None,
+}
 
 
 def check_function(fn: Any) -> None:

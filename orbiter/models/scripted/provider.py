@@ -187,7 +187,7 @@ class ScriptedProvider(ModelProvider):
         if fault.kind == "response":
             if 200 <= fault.status < 300:
                 raise self._call.invalid_reply_error(
-                    "The answer is no event stream", status=fault.status, headers=fault.headers, body=body
+                    "The answer is not an event stream", status=fault.status, headers=fault.headers, body=body
                 )
             raise self._call.http_error(fault.status, fault.headers, body)
         got = split_words(fault.text)[: fault.after]

@@ -1,28 +1,33 @@
-"""What a failed attempt leads to: retry, fallback, an error result for the model, or an incident."""
+"""What an attempt leads to that a gate stopped, or that failed: retry, fallback, an error result for the model, or an
+incident.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import random
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
-from orbiter import errors
 from orbiter.ask import NeedsInput
 from runtime.execution.failures import fault_policy
-from runtime.execution.failures.incident_drafts import draft_incident
+from runtime.execution.failures.errors_in_force import errors_at, retry_policy_at
+from runtime.execution.failures.raised_permission import draft_raised_permission
 from runtime.execution.failures.remedies import (
-    apply_remedy,
-    breaker_caller,
-    breaker_key,
+    AnyRemedy,
+    Compaction,
+    find_fallback,
+    find_remedy,
     quota_wait,
-    returns_error_to_planner,
+    reroute_to_planner,
 )
-from runtime.execution.failures.reroute import reroute_kind
-from runtime.execution.gates import permission
-from runtime.execution.gates.breaker import breakers_of
+from runtime.execution.failures.reroute import fails_at_once, reroute_error, reroute_kind, reroute_past_agent
+from runtime.execution.gates.blocked import Blocked
+from runtime.execution.gates.permission import PermissionDenied
 from runtime.execution.incidents import IncidentDraft
-from runtime.execution.step_context import Completed, StepContext
-from runtime.judgement.recovery.retry import RetryDecision
+from runtime.execution.step_execution import StepExecution
+from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed
+from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy, decide_retry
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -32,111 +37,185 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 
-async def handle_failure(  # noqa: PLR0917 - one attempt's whole story
-    c: StepContext, exc: Exception, arguments: Any, attempt: int, seconds: float, changes: dict[str, Any]
+async def handle_block(
+    execution: StepExecution, blocked: Blocked, attempt: AttemptEnd | None = None
 ) -> Completed | IncidentDraft | None:
-    fault = fault_policy.classify_failure(c, exc, changes)
-    ended = ev.StepEnded(
-        node_id=c.node_id,
-        parent_id=c.parent_id,
-        attempt=attempt,
-        fault=fault,
-        effect_unknown=isinstance(exc, TimeoutError) and not c.repeatable,
-        seconds=round(seconds, 4),
-    )
-    if key := breaker_key(c, changes):
-        policy, now = c.session.config.errors.breaker_policy(), c.session.clock().timestamp()
-        await breakers_of(c.session.journal).record_failure(key, fault, policy, now, breaker_caller(c))
-    if isinstance(exc, NeedsInput):
-        return draft_incident(c, fault, exc, changes, ended=ended)
-    if c.step.kind == "value":
-        await c.session.record(ended)
-        raise exc
-    decision = fault_policy.retry_decision(c, fault)
-    if decision.remedy in (Remedy.RETRY, Remedy.WAIT_RETRY) and decision.delay_s is not None:
-        fault_policy.log_retry(c, fault, decision, changes)
-        await _wait_for_retry(c, ended, decision)
+    """Deal with an attempt that a gate stopped; returns and raises as `handle_failure`. `attempt`: its end, where a
+    limit was reached while it was under way.
+
+    A refusal goes to the model, unasked. A breaker that is open lets a fallback model go at once; without one the step
+    waits until the breaker tries again. A tool's call is refused to the model, if it is not `_to_be_repeated`.
+    """
+    fault, step = blocked.fault, execution.step
+    is_open = fault.cause is Cause.CIRCUIT_OPEN
+    if is_open and step.kind == "llm" and (fell_back := await find_fallback(execution, fault)) is not None:
+        await _apply_remedy(execution, fell_back, None)
         return None
-    return await _resolve_without_retry(c, exc, fault, decision, ended, arguments, changes)
+    refused = blocked.refused or (is_open and step.kind == "tool" and not _to_be_repeated(execution))
+    if refused and blocked.error is not None:
+        told = execution.error_result(step.arguments, blocked.error)
+        if told is not None:
+            return await execution.finish(told, fault=fault, absorbed=True)
+    if fault.cause is Cause.LIMIT_REACHED and (passed := _pass_spent_swarm(execution, blocked)) is not None:
+        await _apply_remedy(execution, passed, attempt)
+    if is_open:
+        execution.record_node()
+        returned = reroute_past_agent(execution.state, execution.node_id, fault) if step.kind == "llm" else None
+        if returned is not None:
+            await _apply_remedy(execution, returned, None)
+        fault_policy.log_unresolved(fault)
+        if _times_blocked(execution) >= _retry_policy(execution, fault).max_attempts:
+            # Waiting again and again for a service that does not come back is nothing to do unasked.
+            blocked = replace(blocked, wait_s=None)
+    return execution.draft_blocked(blocked, attempt)
 
 
-async def _resolve_without_retry(  # noqa: PLR0917 - one attempt's whole story
-    c: StepContext,
-    exc: Exception,
+def _to_be_repeated(execution: StepExecution) -> bool:
+    """Whether the call failed before, and its author or an operator said that it is to be tried again."""
+    node = execution.node
+    failed = node.fault if node is not None else None
+    if failed is None:
+        return False
+    return execution.last_answer is not None or fault_policy.is_kept_from_model(failed, execution.step)
+
+
+def _pass_spent_swarm(execution: StepExecution, blocked: Blocked) -> ev.ControlReturned | None:
+    """The way past a nested swarm whose own budget is used up, where what is around it says how to go on."""
+    scope = str((blocked.action or {}).get("budget", {}).get("scope", ""))
+    return reroute_past_agent(execution.state, scope, blocked.fault) if scope else None
+
+
+def _retry_policy(execution: StepExecution, fault: Classification) -> RetryPolicy:
+    usual = retry_policy_at(execution.session, execution.parent_id, fault)
+    return fault_policy.retry_policy_of(execution.step, usual, execution.scope.warn)
+
+
+def _times_blocked(execution: StepExecution) -> int:
+    """How often the step has waited for a breaker."""
+    node, known = execution.node, execution.state.incidents
+    ids = node.incidents if node is not None else []
+    return sum(known[each].opened.fault.cause is Cause.CIRCUIT_OPEN for each in ids)
+
+
+async def handle_failure(
+    execution: StepExecution, error: Exception, fault: Classification, attempt: AttemptEnd
+) -> Completed | IncidentDraft | None:
+    """Deal with an attempt that failed.
+
+    Returns:
+        The step's result where the model is told of the failure; None where another attempt is due, its wait over; else
+        what a person is to be asked.
+
+    Raises:
+        HandedBack: the failure went back into the swarm.
+        Exception: `error` itself, where it is its node's to deal with.
+    """
+    session, step = execution.session, execution.step
+    if (breaker := execution.breaker) is not None:
+        await breaker.record_failure(fault)
+    if isinstance(error, NeedsInput):
+        return execution.draft(fault, error, attempt=attempt)
+    if step.kind == "value":
+        await session.record(execution.end_event(attempt))
+        raise error
+    if (asked := await draft_raised_permission(execution, error, fault, attempt)) is not None:
+        return asked
+    policy = _retry_policy(execution, fault)
+    rounds = execution.node.round if execution.node is not None else 1
+    decision = decide_retry(fault, attempt=max(1, rounds), policy=policy, rng=random.Random())
+    if decision.remedy in (Remedy.RETRY, Remedy.WAIT_RETRY) and decision.delay_s is not None:
+        model = execution.model
+        fault_policy.log_retry(fault, model.partition(":")[2] or model or step.name, decision)
+        await _wait_for_retry(execution, decision, attempt)
+        return None
+    return await _resolve_without_retry(execution, error, fault, decision, attempt)
+
+
+async def _resolve_without_retry(
+    execution: StepExecution,
+    error: Exception,
     fault: Classification,
     decision: RetryDecision,
-    ended: ev.StepEnded,
-    arguments: Any,
-    changes: dict[str, Any],
+    attempt: AttemptEnd,
 ) -> Completed | IncidentDraft | None:
     """A failure after which the same is not done again: healed by other means, told to the model, or left over."""
+    session, step = execution.session, execution.step
     if fault.impact is Impact.PROCESS:
         fault_policy.log_unresolved(fault)
-        await c.session.record(ended)
-        c.session.finish(ev.RunFinished(state="failed", error=fault.user_message))
+        await session.record(execution.end_event(attempt))
+        session.finish(ev.RunFinished(state="failed", error=fault.user_message))
         raise asyncio.CancelledError
-    if not fault_policy.demands_operator(c, fault, decision) and await apply_remedy(c, fault, decision, ended, changes):
+    demanded = fault_policy.demands_operator(fault, step, decision)
+    if not demanded and (remedy := await find_remedy(execution, fault, decision)) is not None:
+        await _apply_remedy(execution, remedy, attempt)
         return None
-    if (returned := returns_error_to_planner(c, fault)) is not None:
-        told = error_result(c, arguments, permission.PermissionDenied(returned.reason))
+    told = None
+    if step.kind == "tool" and (returned := reroute_to_planner(session.state, execution.node_id, fault)) is not None:
+        told = execution.error_result(attempt.arguments, PermissionDenied(returned.reason))
         if told is not None:
-            await c.session.record(returned)
-            return await return_error_to_model(c, ended, arguments, told)
-    told = (
-        None
-        if fault_policy.demands_operator(c, fault, decision) or reroute_kind(fault)
-        else error_result(c, arguments, exc)
-    )
+            await session.record(returned)
+    if told is None and not demanded and not reroute_kind(fault):
+        told = execution.error_result(attempt.arguments, error)
     if told is not None:
-        return await return_error_to_model(c, ended, arguments, told)
-    if fault.cause is Cause.QUOTA_EXHAUSTED and c.session.config.errors.quota_action(fault.provider) == "notify":
+        return await execution.finish(told, attempt=attempt, absorbed=True)
+    errors = errors_at(session, execution.parent_id)
+    if fault.cause is Cause.QUOTA_EXHAUSTED and errors.quota_action(fault.provider) == "notify":
         # Told on every channel, as what ends a run is: without a quota nothing goes on.
         fault = fault.model_copy(update={"impact": Impact.RUN})
     fault_policy.log_unresolved(fault)
-    wait_s = _exceeds_hint_cap(decision, fault)
-    return draft_incident(
-        c, fault, exc, changes, wait_s=quota_wait(c, fault) if wait_s is None else wait_s, ended=ended
-    )
+    wait_s = _exceeds_hint_delay(decision, fault)
+    wait_s = quota_wait(errors, fault) if wait_s is None else wait_s
+    draft = execution.draft(fault, error, wait_s=wait_s, attempt=attempt)
+    return replace(draft, policy="fail") if fails_at_once(session.state, execution.node_id) else draft
 
 
-def error_result(c: StepContext, arguments: Any, exc: Exception) -> Any:
-    """The failure as a result for the model; None where it has no such form, or the policy is `fail`."""
-    if c.step.traits.failure == "fail" and not isinstance(exc, errors.ToolCallError):
-        return None
-    return c.step.codec.absorb(arguments, exc)
+async def _apply_remedy(execution: StepExecution, remedy: AnyRemedy, attempt: AttemptEnd | None) -> None:
+    """Record a remedy, together with the end of the attempt that failed, and let the next attempt use it.
+
+    Raises:
+        HandedBack: the failure goes back into the swarm. The fault of an attempt stands as the step's end then: the
+            step will not be carried out again.
+    """
+    if isinstance(remedy, ev.ControlReturned):
+        returned = remedy.model_copy(update={"parent_id": execution.parent_id})
+        if attempt is None:
+            execution.record_node()
+            await execution.session.record(returned)
+        else:
+            await execution.finish(NO_RESULT, attempt=attempt, absorbed=True, beside=(returned,))
+        raise reroute_error(returned)
+    if isinstance(remedy, Compaction):
+        execution.overrides.messages = remedy.messages
+        await execution.record_after(attempt, remedy.event)
+        execution.scope.warn(f"the request was too large and lost {', '.join(remedy.event.cuts)}")
+    else:
+        execution.overrides.model = remedy.to_model
+        execution.record_node()
+        await execution.record_after(attempt, remedy)
+        execution.scope.warn(f"{remedy.to_model} stands in for {remedy.from_model}: {remedy.reason}")
 
 
-async def return_error_to_model(c: StepContext, ended: ev.StepEnded, arguments: Any, told: Any) -> Completed:
-    """The model is told of a failure, as the result of its call."""
-    await c.session.record(
-        ended.model_copy(update={"absorbed": True, "result": c.step.codec.dump(told), "settled": c.step.after is None})
-    )
-    if c.step.after is not None:
-        await c.step.after(arguments, told)
-        c.session.record_soon(ev.StepSettled(node_id=c.node_id, parent_id=c.parent_id))
-    return Completed(told)
-
-
-async def _wait_for_retry(c: StepContext, ended: ev.StepEnded, decision: RetryDecision) -> None:
+async def _wait_for_retry(execution: StepExecution, decision: RetryDecision, attempt: AttemptEnd) -> None:
     delay = decision.delay_s or 0.0
-    await c.session.record(
-        ended,
+    clock = execution.session.clock
+    await execution.record_after(
+        attempt,
         ev.RetryScheduled(
-            ts=c.session.clock(),
-            node_id=c.node_id,
-            parent_id=c.parent_id,
+            ts=clock(),
+            node_id=execution.node_id,
+            parent_id=execution.parent_id,
             attempt=decision.attempt + 1,
             max_attempts=decision.max_attempts,
             delay_s=round(delay, 3),
-            until=c.session.clock() + timedelta(seconds=delay),
+            until=clock() + timedelta(seconds=delay),
             source=decision.source_of_delay,
-            reason=ended.fault.user_message if ended.fault is not None else "",
+            reason=attempt.fault.user_message if attempt.fault is not None else "",
         ),
     )
-    await asyncio.sleep(delay)
+    await asyncio.sleep(delay if execution.session.config.retry_waits else 0.0)
 
 
-def _exceeds_hint_cap(decision: RetryDecision, fault: Classification) -> float | None:
+def _exceeds_hint_delay(decision: RetryDecision, fault: Classification) -> float | None:
     """A wait that the server asks for and that is longer than a run should stay in memory for."""
     if decision.remedy is Remedy.WAIT_RETRY and decision.delay_s is None:
         return fault.retry_after_s

@@ -13,21 +13,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from orbiter.errors import ExecutionError
-from runtime.execution.incidents import IncidentDraft
 from runtime.execution.run_session import RunSession
-from runtime.execution.step_context import StepContext
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.fault_taxonomy import (
-    Cause,
-    Classification,
-    Effect,
-    Origin,
-    Persistence,
-)
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.nodes import MAX_DEATHS
 
-RULE_ID = "process-ended"
 TRIAL_S = 20.0
 """How long, in seconds, a suspect is alone at most: what ends a process does so at once, as a rule."""
 _POLL_S = 0.02
@@ -84,45 +74,25 @@ def is_suspect(deaths: int) -> bool:
     return deaths == MAX_DEATHS - 1
 
 
-def has_ended_process(c: StepContext) -> IncidentDraft | None:
-    """What to ask before a step begins that was under way each time when `MAX_DEATHS` processes ended."""
-    node = c.node
-    if node is None or node.deaths < MAX_DEATHS:
-        return None
-    message = f"{c.step.name} ended its process {node.deaths} times: it had begun each time, and nothing came after it"
-    fault = Classification(
-        origin=Origin.TOOL if c.step.kind == "tool" else Origin.MODEL if c.step.kind == "llm" else Origin.AGENT,
-        cause=Cause.INTERNAL,
-        persistence=Persistence.NEEDS_CHANGE,
-        effect=Effect.NONE,
-        user_message=message,
-        suggestions=("Retry only after correcting what ended the process: it may end the runtime once more.",),
-        rule_id=RULE_ID,
-    )
-    return IncidentDraft(
-        fault=fault, where=c.step.kind, message=message, action=c.action_text({}), result_type=c.step.traits.result_type
-    )
-
-
 @asynccontextmanager
-async def step_alone(c: StepContext) -> AsyncIterator[None]:
+async def step_alone(session: RunSession, node: Node) -> AsyncIterator[None]:
     """Let a step that is a suspect begin when no other one is tried."""
-    trials = c.session.config.trials
-    if trials is None or c.node is None or not is_suspect(c.node.deaths):
+    trials = session.config.trials
+    if trials is None:
         yield
         return
-    text = f"its process ended {MAX_DEATHS - 1} times while {c.step.name} was under way: it is tried alone"
-    await c.session.record(ev.Warned(node_id=c.node_id, parent_id=c.parent_id, text=text))
-    async with trials.isolate(c.session.state.id, c.node_id):
+    text = f"its process ended {MAX_DEATHS - 1} times while {node.name} was under way: it is tried alone"
+    await session.record(ev.Warned(node_id=node.id, parent_id=node.parent_id, text=text))
+    async with trials.isolate(session.state.id, node.id):
         yield
 
 
-async def run_alone(life: RunSession, trial: AsyncExitStack, stopping: asyncio.Event | None) -> bool:
+async def run_alone(session: RunSession, trial: AsyncExitStack, stopping: asyncio.Event | None) -> bool:
     """Wait until no other suspect is tried, and try this run until `trial` is closed. False: a stop came first."""
-    trials = life.config.trials
+    trials = session.config.trials
     if trials is None:
         return True
-    entering = asyncio.ensure_future(trial.enter_async_context(trials.isolate(life.state.id)))
+    entering = asyncio.ensure_future(trial.enter_async_context(trials.isolate(session.state.id)))
     stop = asyncio.ensure_future((stopping or asyncio.Event()).wait())
     try:
         await asyncio.wait({entering, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -133,9 +103,9 @@ async def run_alone(life: RunSession, trial: AsyncExitStack, stopping: asyncio.E
         await asyncio.gather(entering, stop, return_exceptions=True)
 
 
-async def until_progress(life: RunSession, trial: AsyncExitStack) -> None:
+async def until_progress(session: RunSession, trial: AsyncExitStack) -> None:
     """Close a trial of a run once something of it is recorded: from there on a step is to blame."""
-    while not life.state.moved:  # noqa: ASYNC110 - what a fold finds wakes nobody, and few runs are ever suspects
+    while not session.state.moved:  # noqa: ASYNC110 - what a fold finds wakes no waiter, and few runs are ever suspects
         await asyncio.sleep(_POLL_S)
-    await life.flush()
+    await session.writer.flush()
     await trial.aclose()

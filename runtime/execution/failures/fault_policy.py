@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-import random
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolError
-from runtime.execution.step_context import StepContext
+from orbiter.steps import Step
+from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.classify import classify
+from runtime.judgement.faults.recorded_fault import recorded_fault
 from runtime.judgement.faults.severity import ask_author
-from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy, decide_retry
+from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy
 from runtime.judgement.reports import fault_log
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -25,11 +27,29 @@ from runtime.record.state.fault_taxonomy import (
 
 log = logging.getLogger("runtime.faults")
 
-ORIGINS = {"llm": Origin.MODEL, "tool": Origin.TOOL, "value": Origin.AGENT}
+ORIGINS = {
+    "swarm": Origin.SWARM,
+    "group": Origin.SWARM,
+    "agent": Origin.AGENT,
+    "tool": Origin.TOOL,
+    "llm": Origin.MODEL,
+    "value": Origin.AGENT,
+}
+"""What has failed, by the kind of its node or step."""
 
 
-def classify_failure(c: StepContext, exc: Exception, changes: dict[str, Any]) -> Classification:
-    """The facts of a step's failure: found by rules, then as its author and the configuration see it."""
+def classify_failure(
+    exc: Exception, step: Step[Any, Any], path: Iterable[str], config: ErrorHandlingConfig, context: Mapping[str, Any]
+) -> Classification:
+    """The facts of a step's failure: found by rules, then as its author and the configuration see it.
+
+    Args:
+        exc: What the step's call raised.
+        step: The step.
+        path: Names of the nodes from the run's root down to the step.
+        config: How faults are judged.
+        context: What an author's `classify_error` gets to know; its `model`, if there is one, names the provider.
+    """
     if isinstance(exc, NeedsInput):
         return Classification(
             origin=Origin.HUMAN,
@@ -39,19 +59,23 @@ def classify_failure(c: StepContext, exc: Exception, changes: dict[str, Any]) ->
             user_message=str(exc),
             rule_id="needs-input",
         )
-    config = c.session.config.errors
-    facts = classify(
+    facts = recorded_fault(exc) or classify(
         exc,
-        origin=ORIGINS[c.step.kind],
-        provider=c.model_name(changes).partition(":")[0],
-        effect=Effect.NONE if c.repeatable else Effect.UNKNOWN,
-        node_path=[node.name for node in c.session.state.lineage(c.node_id)],
+        origin=ORIGINS[step.kind],
+        provider=str(context.get("model", "")).partition(":")[0],
+        effect=Effect.UNKNOWN if step.kind == "tool" and not step.traits.idempotent else Effect.NONE,
+        node_path=list(path),
         rules=config.rules,
     )
     if not config.use_error_classification:
         return facts
     own = _author_error(exc)
-    return config.reclassify(ask_author(own, _author_context(c, changes), c.step.traits.classify_error, facts), own)
+    judged = ask_author(own, dict(context), step.traits.classify_error, facts)
+    if judged is facts:
+        judged = ask_author(own, dict(context), step.traits.classify_around, facts)
+        # That a call had no effect is for its tool's own author to say (DESIGN section 5).
+        judged = judged.model_copy(update={"effect": facts.effect})
+    return config.reclassify(judged, own)
 
 
 def _author_error(exc: Exception) -> Exception:
@@ -60,65 +84,42 @@ def _author_error(exc: Exception) -> Exception:
     return cause if isinstance(exc, ToolError) and isinstance(cause, Exception) else exc
 
 
-def _author_context(c: StepContext, changes: dict[str, Any]) -> dict[str, Any]:
-    """What an author's `classify_error` gets to know of the failure."""
-    lineage = c.session.state.lineage(c.node_id)
-    tasks = [str(node.info["task"]) for node in lineage if node.info.get("task")]
-    return {
-        "run_id": c.session.state.id,
-        "node_id": c.node_id,
-        "agent": c.step.agent,
-        "task": tasks[-1] if tasks else c.session.state.input,
-        "attempt": c.node.attempts if c.node is not None else 1,
-        **c.action_text(changes),
-    }
-
-
-def retry_decision(c: StepContext, fault: Classification) -> RetryDecision:
-    """What is done about a fault after this attempt."""
-    rounds = c.node.round if c.node is not None else 1
-    return decide_retry(fault, attempt=max(1, rounds), policy=retry_policy_of(c, fault), rng=random.Random())
-
-
-def retry_policy_of(c: StepContext, fault: Classification) -> RetryPolicy:
-    """The author's `get_retry_policy()` over the configured policy. One that cannot be used is said, once, and left."""
-    usual = c.session.config.policy_for(fault)
-    if c.step.traits.retry_policy is None:
+def retry_policy_of(step: Step[Any, Any], usual: RetryPolicy, warn: Callable[[str], None]) -> RetryPolicy:
+    """The author's `get_retry_policy()` over the `usual` policy. One that cannot be used is warned of, and left."""
+    if step.traits.retry_policy is None:
         return usual
     try:
-        return RetryPolicy.from_mapping(c.step.traits.retry_policy(), usual)
+        return RetryPolicy.from_mapping(step.traits.retry_policy(), usual)
     except BaseException as exc:  # user code: whatever it raises, the usual policy holds
-        c.scope.warn(
-            f"get_retry_policy() of {c.step.name} cannot be used: {type(exc).__name__}: {text_with_timeout(exc)}"
-        )
+        warn(f"get_retry_policy() of {step.name} cannot be used: {type(exc).__name__}: {text_with_timeout(exc)}")
         return usual
 
 
 _GRAVE_SEVERITIES = frozenset({"author.critical", "author.fatal", "config.critical"})
 
 
-def demands_operator(c: StepContext, fault: Classification, decision: RetryDecision) -> bool:
+def demands_operator(fault: Classification, step: Step[Any, Any], decision: RetryDecision) -> bool:
     """Whether the author or the configuration wants a person, or the end: no other model, no word to the model."""
     if fault.rule_id in _GRAVE_SEVERITIES:
         return True
     said = fault.rule_id.startswith(("author.", "config."))
-    return said and c.step.kind == "tool" and decision.remedy in (Remedy.ASK_HUMAN, Remedy.STOP)
+    spent = decision.remedy is Remedy.FEED_BACK and is_kept_from_model(fault, step)
+    return said and step.kind == "tool" and (spent or decision.remedy in (Remedy.ASK_HUMAN, Remedy.STOP))
 
 
-def target_name(c: StepContext, changes: dict[str, Any]) -> str:
-    """The model without its provider, or the tool."""
-    model = c.model_name(changes)
-    return model.partition(":")[2] or model or c.step.name
+def is_kept_from_model(fault: Classification, step: Step[Any, Any]) -> bool:
+    """Whether the author let the call be tried again: in vain, it is told to the model only where a policy says so."""
+    return fault.rule_id == "author.retriable" and step.traits.failure not in ("continue", "degrade")
 
 
-def log_retry(c: StepContext, fault: Classification, decision: RetryDecision, changes: dict[str, Any]) -> None:
+def log_retry(fault: Classification, target: str, decision: RetryDecision) -> None:
     """``Server error 503 from MODEL. Retry 1/3 after 1.0s``, as a warning (seed 003)."""
-    _write_log_line(fault_log.retry_line(fault, target_name(c, changes), decision))
+    _write_log_line(fault_log.retry_line(fault, target, decision))
 
 
-def log_success(c: StepContext) -> None:
+def log_success(retries: int) -> None:
     """``Request successful after 2 retries``."""
-    _write_log_line(fault_log.success_line(c.node.round - 1 if c.node is not None else 0))
+    _write_log_line(fault_log.success_line(retries))
 
 
 def log_unresolved(fault: Classification) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import Any
 
+from orbiter.steps import Step
 from runtime.execution.incidents import IncidentDraft
-from runtime.execution.step_context import StepContext
+from runtime.record.journal import Lease
 from runtime.record.lease_owner import has_died
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -18,24 +21,12 @@ from runtime.record.state.fault_taxonomy import (
 from runtime.record.state.nodes import Node
 
 _PROCESS_ENDED_TEXT = "had begun when its process ended"
-_MESSAGE_FORMAT = "{} {}: nobody knows whether it took effect"
+_MESSAGE_FORMAT = "{} {}: it is not known whether it took effect"
 
 
-def in_doubt_incident(c: StepContext) -> IncidentDraft | None:
-    """What to ask before the first attempt of this life: an incident that is open, or an effect nobody knows."""
-    node = c.node
-    if node is None:
-        return None
-    if node.incidents and c.session.state.incidents[node.incidents[-1]].open:
-        return IncidentDraft(
-            fault=c.session.state.incidents[node.incidents[-1]].opened.fault, where=c.step.kind, message=""
-        )
-    if c.repeatable or not node.attempts or node.round == 0:
-        return None
-    what = _what_happened(c, node)
-    if not what:
-        return None
-    message = _MESSAGE_FORMAT.format(c.step.name, what)
+def draft_in_doubt(step: Step[Any, Any], happened: str, action: dict[str, Any]) -> IncidentDraft:
+    """What to ask before a step is carried out again of which `happened` says why its effect is not known."""
+    message = _MESSAGE_FORMAT.format(step.name, happened)
     fault = Classification(
         origin=Origin.TOOL,
         cause=Cause.CANCELLED,
@@ -48,17 +39,19 @@ def in_doubt_incident(c: StepContext) -> IncidentDraft | None:
         fault=fault,
         where="tool",
         message=message,
-        alike=_MESSAGE_FORMAT.format(c.step.name, _PROCESS_ENDED_TEXT),  # the same question, however it came to that
-        action=c.action_text({}),
+        alike=_MESSAGE_FORMAT.format(step.name, _PROCESS_ENDED_TEXT),  # the same question, however it came to that
+        action=action,
         in_doubt=True,
-        result_type=c.step.traits.result_type,
+        result_type=step.traits.result_type,
     )
 
 
-def _what_happened(c: StepContext, node: Node) -> str:
-    """Why the effect of the last attempt is not known, in words; empty where it is."""
+def doubt_reason(node: Node, state: DurableRun, lease: Lease) -> str:
+    """Why the effect of a step's last attempt is not known, in words; empty where it is."""
+    if not node.attempts or node.round == 0:
+        return ""
     if node.in_flight is not None:
-        return _cut_off(c, node.in_flight) if node.in_flight != c.session.lease.epoch else ""
+        return _cut_off(node.in_flight, state, lease) if node.in_flight != lease.epoch else ""
     if node.fault is None or node.retry is not None or node.fault.repeatable:
         return ""
     if node.fault.rule_id == "cancelled":
@@ -67,9 +60,8 @@ def _what_happened(c: StepContext, node: Node) -> str:
     return f"came to no clear end ({said})" if said else "came to no clear end"
 
 
-def _cut_off(c: StepContext, epoch: int) -> str:
+def _cut_off(epoch: int, state: DurableRun, lease: Lease) -> str:
     """How the life ended in which an attempt began that has no end."""
-    state, lease = c.session.state, c.session.lease
     if epoch in state.let_go:
         return f"had begun when {state.let_go[epoch]}, and was cut off"
     owner = state.owners.get(epoch, "")

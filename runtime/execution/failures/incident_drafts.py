@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.execution.gates import permission
+from orbiter.steps import Step
 from runtime.execution.incidents import IncidentDraft
-from runtime.execution.step_context import StepContext
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -18,53 +17,42 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 
-def draft_incident(
-    c: StepContext,
-    fault: Classification,
-    exc: Exception | None,
-    changes: dict[str, Any],
-    *,
-    need: str = "",
-    wait_s: float | None = None,
-    ended: ev.StepEnded | None = None,
+def draft_unfit_result(
+    step: Step[Any, Any], opened: ev.IncidentOpened, answer: ev.IncidentAnswered, wrong: str
 ) -> IncidentDraft:
-    if fault.impact is Impact.ABSORBED:
-        # What a person is asked about was not absorbed, whatever is usual for its kind.
-        fault = fault.model_copy(update={"impact": Impact.NODE})
-    action = c.action_text(changes)
-    if need:
-        action["permission"] = need
+    """A result given by hand that does not fit the step: what was asked before is asked again, with what is wrong."""
+    before = opened.fault.author_message or opened.fault.technical or opened.fault.user_message
     return IncidentDraft(
-        fault=fault,
-        where=c.step.kind,
-        message=(str(exc) or type(exc).__name__) if exc is not None else fault.user_message,
-        error=exc,
-        action=action,
-        need=need,
-        arguments_schema=c.step.traits.schema if c.step.kind == "tool" else None,
-        result_type=c.step.traits.result_type,
-        wait_s=wait_s,
-        ended=ended,
-    )
-
-
-def draft_unfit_result(c: StepContext, answer: ev.IncidentAnswered, wrong: str) -> IncidentDraft:
-    """A result given by hand is none of the step's: what was asked before is asked again, with what is wrong."""
-    opened = c.session.state.incidents[answer.incident_id].opened
-    before = opened.fault.technical or opened.fault.user_message
-    return IncidentDraft(
-        fault=opened.fault,
-        where=c.step.kind,
-        message=f"the result that {answer.by.name or 'somebody'} gave does not fit: {wrong}; before: {before}",
+        fault=opened.fault.model_copy(update={"user_message": before, "rule_message": ""}),
+        where=step.kind,
+        message=f"the result that {answer.by.name or 'an operator'} gave does not fit: {wrong}; before: {before}",
         action=dict(opened.action),
         need=str(opened.action.get("permission", "")),
         in_doubt=opened.in_doubt,
         arguments_schema=opened.arguments_schema,
-        result_type=c.step.traits.result_type,
+        result_type=step.traits.result_type,
+    )
+
+
+def draft_ended_process(step: Step[Any, Any], deaths: int, action: dict[str, Any]) -> IncidentDraft:
+    """What to ask before a step begins that was under way each time when so many processes ended."""
+    message = f"{step.name} ended its process {deaths} times: it had begun each time, and nothing came after it"
+    fault = Classification(
+        origin=Origin.TOOL if step.kind == "tool" else Origin.MODEL if step.kind == "llm" else Origin.AGENT,
+        cause=Cause.INTERNAL,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NONE,
+        user_message=message,
+        suggestions=("Retry only after correcting what ended the process: it may end the runtime once more.",),
+        rule_id="process-ended",
+    )
+    return IncidentDraft(
+        fault=fault, where=step.kind, message=message, action=action, result_type=step.traits.result_type
     )
 
 
 def config_fault(exc: Exception) -> Classification:
+    """The fault of a step whose arguments, declaration or configuration cannot be used."""
     return Classification(
         origin=Origin.TOOL,
         cause=Cause.CONFIG_INVALID,
@@ -76,19 +64,8 @@ def config_fault(exc: Exception) -> Classification:
     )
 
 
-def permission_fault(error: permission.PermissionNeeded) -> Classification:
-    return Classification(
-        origin=Origin.TOOL,
-        cause=Cause.PERMISSION_DENIED,
-        persistence=Persistence.NEEDS_CHANGE,
-        effect=Effect.NOT_ATTEMPTED,
-        user_message=str(error),
-        suggestions=("Grant it for this call only unless the agent will need it again.",),
-        rule_id="permission-needed",
-    )
-
-
-def replay_difference_fault(changed: str) -> IncidentDraft:
+def draft_replay_difference(changed: str) -> IncidentDraft:
+    """What to ask where a step differs from its record; `changed` says in what."""
     message = f"this step is not the one that is recorded here ({changed})"
     fault = Classification(
         origin=Origin.RUNNER,

@@ -1,7 +1,7 @@
 """Quarantine: a run that cannot be driven is set aside with an incident that says why.
 
 What fails again each time (an event that cannot be written or read back, a fault of the runtime's own) is not done
-again unasked: every try would call models anew. The run waits as a row like any other, until somebody says retry or
+again unasked: every try would call models again. The run waits as a row like any other, until an operator says retry or
 abort.
 """
 
@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import Literal
+
+from msgspec.structs import replace
 
 from runtime.execution import incidents
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import EndedItsProcess
 from runtime.execution.incidents import IncidentDraft
-from runtime.execution.run_session import Activity, RunSession
+from runtime.execution.run_session import RunSession
+from runtime.execution.wait_tracker import Activity
+from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.recovery.options import ends_run
 from runtime.record.journal import Journal, Lease, Unrecordable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident, fold_events
@@ -36,9 +40,9 @@ _DECISION_MARKS = ('"type":"run.abort_requested"', '"type":"incident.answered"')
 
 
 async def quarantine_run(
-    journal: Journal, lease: Lease, conditions: ExecutionConfig, clock: Callable[[], datetime], exc: Exception
+    journal: Journal, lease: Lease, config: ExecutionConfig, clock: Callable[[], datetime], exc: Exception
 ) -> Literal["stranded", "finished"]:
-    """Park the run under its lease, with an incident that names `exc`; or end it, if somebody asked for that and its
+    """Park the run under its lease, with an incident that names `exc`; or end it, if an operator asked for that and its
     events cannot even be read.
 
     Raises:
@@ -56,9 +60,7 @@ async def quarantine_run(
         state = (
             DurableRun(id=lease.run_id, ref=old.ref, input=old.input) if old is not None else DurableRun(lease.run_id)
         )
-    opened = incidents.incident_event(
-        RunSession(journal, lease, state, conditions, clock), "", _quarantine_incident(exc)
-    )
+    opened = incidents.incident_event(RunSession(journal, lease, state, config, clock), "", _quarantine_incident(exc))
     parked = ev.RunParked(ts=clock(), reason="waiting", wake_at=opened.deadline, incidents=(opened.incident_id,))
     told = [opened, parked]
     if old is None:
@@ -95,12 +97,10 @@ def _quarantine_incident(exc: Exception) -> IncidentDraft:
 
 
 async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
-    """The end that somebody asked for, of a run whose events cannot all be read."""
+    """The end that an operator asked for, of a run whose events cannot all be read."""
     for placed in reversed(await journal.latest(run_id, marks=(*_END_MARKS, *_DECISION_MARKS))):
         event = placed.event
-        if isinstance(event, ev.AbortRequested) or (
-            isinstance(event, ev.IncidentAnswered) and event.option == "abort" and event.reach == "run"
-        ):
+        if isinstance(event, ev.AbortRequested) or (isinstance(event, ev.IncidentAnswered) and ends_run(event)):
             return ev.RunFinished(state="aborted", error=event.reason, by=event.by)
         if isinstance(event, ev.RunFinished | ev.RewindRequested):
             return None
@@ -108,14 +108,14 @@ async def _ended_by(journal: Journal, run_id: str) -> ev.RunFinished | None:
 
 
 def open_quarantine(state: DurableRun) -> Incident | None:
-    """The incident that says that the run is stranded, while nobody has answered it."""
+    """The incident that says that the run is stranded, while it is not answered."""
     return next((found for found in state.open_incidents if found.opened.fault.rule_id == RULE_ID), None)
 
 
-async def wait_until_released(life: RunSession, element: Activity) -> None:
+async def wait_until_released(session: RunSession, activity: Activity) -> None:
     """Return once the run is not stranded. To be called where nothing of it has begun."""
-    while (found := open_quarantine(life.state)) is not None:
-        answer = await life.wait_for_answer(found.opened.incident_id, element)
-        if answer.option == "abort":
-            life.end("abort")
+    while (found := open_quarantine(session.state)) is not None:
+        answer = await session.wait_for_answer(found.opened.incident_id, activity)
+        if effect_of(answer.option) == "abort":
+            session.end("abort")
             raise asyncio.CancelledError

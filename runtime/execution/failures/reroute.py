@@ -7,6 +7,7 @@ planner is asked for ever; that they went is an event, so that a later life does
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 from orbiter.steps import HandedBack
@@ -45,8 +46,8 @@ def reroute_to_swarm(
 def reroute_to_itself(
     state: DurableRun, node_id: str, fault: Classification, wish: RerouteKind
 ) -> ev.ControlReturned | None:
-    """The way to the agent whose own tool failed: it plans by itself where nobody else does. None where somebody does,
-    or it was asked often enough.
+    """The way to the agent whose own tool failed: it plans by itself where no planner does. None where one does,
+    or the agent was asked often enough.
     """
     agent = next((node for node in reversed(state.lineage(node_id)) if node.kind == "agent"), None)
     if (
@@ -60,7 +61,9 @@ def reroute_to_itself(
 
 
 def reroute_past_agent(state: DurableRun, node_id: str, fault: Classification) -> ev.ControlReturned | None:
-    """The way past a failed agent: to one that stands in, or on as the swarm's failure policy says; None if none."""
+    """The way past a failed agent: to one that stands in, or on as a failure or join policy around it says; None: none
+    of them does. The innermost comes first.
+    """
     said = fault.user_message or fault.technical
     lineage = state.lineage(node_id)
     for at in range(len(lineage) - 2, -1, -1):
@@ -71,9 +74,30 @@ def reroute_past_agent(state: DurableRun, node_id: str, fault: Classification) -
             if number + 1 < len(names):
                 to = names[number + 1]
                 return ev.ControlReturned(node_id=node_id, remedy="stand_in", scope=node.id, to=to, reason=said)
-        if node.kind == "swarm" and node.info.get("failure") in ("degrade", "continue"):
-            return ev.ControlReturned(node_id=node_id, remedy="go_on", scope=node.id, reason=said)
+        policy_goes_on = node.kind == "swarm" and node.info.get("failure") in ("degrade", "continue")
+        if policy_goes_on or node.info.get("optional"):
+            scope, member = _member_below(node, lineage[at + 1 :])
+            if scope and (policy_goes_on or member in node.info.get("optional", ())):
+                return ev.ControlReturned(node_id=node_id, remedy="go_on", scope=scope, reason=said)
     return None
+
+
+def _member_below(container: Node, below: list[Node]) -> tuple[str, str]:
+    """Who goes on after a member of a swarm or group, as the id of a node, and the member's name. In a team that is the
+    call with which the lead delegated; nothing goes on without the lead.
+    """
+    if container.info.get("mode") != "team":
+        return container.id, below[0].name
+    for call, member in pairwise(below):
+        if call.kind == "tool" and not call.is_step:
+            return call.id, member.name
+    return "", ""
+
+
+def fails_at_once(state: DurableRun, node_id: str) -> bool:
+    """Whether a swarm around a node, in which nothing else is to be done about its failure, says `fail`."""
+    above = [node for node in state.lineage(node_id) if node.kind == "swarm" and node.info.get("failure")]
+    return bool(above) and above[-1].info["failure"] == "fail"
 
 
 def reroute_error(returned: ev.ControlReturned) -> HandedBack:

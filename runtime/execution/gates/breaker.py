@@ -9,21 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from orbiter import errors
+from runtime.execution.gates.blocked import Blocked
+from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.breaker import (
     Breaker,
     BreakerPolicy,
-    BreakerState,
     BreakerVerdict,
+    breaker_open_fault,
 )
-from runtime.record.journal import Journal
+from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
 log = logging.getLogger("runtime.faults")
+
+_PROBE_RETRY_S = 5.0
+"""How long to wait, in seconds, where another step probes."""
 
 
 class LastFailure(NamedTuple):
@@ -83,11 +91,11 @@ class BreakerRegistry:
         if not verdict.probe:
             return breaker, verdict
         async with self._turn:
-            breaker = await self._read(key)
-            verdict = breaker.check(policy, now, caller)
-            if verdict.probe:
-                await self._write(breaker, breaker.admit(policy, now, caller), "probe")
-            return breaker, verdict
+            while True:
+                breaker = await self._read(key)
+                verdict = breaker.check(policy, now, caller)
+                if not verdict.probe or await self._write(breaker, breaker.admit(policy, now, caller), "probe"):
+                    return breaker, verdict
 
     async def check(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
         """Whether `caller` may call now. Takes nothing."""
@@ -99,26 +107,21 @@ class BreakerRegistry:
         known = self._known.get(key)
         if known is None or (known.failures == 0 and known.opened_at is None):
             return  # the usual case: nothing is counted, so there is nothing to forget
-        async with self._turn:
-            breaker = await self._read(key)
-            await self._write(breaker, breaker.record_success(caller), "a call succeeded")
+        await self._change(key, lambda breaker: breaker.record_success(caller), "a call succeeded")
 
     async def record_failure(
         self, key: str, fault: Classification, policy: BreakerPolicy, now: float, caller: str
     ) -> None:
         """A call failed; only what speaks for an outage is counted."""
-        async with self._turn:
-            breaker = await self._read(key)
-            after = breaker.record_failure(fault, policy, now, caller)
-            await self._write(breaker, after, fault.user_message)
-            if after.opened_at is not None and breaker.opened_at is None:
-                log.warning("Circuit breaker tripped after %d failures: %s", after.failures, key)
+        before, after = await self._change(
+            key, lambda breaker: breaker.record_failure(fault, policy, now, caller), fault.user_message
+        )
+        if after.opened_at is not None and before.opened_at is None:
+            log.warning("Circuit breaker tripped after %d failures: %s", after.failures, key)
 
     async def release_probe(self, key: str, caller: str) -> None:
         """A call was cancelled: the probe it may have held is free."""
-        async with self._turn:
-            breaker = await self._read(key)
-            await self._write(breaker, breaker.release_probe(caller), "cancelled")
+        await self._change(key, lambda breaker: breaker.release_probe(caller), "cancelled")
 
     async def breakers(self) -> list[Breaker]:
         """All breakers that have ever counted anything."""
@@ -127,26 +130,40 @@ class BreakerRegistry:
             return list(self._known.values())
 
     async def reset(self, key: str, by: ev.Actor) -> None:
-        """Close a breaker, because somebody says so. One that is not known is closed already."""
+        """Close a breaker, because an operator says so. One that is not known is closed already."""
+        await self._change(key, Breaker.reset, "reset", by)
+
+    async def _change(
+        self, key: str, change: Callable[[Breaker], Breaker], reason: str, by: ev.Actor | None = None
+    ) -> tuple[Breaker, Breaker]:
+        """The breaker before and after the change, which is made of what all workers have written."""
         async with self._turn:
-            breaker = await self._read(key)
-            await self._write(breaker, breaker.reset(), "reset", by)
+            while True:
+                before = await self._read(key)
+                after = change(before)
+                if await self._write(before, after, reason, by):
+                    return before, after
 
     async def _read(self, key: str) -> Breaker:
         """A breaker as it stands in the journal now. Where nothing is new there, that is told without waiting."""
         for event in await self._journal.read(ev.WORKSPACE_RUN_ID, self._seq):
-            if event.seq > self._seq:  # else somebody who asked meanwhile has taken it into account
+            if event.seq > self._seq:  # else another caller has taken it into account meanwhile
                 self._seq = event.seq
                 fold_breakers((event,), self._known)
                 fold_last_failures((event,), self.lately)
         return self._known.get(key) or Breaker(key=key)
 
-    async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> None:
+    async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> bool:
+        """Write the change down; False: another worker wrote something since `before` was read."""
         if after == before:
-            return
+            return True
         event = ev.BreakerChanged(**after.model_dump(), reason=reason[:300], by=by or ev.Actor())
-        await self._journal.post(ev.WORKSPACE_RUN_ID, event)
+        try:
+            await self._journal.post(ev.WORKSPACE_RUN_ID, event, told=self._seq)
+        except StaleSequence:
+            return False
         self._known[after.key] = after
+        return True
 
 
 _REGISTRY_BY_JOURNAL: WeakKeyDictionary[Journal, BreakerRegistry] = WeakKeyDictionary()
@@ -160,38 +177,43 @@ def breakers_of(journal: Journal) -> BreakerRegistry:
     return found
 
 
-def breaker_rows(
-    known: Iterable[Breaker],
-    policy: BreakerPolicy,
-    now: float,
-    lately: Mapping[str, LastFailure] | None = None,
-    *,
-    every: bool = False,
-) -> list[dict[str, Any]]:
-    """Breakers that count failures (`every`: that ever did), as JSON: `id`, `state`, `failures` of `threshold`,
-    `again_s`: seconds until an open one tries again; the last `error` and how long ago that was (`failed_s`), how long
-    ago anything changed (`changed_s`), and who probes.
-    """
-    found: list[dict[str, Any]] = []
-    for breaker in known:
-        if not every and not breaker.failures and breaker.opened_at is None:
-            continue
-        state = breaker.state(policy, now)
-        again_s = None
-        if state is BreakerState.OPEN and breaker.opened_at is not None:
-            again_s = round(breaker.opened_at + policy.cooldown_s - now, 1)
-        last = (lately or {}).get(breaker.key, LastFailure())
-        found.append(
-            {
-                "id": breaker.key,
-                "state": state.value,
-                "failures": breaker.failures,
-                "threshold": policy.threshold,
-                "again_s": again_s,
-                "error": last.error,
-                "failed_s": None if last.failed_at is None else round(max(0.0, now - last.failed_at), 1),
-                "changed_s": None if last.changed_at is None else round(max(0.0, now - last.changed_at), 1),
-                "prober": breaker.prober,
-            }
-        )
-    return found
+@dataclass(slots=True, frozen=True)
+class StepBreaker:
+    """The breaker before one step, as the step asks it."""
+
+    registry: BreakerRegistry
+    key: str
+    caller: str
+    """Who asks: the step, in this life of its run."""
+    config: ErrorHandlingConfig
+    clock: Callable[[], datetime]
+
+    async def admit(self) -> Blocked | None:
+        """Let the step call, or say why not; where the breaker is half-open, the step holds the probe from now on."""
+        policy, now = self.config.breaker_policy(), self.clock().timestamp()
+        breaker, verdict = await self.registry.admit(self.key, policy, now, self.caller)
+        if verdict.allowed:
+            return None
+        wait_s = verdict.wait_s or _PROBE_RETRY_S
+        fault = breaker_open_fault(breaker, verdict.wait_s)
+        error = errors.ExecutionError(fault.user_message, suggestion=f"Wait {wait_s:.0f} s")
+        return Blocked(fault, error, wait_s=wait_s, action={"breaker": self.key})
+
+    async def lets_pass(self, key: str) -> bool:
+        """Whether another breaker would let a call of the step pass now. Takes nothing."""
+        policy = self.config.breaker_policy()
+        verdict = await self.registry.check(key, policy, self.clock().timestamp(), self.caller)
+        return verdict.allowed
+
+    async def record_success(self) -> None:
+        """The step's call succeeded."""
+        await self.registry.record_success(self.key, self.caller)
+
+    async def record_failure(self, fault: Classification) -> None:
+        """The step's call failed."""
+        policy = self.config.breaker_policy()
+        await self.registry.record_failure(self.key, fault, policy, self.clock().timestamp(), self.caller)
+
+    async def release_probe(self) -> None:
+        """The step's call said nothing of its service: the probe that it may have held is free."""
+        await self.registry.release_probe(self.key, self.caller)

@@ -17,20 +17,16 @@ from runtime.record.state.fault_taxonomy import (
 RULE_ID = "breakpoint"
 
 
-def has_breakpoint(life: RunSession, what: Literal["tool", "agent"], name: str) -> bool:
-    """Whether a breakpoint of the run names this tool or agent."""
-    return any(kind == what and fnmatchcase(name, pattern) for kind, pattern in life.state.breakpoints)
-
-
-def was_released(life: RunSession, node_id: str) -> bool:
-    """Whether somebody let this node go on after a breakpoint already."""
-    node = life.state.nodes.get(node_id)
-    found = (life.state.incidents[incident_id] for incident_id in (node.incidents if node is not None else ()))
-    return any(incident.opened.fault.rule_id == RULE_ID and incident.answer is not None for incident in found)
-
-
-def breakpoint_fault(what: Literal["tool", "agent"], name: str) -> Classification:
-    """Nothing failed: the go-ahead of a person is what is missing."""
+def breakpoint_fault(
+    session: RunSession, node_id: str, what: Literal["tool", "agent"], name: str
+) -> Classification | None:
+    """What to ask before a node of this tool or agent runs; None where no breakpoint names it, or a person let this
+    node go on already. Nothing failed: the go-ahead of a person is what is missing.
+    """
+    if not any(kind == what and fnmatchcase(name, pattern) for kind, pattern in session.state.breakpoints):
+        return None
+    if _was_released(session, node_id):
+        return None
     return Classification(
         origin=Origin.HUMAN,
         cause=Cause.MISSING_INPUT,
@@ -39,3 +35,9 @@ def breakpoint_fault(what: Literal["tool", "agent"], name: str) -> Classificatio
         user_message=f"breakpoint before {what} {name}",
         rule_id=RULE_ID,
     )
+
+
+def _was_released(session: RunSession, node_id: str) -> bool:
+    node = session.state.nodes.get(node_id)
+    found = (session.state.incidents[incident_id] for incident_id in (node.incidents if node is not None else ()))
+    return any(incident.opened.fault.rule_id == RULE_ID and incident.answer is not None for incident in found)

@@ -1,7 +1,7 @@
 """The budget gate: budgets in force, of the run and of every swarm in it. All amounts are folds of events.
 
 A hit budget is a question: the step waits, and `extend` lets the run go on. Where it is answered with `abort`, or
-nobody can be asked, the run ends in seed 004's state.
+no operator can be asked, the run ends in seed 004's state.
 """
 
 from __future__ import annotations
@@ -10,27 +10,26 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from orbiter.types import Usage
-from runtime.execution.failures.incident_drafts import draft_incident
-from runtime.execution.incidents import IncidentDraft
+from orbiter.steps import Step
+from orbiter.types import NO_USAGE, Usage
+from runtime.execution.gates.blocked import Blocked
 from runtime.execution.run_session import RunSession
-from runtime.execution.step_context import StepContext
 from runtime.judgement.recovery.budget import (
+    COUNT_LIMITS,
     Budget,
     BudgetUsage,
     EndState,
-    LimitFinding,
     blocking_limit,
     check_limits,
     checked_limits,
     end_state,
     limit_fault,
 )
+from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.reports.prices import PriceTable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import Limit
-
-_COUNT_LIMITS = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
 
 
 class ScopedBudget(NamedTuple):
@@ -41,48 +40,48 @@ class ScopedBudget(NamedTuple):
     budget: Budget
 
 
-async def check_budget(c: StepContext, changes: dict[str, Any]) -> IncidentDraft | None:
-    """The gate: None where nothing is used up. Says once when a share of a limit is used that warns."""
-    return exhausted_budget(c, changes) if c.step.kind != "value" else None
+def check_budget(
+    session: RunSession, parent_id: str, step: Step[Any, Any], model: str, *, begun: bool
+) -> Blocked | None:
+    """What keeps a step from beginning; without waiting for anything, so that nothing can begin meanwhile. Says once
+    when a share of a limit is used that warns.
 
-
-def exhausted_budget(c: StepContext, changes: dict[str, Any]) -> IncidentDraft | None:
-    """What keeps the step from beginning; without waiting for anything, so that nothing can begin meanwhile."""
-    if c.step.kind == "value":
+    Args:
+        session: The run's session.
+        parent_id: The node under which the step stands.
+        step: The step.
+        model: The model that will be asked; empty for other steps.
+        begun: Whether an attempt of it has begun: it is counted already, and another attempt is not a new step.
+    """
+    if step.kind == "value":
         return None
-    for scoped in _budgets_in_force(c):
+    for scoped in _budgets_in_force(session, parent_id):
         if not scoped.budget.limited:
             continue
-        spent = usage_in_scope(c.session.state, scoped.scope, c.session.clock())
-        _warn_near_limit(c.session, scoped, spent)
-        found = blocking_limit(scoped.budget, spent, c.step.kind)
-        if found is None or (found.limit in _COUNT_LIMITS and c.node is not None and c.node.attempts):
-            continue  # what has begun is counted already: another attempt of it is no new step
-        return _budget_incident(c, changes, scoped, found)
+        spent = usage_in_scope(session.state, scoped.scope, session.clock())
+        _warn_near_limit(session, scoped, spent)
+        _warn_unknown_price(session, scoped, model)
+        found = blocking_limit(scoped.budget, spent, step.kind)
+        if found is None or (found.limit in COUNT_LIMITS and begun):
+            continue
+        about = {
+            "limit": found.name,
+            "scope": scoped.scope,
+            "of": scoped.name or "the run",
+            "used": round(found.used, 6),
+            "allowed": found.allowed,
+            "ends": end_state(found.limit, _outer_failure_policy(session.state, step)),
+        }
+        unpriced = spent.unpriced_calls if found.limit is Limit.COST else 0
+        return Blocked(limit_fault(found, unpriced), action={"budget": about})
     return None
 
 
-def _budget_incident(
-    c: StepContext, changes: dict[str, Any], scoped: ScopedBudget, found: LimitFinding
-) -> IncidentDraft:
-    made = draft_incident(c, limit_fault(found), None, changes)
-    action = made.action if made.action is not None else {}
-    action["budget"] = {
-        "limit": found.name,
-        "scope": scoped.scope,
-        "of": scoped.name or "the run",
-        "used": round(found.used, 6),
-        "allowed": found.allowed,
-        "ends": end_state(found.limit, _outer_failure_policy(c)),
-    }
-    return made
-
-
-def _outer_failure_policy(c: StepContext) -> Literal["fail", "degrade", "continue"]:
+def _outer_failure_policy(state: DurableRun, step: Step[Any, Any]) -> Literal["fail", "degrade", "continue"]:
     """The failure policy that says how a run ends whose steps are used up: the outermost swarm's, else the agent's."""
-    roots = [c.session.state.nodes[root] for root in c.session.state.roots if root in c.session.state.nodes]
+    roots = [state.nodes[root] for root in state.roots if root in state.nodes]
     word = next((str(root.info["failure"]) for root in roots if root.info.get("failure")), "")
-    word = word or (c.step.traits.failure if c.step.kind == "llm" else "")
+    word = word or (step.traits.failure if step.kind == "llm" else "")
     return "degrade" if word in ("degrade", "continue") else "fail"
 
 
@@ -94,18 +93,18 @@ def ending_at_budget(opened: ev.IncidentOpened) -> EndState | None:
 
 
 def end_run_by_budget(
-    life: RunSession, ends: EndState, opened: ev.IncidentOpened, answer: ev.IncidentAnswered
+    session: RunSession, ends: EndState, opened: ev.IncidentOpened, answer: ev.IncidentAnswered
 ) -> ev.RunFinished:
     """The end of a run whose budget is used up, with what it has so far: the last answer that an agent gave."""
-    agents = [node for node in life.state.nodes.values() if node.kind == "agent" and node.output]
+    agents = [node for node in session.state.nodes.values() if node.kind == "agent" and node.output]
     said = next((node.output for node in reversed(agents)), "")
     return ev.RunFinished(state=ends, output=said, error=opened.fault.user_message, by=answer.by)
 
 
-def _budgets_in_force(c: StepContext) -> Iterator[ScopedBudget]:
-    state = c.session.state
-    yield ScopedBudget("", "", extended_budget(state, "", run_budget(state, c.session.config.budget)))
-    for node in state.lineage(c.parent_id):
+def _budgets_in_force(session: RunSession, parent_id: str) -> Iterator[ScopedBudget]:
+    state = session.state
+    yield ScopedBudget("", "", extended_budget(state, "", run_budget(state, session.config.budget)))
+    for node in state.lineage(parent_id):
         if node.info.get("budget"):
             yield ScopedBudget(
                 node.id, node.name, extended_budget(state, node.id, Budget.model_validate(node.info["budget"]))
@@ -124,7 +123,7 @@ def parse_run_budget(given: Any) -> dict[str, Any]:
     """A run's own limits, as its options keep them.
 
     Raises:
-        ValueError: it is no table of limits, naming the first that is wrong.
+        ValueError: it is not a table of limits, naming the first that is wrong.
     """
     if not isinstance(given, dict):
         raise ValueError(  # noqa: TRY004 - what was asked for is wrong, not the program
@@ -137,7 +136,9 @@ def extended_budget(state: DurableRun, scope: str, budget: Budget) -> Budget:
     """The budget with what operators extended it by."""
     for incident in state.incidents.values():
         answer, about = incident.answer, incident.opened.action.get("budget")
-        if answer is None or answer.option != "extend" or not isinstance(about, dict) or about.get("scope") != scope:
+        if answer is None or effect_of(answer.option) != "extend":
+            continue
+        if not isinstance(about, dict) or about.get("scope") != scope:
             continue
         limit = incident.opened.fault.limit
         allowed = budget.limit_value(limit) if limit is not None else None
@@ -149,6 +150,22 @@ def extended_budget(state: DurableRun, scope: str, budget: Budget) -> Budget:
         if amount > 0:
             budget = budget.extended(limit, amount)
     return budget
+
+
+def wall_time_left(session: RunSession, parent_id: str) -> float | None:
+    """The seconds until the first limit of time is reached that holds for a step; None where none does."""
+    state, now = session.state, session.clock()
+    limits = [(each.scope, each.budget.max_wall_time_s) for each in _budgets_in_force(session, parent_id)]
+    left = [allowed - usage_in_scope(state, scope, now).wall_time_s for scope, allowed in limits if allowed is not None]
+    return max(0.0, min(left)) if left else None
+
+
+def is_out_of_time(session: RunSession, node: Node) -> bool:
+    """Whether a node has a limit of time of its own, and has reached it."""
+    if not node.info.get("budget"):
+        return False
+    allowed = extended_budget(session.state, node.id, Budget.model_validate(node.info["budget"])).max_wall_time_s
+    return allowed is not None and usage_in_scope(session.state, node.id, session.clock()).wall_time_s >= allowed
 
 
 def usage_in_scope(state: DurableRun, scope: str, now: datetime) -> BudgetUsage:
@@ -171,6 +188,7 @@ def usage_in_scope(state: DurableRun, scope: str, now: datetime) -> BudgetUsage:
         tool_calls=len(tools),
         llm_calls=len(models),
         cost_usd=sum(node.cost_usd or 0.0 for node in begun),
+        unpriced_calls=sum(node.cost_usd is None and node.output_tokens > 0 for node in models),
         tokens=sum(node.input_tokens + node.output_tokens for node in begun),
         wall_time_s=active - state.nodes[scope].active_at_open,
     )
@@ -180,42 +198,51 @@ def _of_kind(nodes: list[Node], kind: str) -> list[Node]:
     return [node for node in nodes if node.kind == kind]
 
 
-def _warn_near_limit(life: RunSession, scoped: ScopedBudget, spent: BudgetUsage) -> None:
+def _warn_near_limit(session: RunSession, scoped: ScopedBudget, spent: BudgetUsage) -> None:
     """A warning for each limit that is nearly used up, once for each size of the limit."""
     for found in check_limits(scoped.budget, spent):
-        root = life.state.nodes.get(scoped.scope or next(iter(life.state.roots), ""))
-        if root is None or found.level != "warning":
-            continue
-        text = f"budget {found.name}: {scoped.budget.warn_at:.0%} of {found.allowed:g} is used"
-        if text not in root.warnings:
-            life.record_soon(ev.Warned(node_id=root.id, parent_id=root.parent_id, text=text))
+        if found.level == "warning":
+            share = f"{scoped.budget.warn_at:.0%} of {found.allowed:g} is used"
+            _warn_once(session, scoped, f"budget {found.name}: {share}")
 
 
-def cost_of_usage(c: StepContext, changes: dict[str, Any], usage: Usage | None) -> tuple[float | None, bool]:
-    """What an answer cost in US dollars, and whether that is unknown because nobody knows the model's price."""
-    if c.step.kind != "llm" or usage is None:
+def _warn_unknown_price(session: RunSession, scoped: ScopedBudget, model: str) -> None:
+    """A warning where costs are limited and the model about to be asked has no known price: once for each model."""
+    if not model or scoped.budget.max_total_cost_usd is None:
+        return
+    if session.config.prices.cost(model, NO_USAGE, session.clock()) is None:
+        unknown = f"the price of {model} is unknown, so its calls do not count"
+        _warn_once(session, scoped, f'budget max_total_cost_usd: {unknown}. Set it under [prices."{model}"]')
+
+
+def _warn_once(session: RunSession, scoped: ScopedBudget, text: str) -> None:
+    root = session.state.nodes.get(scoped.scope or next(iter(session.state.roots), ""))
+    if root is not None and text not in root.warnings:
+        session.record_soon(ev.Warned(node_id=root.id, parent_id=root.parent_id, text=text))
+
+
+def cost_of_usage(prices: PriceTable, model: str, usage: Usage, at: datetime) -> tuple[float | None, bool]:
+    """What a model's answer cost in US dollars, and whether that is unknown because the model has no known price."""
+    if not model:
         return None, False
-    cost = c.session.config.prices.cost(c.model_name(changes), usage)
+    cost = prices.cost(model, usage, at)
     return cost, cost is None
 
 
-async def release_other_waits(c: StepContext, answer: ev.IncidentAnswered) -> None:
+async def release_other_waits(session: RunSession, answer: ev.IncidentAnswered) -> None:
     """A budget was extended: what else waits for it in this run goes on too."""
-    about = c.session.state.incidents[answer.incident_id].opened.action.get("budget")
+    about = session.state.incidents[answer.incident_id].opened.action.get("budget")
     if not isinstance(about, dict):
         return
-    for incident in c.session.state.open_incidents:
+    for incident in session.state.open_incidents:
         other = incident.opened
         same = other.action.get("budget")
         if isinstance(same, dict) and (same["scope"], same["limit"]) == (about["scope"], about["limit"]):
-            await c.session.journal.answer(
-                ev.IncidentAnswered(
-                    run_id=c.session.state.id,
-                    node_id=other.node_id,
-                    parent_id=other.parent_id,
-                    incident_id=other.incident_id,
-                    revision=other.revision,
-                    option="extend",
+            await session.journal.answer(
+                ev.IncidentAnswered.of(
+                    other,
+                    session.state.id,
+                    "extend",
                     params={"amount": 0},
                     reason=f"{about['limit']} was extended at another step",
                     by=ev.Actor(name=answer.by.name, channel="rule"),

@@ -7,51 +7,62 @@ from __future__ import annotations
 
 import asyncio
 
+from orbiter.errors import AgentPermissionError
 from orbiter.steps import Aborted, Skipped
 from runtime.execution import incidents
-from runtime.execution.failures.incident_drafts import permission_fault
-from runtime.execution.gates.permission import PermissionNeeded, first_uncovered
+from runtime.execution.gates.permission import PermissionNeeded, first_uncovered, permission_fault
 from runtime.execution.incidents import IncidentDraft
-from runtime.execution.run_session import Activity, RunSession
+from runtime.execution.run_session import RunSession
+from runtime.execution.wait_tracker import Activity
 from runtime.judgement.permissions.permission import Need
 from runtime.judgement.permissions.policy import INVOKE_VERB
+from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.recovery.options import ends_run
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.rewind import place_of
 
 
-class InvocationDenied(Aborted):
-    """One agent may not invoke another: decided already, so nobody is asked again. The text is for who wanted it."""
+class InvocationDenied(Aborted, AgentPermissionError):
+    """One agent may not invoke another: decided already, so no operator is asked again. The text is for the invoking
+    agent.
+    """
 
 
-async def permit_invocation(life: RunSession, element: Activity, node_id: str) -> None:
+async def permit_invocation(session: RunSession, activity: Activity, node_id: str) -> None:
     """Return when the agent of a node that has just opened may run.
 
     Raises:
         InvocationDenied: the configuration or an operator said no.
         Skipped: an operator lets it be skipped.
     """
-    invoker = invoker_of(life.state, node_id)
+    invoker = invoker_of(session.state, node_id)
     if not invoker:
         return
-    need = Need(INVOKE_VERB, life.state.nodes[node_id].name)
-    while (stopped := await first_uncovered(life, node_id, invoker, (need,))) is not None:
+    need = Need(INVOKE_VERB, session.state.nodes[node_id].name)
+    while (stopped := await first_uncovered(session, node_id, invoker, (need,))) is not None:
         if stopped.denied:
-            raise InvocationDenied(f"Denied by the configuration: agent '{invoker}' may not invoke '{need.object}'")
-        answer = _last_answer(life, node_id)
-        if answer is None or answer.option == "grant":
-            # A grant that was given and does not cover it any more has been taken back: it is asked about anew.
-            answer = await _ask_operator(life, element, node_id, invoker, need)
-        if answer.option == "grant":
+            raise InvocationDenied(
+                f"Denied by the configuration: agent '{invoker}' may not invoke '{need.object}'",
+                target_agent=need.object,
+            )
+        answer = _last_answer(session, node_id)
+        if answer is None or effect_of(answer.option) == "grant":
+            # A grant that was given and does not cover it any more has been taken back: it is asked about again.
+            answer = await _ask_operator(session, activity, node_id, invoker, need)
+        effect = effect_of(answer.option)
+        if effect == "grant":
             continue
         said = str(answer.params.get("message") or answer.reason)
-        if answer.option == "skip":
+        if effect == "skip":
             raise Skipped(answer.params.get("value", ""))
-        if answer.option == "abort" and answer.reach == "run":
-            life.end("abort")
+        if ends_run(answer):
+            session.end("abort")
             raise asyncio.CancelledError
         words = f": {said}" if said else ""
-        raise InvocationDenied(f"Denied by the operator: '{need.object}' may not be invoked{words}")
+        raise InvocationDenied(
+            f"Denied by the operator: '{need.object}' may not be invoked{words}", target_agent=need.object
+        )
 
 
 def invoker_of(state: DurableRun, node_id: str) -> str:
@@ -69,19 +80,19 @@ def invoker_of(state: DurableRun, node_id: str) -> str:
 
 
 async def _ask_operator(
-    life: RunSession, element: Activity, node_id: str, invoker: str, need: Need
+    session: RunSession, activity: Activity, node_id: str, invoker: str, need: Need
 ) -> ev.IncidentAnswered:
     error = PermissionNeeded(need, invoker)
     fault = permission_fault(error)
     action = {"agent": invoker, "invokes": need.object, "permission": str(need)}
     trouble = IncidentDraft(fault=fault, where="agent", message=str(error), error=error, action=action, need=str(need))
-    return await incidents.await_answer(life, element, node_id, trouble)
+    return await incidents.await_answer(session, activity, node_id, trouble)
 
 
-def _last_answer(life: RunSession, node_id: str) -> ev.IncidentAnswered | None:
+def _last_answer(session: RunSession, node_id: str) -> ev.IncidentAnswered | None:
     """The latest answer about this node's being invoked, if the last question has one."""
-    for incident_id in reversed(life.state.nodes[node_id].incidents):
-        incident = life.state.incidents[incident_id]
+    for incident_id in reversed(session.state.nodes[node_id].incidents):
+        incident = session.state.incidents[incident_id]
         if incident.opened.action.get("invokes"):
             return incident.answer
     return None

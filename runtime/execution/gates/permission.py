@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orbiter.errors import ToolCallError
+from orbiter.errors import OrbiterError, ToolCallError, causes
+from orbiter.steps import Aborted, Step, segment
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.failures.errors_in_force import may_ask_operator
+from runtime.execution.failures.incident_drafts import config_fault
+from runtime.execution.gates.blocked import Blocked
 from runtime.execution.run_session import RunSession
-from runtime.execution.step_context import Completed, StepContext
 from runtime.judgement.permissions.permission import (
     Need,
+    ObjectTooLargeError,
     canonical_arguments,
     covers,
     needs_of,
 )
+from runtime.judgement.permissions.policy import INVOKE_VERB
+from runtime.judgement.permissions.raised import canonical_need, named_need
 from runtime.judgement.permissions.shell_commands import MatchBudget
+from runtime.judgement.recovery.option_table import effect_of
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Incident
 from runtime.record.state.fault_taxonomy import (
@@ -27,12 +36,14 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
+_CALL_CHARS = 300
+
 
 class PermissionNeeded(Exception):
-    """A step needs a permission that nobody granted."""
+    """A step needs a permission that is not granted."""
 
     def __init__(self, need: Need, agent: str, call: str = "") -> None:
-        super().__init__(f"agent '{agent}' needs the permission {need}{call and f' for {call}'}, which nobody granted")
+        super().__init__(f"agent '{agent}' needs the permission {need}{call and f' for {call}'}, which is not granted")
         self.need = need
 
 
@@ -42,39 +53,129 @@ class PermissionDenied(ToolCallError):
 
 @dataclass(slots=True, frozen=True)
 class MissingPermission:
-    """The first need that is not covered. `denied`: by configuration, so nobody is asked."""
+    """The first need that is not covered. `denied`: by configuration, so no operator is asked."""
 
     need: Need
     denied: bool = False
 
 
-def declared_permissions(c: StepContext) -> tuple[str, ...]:
-    """What the tool's author declared; nothing for other steps."""
-    return c.step.traits.permissions if c.step.kind == "tool" else ()
+GRANT_ADVICE = "Grant it for this call only unless the agent will need it again."
 
 
-async def missing_permission(c: StepContext, changes: Mapping[str, Any]) -> MissingPermission | None:
-    """What is in the way of a step; None if nothing.
+def permission_fault(error: PermissionNeeded) -> Classification:
+    """The fault of a permission that is missing: a person is asked for it."""
+    return Classification(
+        origin=Origin.TOOL,
+        cause=Cause.PERMISSION_DENIED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        user_message=str(error),
+        suggestions=(GRANT_ADVICE,),
+        rule_id="permission-needed",
+    )
 
-    Raises:
-        PermissionSyntaxError: the tool's declaration cannot be read or filled in.
+
+async def check_permission(
+    session: RunSession, node_id: str, step: Step[Any, Any], arguments: Mapping[str, Any]
+) -> Blocked | None:
+    """What is in the way of a tool's call; None if nothing.
+
+    What the configuration denies goes back to the model, unasked.
+
+    Args:
+        session: The run's session.
+        node_id: The step's node.
+        step: The step; only a tool's declared permissions are checked.
+        arguments: The arguments that the call will use.
     """
-    declared = declared_permissions(c)
+    declared = step.traits.permissions if step.kind == "tool" else ()
     if not declared:
         return None
-    arguments = c.tool_arguments(changes)
-    conditions = c.session.config
-    verbs = conditions.permissions.verbs
-    needs = needs_of(declared, arguments, root=conditions.workspace, defaults=_argument_defaults(c), verbs=verbs)
-    return await first_uncovered(c.session, c.node_id, c.step.agent, needs)
+    config = session.config
+    try:
+        needs = needs_of(
+            declared,
+            arguments,
+            root=config.workspace,
+            defaults=_argument_defaults(step),
+            verbs=config.permissions.verbs,
+        )
+        earlier = _continued_nodes(node_id, step, arguments)
+        wrote = any(_wrote_arguments(session, each, arguments) for each in (node_id, *earlier))
+        granted = needs if wrote else [need for each in earlier for need in _granted_once(session, each)]
+        missing = await first_uncovered(session, node_id, step.agent, needs, granted)
+    except ObjectTooLargeError as exc:
+        return _refused(Need(exc.verb), f"Denied: {exc}")
+    except OrbiterError as exc:
+        return Blocked(config_fault(exc), exc)
+    if missing is None:
+        return None
+    if missing.denied:
+        return _refused(missing.need, f"Denied by the configuration: {missing.need} is not permitted")
+    # A need without an object says nothing of what is to be done: the call does.
+    call = "" if missing.need.object else f"{step.name} {json.dumps(dict(arguments), default=str)}"
+    error = PermissionNeeded(missing.need, step.agent, call[:_CALL_CHARS])
+    parent = session.state.nodes.get(node_id.rpartition("/")[0])
+    # A step inside a tool's node: it is the agent who asks, not that node.
+    who = {"agent": step.agent} if parent is not None and parent.kind == "tool" else None
+    return Blocked(permission_fault(error), error, need=str(missing.need), action=who)
+
+
+def _refused(need: Need, text: str) -> Blocked:
+    """The model is told, as the result of its call, that what it wants is denied."""
+    fault = Classification(
+        origin=Origin.TOOL,
+        cause=Cause.POLICY_DENIED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        impact=Impact.ABSORBED,
+        user_message=text,
+        rule_id="permission-policy",
+        metadata={"permission": str(need)},
+    )
+    return Blocked(fault, PermissionDenied(text), refused=True)
+
+
+async def is_granted(session: RunSession, node_id: str, agent: str, permission: str) -> bool:
+    """Whether the code of a node may do what a permission names (`orbiter.steps`, `Scope.granted`).
+
+    Raises:
+        PermissionSyntaxError: it is not ``verb:object``, or its object cannot be checked.
+    """
+    config = session.config
+    need = canonical_need(permission, root=config.workspace, verbs=config.permissions.verbs)
+    return await first_uncovered(session, node_id, agent, (need,)) is None
+
+
+async def grantable_need(session: RunSession, node_id: str, agent: str, exc: BaseException) -> Need | None:
+    """The permission that an error names and that an operator may grant; None where it names none, where it is granted
+    already, where configuration denies it, and where it comes of an operator's denial.
+    """
+    config = session.config
+    if any(isinstance(link, Aborted) for link in causes(exc)):
+        return None
+    need = named_need(exc, root=config.workspace, verbs=config.permissions.verbs)
+    if need is None:
+        return None
+    missing = await first_uncovered(session, node_id, agent, (need,), raised=True)
+    return need if missing is not None and not missing.denied else None
 
 
 async def first_uncovered(
-    life: RunSession, node_id: str, agent: str, needs: Iterable[Need]
+    session: RunSession,
+    node_id: str,
+    agent: str,
+    needs: Iterable[Need],
+    granted_now: Iterable[Need | str] = (),
+    *,
+    raised: bool = False,
 ) -> MissingPermission | None:
-    """The first need of a node that neither configuration, a standing grant, nor an answer to this very node covers."""
-    granted = set(_granted_once(life, node_id))
-    policy, attended = life.config.permissions, life.config.enable_error_routing
+    """The first need of a node that neither configuration, a standing grant, nor an answer to this very node covers.
+    `granted_now` is what an answer covers besides. `raised`: code says that it is missing; nothing is used by asking,
+    and that every agent may be invoked where no rule says otherwise does not answer that.
+    """
+    granted = {*_granted_once(session, node_id), *map(str, granted_now)}
+    policy, attended = session.config.permissions, may_ask_operator(session, node_id)
     grants: list[ev.GrantAdded] | None = None
     uses: list[ev.GrantUsed] = []
     work = MatchBudget()
@@ -82,70 +183,39 @@ async def first_uncovered(
         verdict = policy.verdict(need, agent, work=work)
         if verdict == "deny":
             return MissingPermission(need, denied=True)
-        if verdict == "allow" or str(need) in granted:
+        usual = verdict == "allow" and not (raised and need.verb == INVOKE_VERB)
+        if usual or str(need) in granted:
             continue
         if grants is None:
-            now = life.clock()
-            grants = [each for each in await life.journal.grants() if each.until is None or each.until > now]
-        used = _covering_grant(life, grants, need, agent, work)
+            now = session.clock()
+            grants = [each for each in await session.journal.grants() if each.until is None or each.until > now]
+        used = _covering_grant(session, grants, need, agent, work)
         if used is None:
             return MissingPermission(need, denied=not attended)
         uses.append(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
     # Only what is let pass has used anything: a step that another need holds back comes here again.
-    for use in uses:
-        life.record_soon(use)
+    for use in uses if not raised else ():
+        session.record_soon(use)
     return None
 
 
-def checked_arguments(c: StepContext, changes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments in the form in which they were checked; None where that is how they stand."""
-    declared = declared_permissions(c)
+def checked_arguments(
+    step: Step[Any, Any], arguments: Mapping[str, Any], config: ExecutionConfig
+) -> dict[str, Any] | None:
+    """A tool's arguments in the form in which they were checked; None where that is how they stand."""
+    declared = step.traits.permissions if step.kind == "tool" else ()
     if not declared:
         return None
-    arguments = dict(c.tool_arguments(changes))
-    conditions = c.session.config
-    verbs = conditions.permissions.verbs
+    given = dict(arguments)
     made = canonical_arguments(
-        declared, arguments, root=conditions.workspace, defaults=_argument_defaults(c), verbs=verbs
+        declared, given, root=config.workspace, defaults=_argument_defaults(step), verbs=config.permissions.verbs
     )
-    return made if made != arguments else None
+    return made if made != given else None
 
 
-async def refuse_call(c: StepContext, need: Need, why: str = "") -> Completed:
-    """Tell the model, as the result of its call, that what it wants is denied: by configuration, or as `why` says."""
-    said = why or f"Denied by the configuration: {need} is not permitted"
-    fault = Classification(
-        origin=Origin.TOOL,
-        cause=Cause.POLICY_DENIED,
-        persistence=Persistence.NEEDS_CHANGE,
-        effect=Effect.NOT_ATTEMPTED,
-        impact=Impact.ABSORBED,
-        user_message=said,
-        rule_id="permission-policy",
-        metadata={"permission": str(need)},
-    )
-    result = c.step.codec.absorb(c.step.arguments, PermissionDenied(said))
-    c.record_node()
-    await c.session.record(
-        ev.StepEnded(
-            node_id=c.node_id,
-            parent_id=c.parent_id,
-            attempt=c.node.attempts if c.node is not None else 0,
-            result=c.step.codec.dump(result),
-            fault=fault,
-            absorbed=True,
-            settled=c.step.after is None,
-        )
-    )
-    if c.step.after is not None:
-        await c.step.after(c.step.arguments, result)
-        c.session.record_soon(ev.StepSettled(node_id=c.node_id, parent_id=c.parent_id))
-    return Completed(result)
-
-
-def _argument_defaults(c: StepContext) -> dict[str, Any]:
+def _argument_defaults(step: Step[Any, Any]) -> dict[str, Any]:
     """What the tool's schema says of arguments that a call may leave out."""
-    properties = (c.step.traits.schema or {}).get("properties")
+    properties = (step.traits.schema or {}).get("properties")
     if not isinstance(properties, Mapping):
         return {}
     described = {name: each for name, each in properties.items() if isinstance(each, Mapping)}
@@ -153,23 +223,47 @@ def _argument_defaults(c: StepContext) -> dict[str, Any]:
 
 
 def _covering_grant(
-    life: RunSession, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: MatchBudget
+    session: RunSession, grants: Iterable[ev.GrantAdded], need: Need, agent: str, work: MatchBudget
 ) -> ev.GrantAdded | None:
-    verbs = life.config.permissions.verbs
+    verbs = session.config.permissions.verbs
     for grant in grants:
-        if covers(grant, need, agent=agent, run_id=life.state.id, ref=life.state.ref, verbs=verbs, work=work):
+        if covers(grant, need, agent=agent, run_id=session.state.id, ref=session.state.ref, verbs=verbs, work=work):
             return grant
     return None
 
 
-def _granted_once(life: RunSession, node_id: str) -> Iterable[str]:
-    """What answers to this node's own incidents allowed once: exactly the need that was shown, for this node only.
-
-    A standing grant is no part of this: it is looked up like any other, so that revoking it stops this node, too.
+def _wrote_arguments(session: RunSession, node_id: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether an operator wrote these very arguments, as the answer to a request for a permission of this step: then
+    what they need is granted once. What configuration denies stays denied.
     """
-    node = life.state.nodes.get(node_id)
+    node = session.state.nodes.get(node_id)
     for incident_id in node.incidents if node is not None else ():
-        incident: Incident = life.state.incidents[incident_id]
+        incident: Incident = session.state.incidents[incident_id]
         answer = incident.answer
-        if answer is not None and answer.option == "grant" and answer.params.get("for", "once") == "once":
+        if answer is not None and effect_of(answer.option) == "edit" and "permission" in incident.opened.action:
+            written = answer.params.get("arguments")
+            if isinstance(written, Mapping) and dict(written) == dict(arguments):
+                return True
+    return False
+
+
+def _continued_nodes(node_id: str, step: Step[Any, Any], arguments: Mapping[str, Any]) -> list[str]:
+    """The steps whose call this step continues. An operator who edits its arguments makes another call of it."""
+    if not step.continues or dict(arguments) != (step.codec.editable(step.arguments) or {}).get("arguments"):
+        return []
+    parent = node_id.rpartition("/")[0]
+    return [f"{parent}/{segment(step.name, place)}" for place in step.continues]
+
+
+def _granted_once(session: RunSession, node_id: str) -> Iterable[str]:
+    """What answers to this node's own incidents allowed once: exactly the need that was shown, for this node and those
+    that continue its call.
+
+    A standing grant is not part of this: it is looked up like any other, so that revoking it stops this node, too.
+    """
+    node = session.state.nodes.get(node_id)
+    for incident_id in node.incidents if node is not None else ():
+        incident: Incident = session.state.incidents[incident_id]
+        answer = incident.answer
+        if answer is not None and effect_of(answer.option) == "grant" and answer.params.get("for", "once") == "once":
             yield str(incident.opened.action.get("permission", ""))

@@ -69,7 +69,7 @@ CAUSE_TEXT: dict[Cause, str] = {
     Cause.NOT_FOUND: "Something that was asked for does not exist",
     Cause.POOL_EXHAUSTED: "No worker is free",
     Cause.CANCELLED: "It was cancelled",
-    Cause.HUMAN_TIMEOUT: "Nobody answered in time",
+    Cause.HUMAN_TIMEOUT: "There was no answer in time",
     Cause.INTERNAL: "The program itself failed",
     Cause.UNKNOWN: "An error that no rule knows",
 }
@@ -78,8 +78,12 @@ CAUSE_ADVICE: dict[Cause, tuple[str, ...]] = {
     Cause.RATE_LIMITED: ("Wait and retry", "Switch to another model"),
     Cause.QUOTA_EXHAUSTED: ("Add credits or raise the limit at the provider, then retry", "Switch to another model"),
     Cause.AUTH_FAILED: ("Correct the API key or log in again, then retry",),
-    Cause.PERMISSION_DENIED: ("Grant the permission, then retry", "Switch to something this account may use"),
-    Cause.POLICY_DENIED: ("Grant it, or tell the agent what to do instead",),
+    Cause.PERMISSION_DENIED: (
+        "Grant the permission, then retry",
+        "Give this account or process access to it, then retry",
+        "Switch to something this account may use",
+    ),
+    Cause.POLICY_DENIED: ("Grant it", "Tell the agent what to do instead"),
     Cause.MODEL_UNKNOWN: ("Check the model's name", "Switch to another model"),
     Cause.BAD_REQUEST: ("Read the provider's message and change the request",),
     Cause.PAYLOAD_TOO_LARGE: ("Remove images or files from the conversation", "Send smaller inputs"),

@@ -5,18 +5,20 @@ Never raises; what no rule places is `unknown`, with the original kept.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orbiter.errors import text_of
-from orbiter.redaction import MARK, redact
+from orbiter.redaction import MARK, Redactor, redact
 from runtime.judgement.faults import cause_text, retry_after
-from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
+from runtime.judgement.faults.evidence import MAX_TEXT, Evidence, as_text
 from runtime.judgement.faults.evidence_extraction import from_exception, from_record
 from runtime.judgement.faults.rules.builtin import builtin_rules
 from runtime.judgement.faults.rules.rule import Rule, first_match
+from runtime.judgement.faults.wait_time import parse_moment
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -140,6 +142,8 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         persistence, rule_id = Persistence.TRANSIENT, "hint"
     elif found.recoverable and persistence in (Persistence.UNKNOWN, Persistence.PERMANENT):
         persistence = Persistence.NEEDS_CHANGE
+    if found.said_recoverable is False:
+        persistence, hint = Persistence.PERMANENT, None
     told = retry_after.should_retry(found.headers)
     if told is False and persistence in (Persistence.TRANSIENT, Persistence.UNKNOWN):
         persistence, rule_id = Persistence.NEEDS_CHANGE, f"{rule_id}+x-should-retry"
@@ -165,11 +169,43 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         node_path=asked.path or found.node_path,
         limit=rule.limit if rule else None,
         proposal=rule.proposal if rule else None,
+        recoverable=found.said_recoverable,
         user_message=_user_message(found, cause),
         technical=_technical_message(found),
         suggestions=_suggestions(found, cause, suggestions),
         rule_id=rule_id,
+        context=_context(found),
     )
+
+
+_MAX_CONTEXT = 40
+# Entries of an error's context that are kept.
+_ANSWER_FIELDS = frozenset(
+    {
+        "provider", "status", "status_code", "type", "headers", "body", "retry_after", "where", "model", "code",
+        "raw_response", "api_error_code", "api_error_type", "classification", "agent_name", "is_retryable",
+        "suggested_action",
+    }
+)  # fmt: skip
+# What an adapter notes of a provider's answer: evidence, whose facts have fields of their own here.
+
+
+def _context(found: Evidence) -> dict[str, Any]:
+    """What an error carries, as JSON without secrets; what has no form in JSON as text."""
+    known = _ANSWER_FIELDS if "ModelError" in found.names else frozenset()
+    kept = {as_text(name)[:100]: value for name, value in found.context.items() if name not in known}
+    first = dict(list(kept.items())[:_MAX_CONTEXT])
+    try:
+        plain = json.loads(json.dumps(first, default=as_text, allow_nan=False, skipkeys=True))
+    except (ValueError, TypeError, RecursionError):
+        plain = {name: as_text(value) for name, value in first.items()}
+    masked = Redactor(addresses=False).value(plain)
+    return {name: _cut_long(value) for name, value in masked.items()}
+
+
+def _cut_long(value: Any) -> Any:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
 def mask_secrets(text: str) -> str:
@@ -188,7 +224,7 @@ def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: fl
     words = f"{found.text} {' '.join(found.codes[:3])}"
     hint = retry_after.find_retry_hint(found.headers, found.body, words, now=now, resets=resets)
     if hint is None and found.retry_after is not None:
-        seconds = retry_after.parse_moment(str(found.retry_after), now)
+        seconds = parse_moment(str(found.retry_after), now)
         hint = retry_after.RetryHint(seconds, "retry_after") if seconds is not None else None
     if hint and cause is Cause.QUOTA_EXHAUSTED and hint.seconds < _SHORTEST_QUOTA_S:
         return None
@@ -205,6 +241,8 @@ def _guess_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
 
 def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool) -> Effect:
     """What the call may have done. A model call changes nothing; a tool may have, before the call in it that failed."""
+    if rule and rule.effect is Effect.NOT_ATTEMPTED and cause in (Cause.NETWORK, Cause.TIMEOUT):
+        return rule.effect  # no connection came about: nothing was sent
     if origin in _TOUCHES_WORLD and cause in (Cause.NETWORK, Cause.TIMEOUT, Cause.AUTH_FAILED, Cause.CONFIG_INVALID):
         return rule.effect or Effect.UNKNOWN if rule and origin is Origin.QUEUE else Effect.UNKNOWN
     if rule and rule.effect:

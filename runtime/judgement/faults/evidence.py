@@ -53,6 +53,8 @@ class Evidence:
     `names` are exception class names, own class first, each also with its module; `codes` the provider's types,
     codes and reasons, outermost first, lower case without separators; `text` all words, spaces and quotes made
     plain; `headers` have lower-case names; `body` is parsed JSON or None. `message` is the original wording.
+    `context` is what the error carries besides, as it is. `recoverable` is also what its class says,
+    `said_recoverable` only what was said where it was raised; None: nothing.
     """
 
     message: str = ""
@@ -72,6 +74,8 @@ class Evidence:
     node_path: tuple[str, ...] = ()
     retry_after: float | None = None
     recoverable: bool = False
+    said_recoverable: bool | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
     from_api: bool = False
     logged: bool = False
 
@@ -217,7 +221,7 @@ def status_of(*candidates: Any) -> int | None:
 
 
 def safe_getattr(thing: Any, name: str) -> Any:
-    """`thing.name`, or None: a property that raises is no evidence."""
+    """`thing.name`, or None: a property that raises gives no evidence."""
     if thing is None:
         return None
     try:

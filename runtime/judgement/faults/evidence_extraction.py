@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from orbiter.errors import text_of
+from orbiter.errors import cause_of, causes, text_of
 from runtime.judgement.faults.evidence import (
     MAX_TEXT,
     Evidence,
@@ -22,7 +22,7 @@ from runtime.judgement.faults.evidence import (
 )
 from runtime.record.state.fault_taxonomy import Effect, Origin
 
-_MAX_CHAIN = 10
+_MAX_WRAPPERS = 10
 
 # Wrappers that say only that something inside failed (seed 000's texts; 003's are the same classes).
 _WRAPPING_TEXT = re.compile(
@@ -42,13 +42,12 @@ _CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warni
 
 
 def from_exception(exc: BaseException, provider: str = "") -> Evidence:
-    """The evidence in an exception, unwrapped to the first that is no wrapper."""
+    """The evidence in an exception, unwrapped to the first that does not wrap another."""
     origin: Origin | None = None
     exhausted = False
     where = ""
-    seen: set[int] = set()
-    while id(exc) not in seen and len(seen) < _MAX_CHAIN:
-        seen.add(id(exc))
+    links = causes(exc)
+    while next(links, None) is exc:
         inner, spent, tool = _unwrap(exc)
         exhausted = exhausted or spent
         origin = origin or (Origin.TOOL if tool else None)
@@ -80,11 +79,10 @@ def _unwrap(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
     if type(exc).__name__ == "RetryError":  # tenacity
         spent = True
     thin = bool({"ModelError", "APIConnectionError"} & set(names)) and not _facts(exc)
-    cause = exc.__cause__
-    if cause is None and (wrapping or thin) and not exc.__suppress_context__:
-        cause = exc.__context__
+    # A tool's own error that was raised while another one was handled stands for itself.
+    cause = cause_of(exc) if wrapping or thin else exc.__cause__
     unwraps = bool(wrapping or tool or thin or spent)
-    # A thin connection error whose cause is no I/O error at all says more than its cause.
+    # A thin connection error whose cause is not an I/O error says more than its cause.
     if thin and cause is not None and not _has_own_evidence(cause):
         unwraps = False
     return (cause if unwraps else None), spent, tool
@@ -112,6 +110,8 @@ def _evidence_of(exc: BaseException, provider: str) -> Evidence:
     declared = [safe_getattr(exc, name) for name in ("type", "code", "error_code", "status", "classification")]
     if plain_code(declared[2]) == plain_code(type(exc).__name__):
         declared[2] = None  # orbiter's error_code defaults to the class's name
+    if safe_getattr(exc, "where"):
+        declared[2] = declared[4] = None  # an adapter of ours: derived from what stands in the other fields
     status = status_of(
         safe_getattr(exc, "status_code"), safe_getattr(exc, "status"), safe_getattr(exc, "http_status"),
         context.get("status_code"), safe_getattr(response, "status_code"), safe_getattr(response, "status"),
@@ -135,8 +135,20 @@ def _evidence_of(exc: BaseException, provider: str) -> Evidence:
         suggestion=as_text(first_present(safe_getattr(exc, "suggestion"), "")),
         retry_after=float(hint) if isinstance(hint, int | float) and not isinstance(hint, bool) else None,
         recoverable=safe_getattr(exc, "recoverable") is True,
+        said_recoverable=_said_recoverable(exc),
+        context=context,
         node_path=tuple(as_text(p) for p in path) if isinstance(path, list | tuple) else (),
     )
+
+
+def _said_recoverable(exc: BaseException) -> bool | None:
+    """Whether a repetition can succeed, as the code that raised the error says. The default of a class does not count
+    for this failure, nor does what an adapter makes of a provider's status.
+    """
+    if "ModelError" in _class_names(exc):
+        return None
+    said = (safe_getattr(exc, "__dict__") or {}).get("recoverable")
+    return said if isinstance(said, bool) else None
 
 
 def _named_by_type(kind: Any) -> tuple[str, ...]:
@@ -258,7 +270,7 @@ def _split_class_name(spoken: str) -> tuple[str, str]:
 def _unwrapped_text(message: str) -> tuple[str, bool, Origin | None]:
     exhausted = False
     origin = None
-    for _ in range(_MAX_CHAIN):
+    for _ in range(_MAX_WRAPPERS):
         found = _WRAPPING_TEXT.match(message)
         if not found:
             break

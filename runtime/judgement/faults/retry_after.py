@@ -11,39 +11,25 @@ Forms and where they come from:
   epoch seconds or milliseconds, RFC 3339 times; ``ratelimit`` with all in one (IETF draft). These stand on every
   answer, so they count only for rate limits.
 
-A span is taken exactly; a point in time is rounded up to the next whole second, and one that is past means 0: come
-back whenever you like (as does ``retry-after: 0``; who waits then takes a backoff of his own, as both SDKs do). What
-is negative, no number, or further away than `MAX_HINT_S` (a span) or `MAX_DATE_DISTANCE_S` (a date) says nothing and
-is ignored, as is a reset that is past. Nothing here reads a clock.
+Which values are taken, and how: `wait_time`. Nothing here reads a clock.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple
 
-MAX_HINT_S = 366 * 86400.0
-"""A year. A longer span is a mistake, such as milliseconds given for seconds."""
-
-MAX_DATE_DISTANCE_S = 100 * 366 * 86400.0
-"""A century. A date spelled out is believed up to here: parking too long can be undone, repeating early cannot."""
-
-_EPOCH_S = 1e9  # 2001: smaller numbers are spans
-_EPOCH_MS = 1e11  # year 5138 in seconds: larger numbers are milliseconds
-_EPOCH_MAX = 1e14
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_UNIT = r"(?:milliseconds?|millis|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)"
-_PART = rf"\d{{1,12}}(?:\.\d{{1,12}})?\s?{_UNIT}(?![a-z])|\d{{1,12}}(?:\.\d{{1,12}})?{_UNIT}(?=\d)"
-_SPAN = rf"(?:{_PART})(?:(?:,?\s?(?:and\s)?)(?:{_PART})){{0,5}}"
-_ONE_PART = re.compile(rf"(\d{{1,12}}(?:\.\d{{1,12}})?)\s?({_UNIT})(?![a-z])", re.IGNORECASE)
-_WHOLE_SPAN = re.compile(rf"\s*{_SPAN}\s*", re.IGNORECASE)
-_NUMBER = re.compile(r"\s*\+?(\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
+from runtime.judgement.faults.wait_time import (
+    NUMBER,
+    SPAN,
+    parse_duration,
+    parse_moment,
+    parse_timestamp,
+    plausible_seconds,
+    seconds_until,
+)
 
 _NUMBERS = re.compile(r"\s*\d[\d.]*(?:\s*,\s*\d[\d.]*)+\s*", re.ASCII)
 _RATELIMIT = re.compile(r"\b(?:remaining|r)=0\b[^,]{0,80}?[;,]\s*(?:reset|t)=(\d{1,9})(?!\d)", re.ASCII)
@@ -51,7 +37,7 @@ _RATELIMIT = re.compile(r"\b(?:remaining|r)=0\b[^,]{0,80}?[;,]\s*(?:reset|t)=(\d
 
 _TEXT_SPAN = re.compile(
     r"\b(?:try(?:ing)?\sagain|retry(?:ing)?|wait(?:ing)?|available\sagain|expected\s(?:to\sbe\s)?available|your\srequest\sagain|resets?|come\sback)\b"
-    rf"[^\d\n.;]{{0,40}}?\b(?:in|after|for|wait|at\sleast|about)?:?\s*(?<![\d.])({_SPAN})",
+    rf"[^\d\n.;]{{0,40}}?\b(?:in|after|for|wait|at\sleast|about)?:?\s*(?<![\d.])({SPAN})",
     re.IGNORECASE,
 )
 _TEXT_BARE = re.compile(
@@ -59,7 +45,7 @@ _TEXT_BARE = re.compile(
     re.IGNORECASE,
 )
 _TEXT_FIELD = re.compile(
-    rf"\b(retry_?delay|retry[_-]after(?:_seconds|_s)?|retryAfter(?:Seconds)?)[\"']\s*[:=]\s*[\"']?({_SPAN}"
+    rf"\b(retry_?delay|retry[_-]after(?:_seconds|_s)?|retryAfter(?:Seconds)?)[\"']\s*[:=]\s*[\"']?({SPAN}"
     rf"|\d{{1,9}}(?:\.\d{{1,9}})?)[\"',\s}}]",
     re.IGNORECASE,
 )
@@ -102,33 +88,6 @@ class RetryHint(NamedTuple):
     source: str
 
 
-def parse_duration(text: str) -> float | None:
-    """A duration with units in seconds: "6m0s", "120ms", "1 hour 5 minutes", "9m38.016s"; None if it is none."""
-    if not _WHOLE_SPAN.fullmatch(text):
-        return None
-    total = 0.0
-    for number, unit in _ONE_PART.findall(_space_units(text)):
-        name = unit.lower()
-        total += float(number) * (_UNITS["ms"] if name.startswith(("ms", "milli")) else _UNITS[name[0]])
-    return _plausible_seconds(total)
-
-
-def parse_moment(value: str, now: float) -> float | None:
-    """Seconds from `now` (epoch) for a header's value in any form; None if it is none or out of bounds, 0 if it"
-    " is past.
-    """
-    found = _NUMBER.fullmatch(value)
-    if found:
-        number = float(found[1])
-        if number < _EPOCH_S:
-            return _plausible_seconds(number)
-        if number >= _EPOCH_MAX:
-            return None
-        return _seconds_until(number / 1000 if number >= _EPOCH_MS else number, now)
-    spoken = parse_duration(value)
-    return spoken if spoken is not None else _seconds_until(_parse_timestamp(value), now)
-
-
 def should_retry(headers: Mapping[str, str]) -> bool | None:
     """What ``x-should-retry`` says, if anything. Both vendor SDKs put it above the status. Header names in
     lower case.
@@ -159,8 +118,8 @@ def find_retry_hint(
 
 def _from_headers(headers: Mapping[str, str], at: float) -> RetryHint | None:
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
-        millis = _NUMBER.fullmatch(headers.get(name, ""))
-        seconds = _plausible_seconds(float(millis[1]) / 1000) if millis else None
+        millis = NUMBER.fullmatch(headers.get(name, ""))
+        seconds = plausible_seconds(float(millis[1]) / 1000) if millis else None
         if seconds is not None:
             return RetryHint(seconds, f"{name} header")
     for name in ("retry-after", "x-retry-after", "x-ratelimit-retry-after", "x-ratelimit-reset-after"):
@@ -195,13 +154,13 @@ def _body_span(value: Any, unit: float, at: float) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return _plausible_seconds(value * unit) if unit != 1.0 else parse_moment(str(value), at)
+        return plausible_seconds(value * unit) if unit != 1.0 else parse_moment(str(value), at)
     if isinstance(value, str):
         return parse_moment(value, at)
     if isinstance(value, dict):  # protobuf's Duration, spelled out
         parts = [value.get("seconds", 0), value.get("nanos", 0)]
-        numbers = [float(p) for p in parts if _NUMBER.fullmatch(str(p))]
-        return _plausible_seconds(numbers[0] + numbers[1] / 1e9) if len(numbers) == 2 else None
+        numbers = [float(p) for p in parts if NUMBER.fullmatch(str(p))]
+        return plausible_seconds(numbers[0] + numbers[1] / 1e9) if len(numbers) == 2 else None
     return None
 
 
@@ -213,7 +172,7 @@ def _from_text(text: str, now: float) -> RetryHint | None:
             return RetryHint(seconds, f"{field[1]} in body")
     proto = _TEXT_PROTO.search(text)
     if proto and (proto["s"] or proto["n"]):
-        seconds = _plausible_seconds(float(proto["s"] or 0) + float(proto["n"] or 0) / 1e9)
+        seconds = plausible_seconds(float(proto["s"] or 0) + float(proto["n"] or 0) / 1e9)
         if seconds is not None:
             return RetryHint(seconds, "retry_delay in message")
     said = _TEXT_SPAN.search(text)
@@ -225,14 +184,14 @@ def _from_text(text: str, now: float) -> RetryHint | None:
     if dated:
         zone = (dated[3] or "").upper()
         clock = dated[2] or "00:00"
-        seconds = _seconds_until(
-            _parse_timestamp(f"{dated[1]}T{clock}{'+00:00' if zone in ('', 'Z', 'UTC', 'GMT') else zone}"), now
+        seconds = seconds_until(
+            parse_timestamp(f"{dated[1]}T{clock}{'+00:00' if zone in ('', 'Z', 'UTC', 'GMT') else zone}"), now
         )
         if seconds is not None:
             return RetryHint(seconds, "message")
     bare = _TEXT_BARE.search(text)
     if bare:
-        seconds = _plausible_seconds(float(bare[1]))
+        seconds = plausible_seconds(float(bare[1]))
         if seconds is not None:
             return RetryHint(seconds, "message")
     return None
@@ -251,7 +210,7 @@ def _from_resets(headers: Mapping[str, str], text: str, at: float, resets: Reset
         if not seconds:
             continue
         hint = RetryHint(seconds, f"{name} header")
-        left = _NUMBER.fullmatch(headers.get(name.replace("reset", "remaining"), ""))
+        left = NUMBER.fullmatch(headers.get(name.replace("reset", "remaining"), ""))
         (used_up if left and float(left[1]) == 0 else open_).append(hint)
     if used_up or resets == "used_up":
         return max(used_up, default=None)
@@ -281,40 +240,5 @@ def _pairs(value: Any, depth: int = 0, budget: list[int] | None = None) -> Itera
 
 def _until_reference(headers: Mapping[str, str], now: float) -> float:
     """The server's own clock where it gives it, so that its dates do not depend on ours (or on when a log is read)."""
-    theirs = _parse_timestamp(headers.get("date", ""))
+    theirs = parse_timestamp(headers.get("date", ""))
     return now if theirs is None else theirs
-
-
-def _parse_timestamp(value: str) -> float | None:
-    text = value.strip()
-    if not text or len(text) > 64:
-        return None
-    for parse in (_parse_iso, parsedate_to_datetime):
-        try:
-            when = parse(text)
-            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        except (ValueError, TypeError, OverflowError, OSError, IndexError):
-            continue
-    return None
-
-
-def _parse_iso(text: str) -> datetime:
-    if not re.match(r"\d{4}-\d{2}-\d{2}", text):
-        raise ValueError(f"not an ISO time: {text!r}")
-    # Before 3.11's parser: nanoseconds are cut to microseconds.
-    return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
-
-
-def _seconds_until(timestamp: float | None, now: float) -> float | None:
-    if timestamp is None or not math.isfinite(timestamp - now):
-        return None
-    return max(0.0, float(math.ceil(timestamp - now))) if timestamp - now <= MAX_DATE_DISTANCE_S else None
-
-
-def _plausible_seconds(seconds: float) -> float | None:
-    return round(seconds, 9) if math.isfinite(seconds) and 0 <= seconds <= MAX_HINT_S else None
-
-
-def _space_units(text: str) -> str:
-    """A blank between a unit and the next number, so that "1m6s" reads as two parts."""
-    return re.sub(r"(?<=[a-z])(?=\d)", " ", text, flags=re.IGNORECASE)

@@ -8,11 +8,12 @@ from typing import Any
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
-from runtime.judgement.faults import retry_after
 from runtime.judgement.faults.classify import mask_secrets
+from runtime.judgement.faults.wait_time import parse_moment
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
+    Effect,
     Impact,
     Origin,
     Persistence,
@@ -55,7 +56,7 @@ def apply_severity(facts: Classification, said: ErrorClassification) -> Classifi
     changes["metadata"] = {**facts.metadata, **metadata}
     changes["rule_id"] = f"author.{said.severity.value}"
     if said.user_message:
-        changes["user_message"] = mask_secrets(said.user_message)
+        changes |= {"user_message": mask_secrets(said.user_message), "rule_message": facts.user_message}
     if isinstance(metadata.get("technical_details"), str) and metadata["technical_details"]:
         changes["technical"] = mask_secrets(metadata["technical_details"])
     if (suggestions := _suggestions(metadata.get("suggestions"))) or said.severity is ErrorSeverity.FATAL:
@@ -63,14 +64,16 @@ def apply_severity(facts: Classification, said: ErrorClassification) -> Classifi
     if isinstance(metadata.get("error_code"), str):
         changes["code"] = metadata["error_code"]
     if (hint := metadata.get("retry_after")) is not None and not isinstance(hint, bool | dict | list):
-        seconds = retry_after.parse_moment(str(hint), 0.0)
+        seconds = parse_moment(str(hint), 0.0)
         if seconds:
             changes |= {"retry_after_s": seconds, "hint_source": "author"}
     return facts.model_copy(update=changes)
 
 
 def _retriable(facts: Classification) -> dict[str, Any]:
-    return {"persistence": Persistence.TRANSIENT, "proposal": Remedy.RETRY}
+    # Its author says that the call may be made again: this failure had no effect (DESIGN section 5).
+    effect = Effect.NONE if facts.effect is Effect.UNKNOWN else facts.effect
+    return {"persistence": Persistence.TRANSIENT, "effect": effect, "proposal": Remedy.RETRY}
 
 
 def _replanning(facts: Classification) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 """What a step may do: needs, grants, rules, the ledger, and the preview of a grant.
 
-Imports `orbiter`, `runtime.record.state` and `pydantic`.
+Imports `orbiter`, `runtime.judgement.recovery.option_table`, `runtime.record.state`, `msgspec` and
+`pydantic`.
 """

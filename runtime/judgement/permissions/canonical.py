@@ -107,7 +107,9 @@ def canonical_address(target: str) -> str:
 def _host(target: str) -> tuple[str, str]:
     """``host:port`` as it is compared, and the address itself with that host in it."""
     if _UNREADABLE.search(target):
-        raise PermissionSyntaxError(f"{target!r} is no address: it has spaces, control characters or backslashes")
+        raise PermissionSyntaxError(
+            f"{target!r} is not a valid address: it has spaces, control characters or backslashes"
+        )
     bare = "//" not in target
     try:
         parts = urlsplit(f"//{target}" if bare else target)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
+from runtime.judgement.recovery.option_table import effect_of
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause
 
@@ -106,7 +107,7 @@ class GrantLedger:
         if not need:
             return
         by = event.by.name
-        if event.option == "deny":
+        if effect_of(event.option) == "deny":
             self.recent.append(GrantUse("denied", need, event.ts, event.run_id, event.node_id, by=by))
-        elif event.option == "grant" and event.params.get("for", "once") == "once":
+        elif effect_of(event.option) == "grant" and event.params.get("for", "once") == "once":
             self.recent.append(GrantUse("once", need, event.ts, event.run_id, event.node_id, by=by))

@@ -6,41 +6,13 @@ A fold of recorded runs. Paths are made real as they lie now, as they will be wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
-
-from pydantic import BaseModel, ConfigDict
 
 from runtime.judgement.permissions.canonical import PermissionSyntaxError
 from runtime.judgement.permissions.patterns import STANDARD_VERBS, Verbs
 from runtime.judgement.permissions.permission import Need, covers, needs_of
+from runtime.judgement.permissions.permitted_action import CoveredActions, PermittedAction
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import GrantAdded
-
-
-class PermittedAction(BaseModel):
-    """Something that was done, or waits to be, and needed a permission. `state` is its node's."""
-
-    model_config = ConfigDict(frozen=True)
-    run_id: str
-    node_id: str
-    agent: str
-    need: str
-    state: str
-    pending: bool
-    at: datetime | None = None
-
-
-class GrantPreview(BaseModel):
-    """What a grant's words cover, latest last."""
-
-    model_config = ConfigDict(frozen=True)
-    past: tuple[PermittedAction, ...] = ()
-    pending: tuple[PermittedAction, ...] = ()
-
-    def sentence(self) -> str:
-        """For the grant's line: ``would have matched 3 past actions and 1 pending``."""
-        past = f"{len(self.past)} past action{'' if len(self.past) == 1 else 's'}"
-        return f"would have matched {past} and {len(self.pending)} pending"
 
 
 def permitted_actions(state: DurableRun, *, root: str, verbs: Verbs = STANDARD_VERBS) -> Iterator[PermittedAction]:
@@ -60,7 +32,7 @@ def permitted_actions(state: DurableRun, *, root: str, verbs: Verbs = STANDARD_V
 
 def preview_grant(
     grant: GrantAdded, states: Iterable[DurableRun], *, root: str, verbs: Verbs = STANDARD_VERBS
-) -> GrantPreview:
+) -> CoveredActions:
     """The actions in `states` that `grant` covers. Its date does not matter: it says what the words mean."""
     found = [
         action
@@ -69,7 +41,7 @@ def preview_grant(
         if covers(grant, _read(action.need), agent=action.agent, run_id=state.id, ref=state.ref, verbs=verbs)
     ]
     found.sort(key=lambda action: action.at.timestamp() if action.at is not None else 0.0)
-    return GrantPreview(
+    return CoveredActions(
         past=tuple(action for action in found if not action.pending),
         pending=tuple(action for action in found if action.pending),
     )

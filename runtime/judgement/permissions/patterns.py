@@ -4,7 +4,7 @@ A pattern is literal but for ``*`` and ``**``. What a star covers depends on the
 
 - path (``fs.*``): ``*`` within one path element, ``**`` anything below; ``/**/`` also stands for one slash.
 - url (``net.*``): ``*`` within one label of a host, ``**`` any number of labels.
-- name (``agent.invoke``): ``*`` within one part of a name, ``**`` anything.
+- name (``agent.invoke``, ``mcp.call``): ``*`` within one part of a name, ``**`` anything.
 - command (``shell``, and every verb that is not known): ``*`` and ``**`` stay within one command
   (`runtime.judgement.permissions.command_matching`).
 
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 
 BUILTIN_KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {"fs": Kind.PATH, "net": Kind.URL, "shell": Kind.COMMAND, "agent.invoke": Kind.NAME}
+    {"fs": Kind.PATH, "net": Kind.URL, "shell": Kind.COMMAND, "agent.invoke": Kind.NAME, "mcp": Kind.NAME}
 )
 """Verbs, or the part before their first dot, whose class is fixed."""
 

@@ -7,8 +7,8 @@ will be executed (real paths after symlinks, lower-case host after parsing), nev
 What a pattern covers depends on the class of its verb (`runtime.judgement.permissions.patterns`). A grant never
 matches outside its words.
 
-Permissions guard steps, they are no sandbox: code in a tool can do whatever its process can, and what was a folder when
-it was checked may be a link a moment later.
+Permissions guard steps, they are not a sandbox: code in a tool can do whatever its process can, and what was a folder
+when it was checked may be a link a moment later.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def needs_of(
     A list in braces is as many needs. `defaults` are the values of arguments that the call leaves out.
 
     Raises:
-        PermissionSyntaxError: the verb is no word, a brace names an argument that the call does not have, or what is
+        PermissionSyntaxError: the verb is not a word, a brace names an argument that the call does not have, or what is
             put in names no object that can be checked.
         ObjectTooLargeError: there are more objects than are checked, or one is too long.
     """
@@ -161,7 +161,7 @@ def _argument_texts(declared: str, name: str, value: Any) -> list[str]:
     """The texts that an argument puts into a permission.
 
     Raises:
-        PermissionSyntaxError: it is, or holds, what is no text: nothing, an object, a list in a list.
+        PermissionSyntaxError: it is, or holds, what is not text: nothing, an object, a list in a list.
     """
     found = list(value) if isinstance(value, _COLLECTION_TYPES) else [value]
     for each in found:

@@ -12,7 +12,7 @@ The strictest that fits counts: deny before ask before allow. An ``allow`` fits 
 ``deny`` and an ``ask`` of a command fit wherever a shell would run it. Where a pattern says which commands may run, a
 text is asked about if it cannot be told what it runs. A grant answers an `ask`, never a `deny`. Invoking an agent
 (``agent.invoke:NAME``) is allowed where nothing is said of it; everything else that a tool names is by default asked
-about, and denied where nobody can be asked.
+about, and denied where no operator can be asked.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class PermissionPolicy:
         """The policy in the words of the configuration. Relative paths are of `root`, the workspace.
 
         Raises:
-            ValueError: a key is not known, or a line is no rule; the text names it.
+            ValueError: a key is not known, or a line is not a rule; the text names it.
         """
         unknown = sorted(set(value) - {"default", "verbs", *_VERDICTS_STRICTEST_FIRST})
         if unknown:
@@ -150,7 +150,7 @@ def _parse_rule(verdict: PermissionVerdict, line: str, root: str, verbs: Verbs) 
     read = _RULE_LINE.fullmatch(line.strip())
     if read is None:
         raise ValueError(
-            f"permissions.{verdict}: {line!r} is no rule: write 'verb', 'verb:pattern' or 'AGENT verb:pattern'"
+            f"permissions.{verdict}: {line!r} is not a rule: must be 'verb', 'verb:pattern' or 'AGENT verb:pattern'"
         )
     verb, pattern = read["verb"], read["pattern"]
     try:

@@ -1,4 +1,5 @@
 """What can be done about a fault: retry, breaker, fallback, budget, compaction, and the options of an incident.
 
-Imports `orbiter`, `orbiter.redaction`, `runtime.record.state` and `pydantic`.
+Imports `orbiter`, `orbiter.parsing`, `orbiter.redaction`, `runtime.judgement.amounts`, `runtime.judgement.forms`,
+`runtime.record.state` and `pydantic`.
 """

@@ -99,7 +99,7 @@ class Breaker(BaseModel):
         return self.model_copy(update={"prober": caller, "probed_at": now})
 
     def record_success(self, caller: str) -> Self:
-        """After `caller`'s call succeeded: the count starts anew; the probe's success closes the breaker.
+        """After `caller`'s call succeeded: the count starts again at 0; the probe's success closes the breaker.
 
         The success of a call that went out before the breaker opened says nothing of now.
         """

@@ -1,7 +1,7 @@
 """Budgets: limits of a run, what it has used, and what happens at the limit. Pure: the folds are the caller's.
 
 Names and end states are seed 004's. A hit budget is a question first (the run waits, `extend` and `abort` on offer),
-and an end state only where nobody can be asked.
+and an end state only where no operator can be asked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from orbiter.policy import BUDGET_LIMITS
+from runtime.judgement.amounts import format_cost_limit
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -33,16 +35,12 @@ _FIELDS: dict[Limit, str] = {
     Limit.TOKENS: "max_total_tokens",
     Limit.WALL_TIME: "max_wall_time_s",
 }
-_POLICY_DECIDES = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
+COUNT_LIMITS = frozenset({Limit.STEPS, Limit.TOOL_CALLS, Limit.LLM_CALLS})
+"""Limits that count steps: they are hit before a step begins, and the policy says in which state the run ends."""
 
 
 _VALUES: Final = {
-    "max_steps": "a whole number of 1 or more",
-    "max_tool_calls": "a whole number of 0 or more",
-    "max_llm_calls": "a whole number of 0 or more",
-    "max_total_cost_usd": "a number of 0 or more",
-    "max_total_tokens": "a whole number of 0 or more",
-    "max_wall_time_s": "a number above 0",
+    **{name: limit.words for name, limit in BUDGET_LIMITS.items()},
     "warn_at": "a number above 0 and up to 1",
 }
 """The limits by name, each with the values that it may have."""
@@ -56,13 +54,15 @@ class Budget(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    max_steps: int | None = Field(default=None, ge=1)
-    max_tool_calls: int | None = Field(default=None, ge=0)
-    max_llm_calls: int | None = Field(default=None, ge=0)
-    max_total_cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    max_total_tokens: int | None = Field(default=None, ge=0)
-    max_wall_time_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    warn_at: float = Field(default=0.8, gt=0, le=1)
+    max_steps: int | None = Field(default=None, ge=1, description="calls of models and tools together")
+    max_tool_calls: int | None = Field(default=None, ge=0, description="calls of tools")
+    max_llm_calls: int | None = Field(default=None, ge=0, description="calls of models")
+    max_total_cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False, description="US dollars")
+    max_total_tokens: int | None = Field(default=None, ge=0, description="tokens, in and out")
+    max_wall_time_s: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="seconds, without waits for a person, pauses and freezes"
+    )
+    warn_at: float = Field(default=0.8, gt=0, le=1, description="the share of a limit that warns")
 
     @property
     def limited(self) -> bool:
@@ -78,7 +78,7 @@ class Budget(BaseModel):
         """The budget with `amount` more of one limit, as an operator granted it.
 
         Raises:
-            ValueError: The limit is not set, is no budget's, or `amount` is not above 0.
+            ValueError: The limit is not set, does not belong to a budget, or `amount` is not above 0.
         """
         allowed = self.limit_value(limit)
         if allowed is None:
@@ -169,19 +169,21 @@ def checked_limits(given: Mapping[str, Any]) -> Budget:
 
 
 def end_state(limit: Limit, policy: Literal["fail", "degrade", "continue"] = "fail") -> EndState:
-    """How a run ends at a hit limit when nobody can be asked (seed 004).
+    """How a run ends at a hit limit when no operator can be asked (seed 004).
 
     Steps and calls end as the failure policy says, cost and tokens failed, time interrupted.
     """
     if limit is Limit.WALL_TIME:
         return "interrupted"
-    return "failed" if policy == "fail" or limit not in _POLICY_DECIDES else "degraded"
+    return "failed" if policy == "fail" or limit not in COUNT_LIMITS else "degraded"
 
 
-def limit_fault(finding: LimitFinding) -> Classification:
-    """The fault of a step that a hit limit kept back."""
+def limit_fault(finding: LimitFinding, unpriced_calls: int = 0) -> Classification:
+    """The fault of a step that a hit limit kept back. `unpriced_calls` have no known price, and are not in the cost."""
     used, allowed = _amount_text(finding.limit, finding.used), _amount_text(finding.limit, finding.allowed)
     said = f"{finding.name} is reached: {used} of {allowed}"
+    if unpriced_calls:
+        said += f", without {unpriced_calls} {'call' if unpriced_calls == 1 else 'calls'} of unknown price"
     return Classification(
         origin=Origin.RUNNER,
         cause=Cause.LIMIT_REACHED,
@@ -198,5 +200,8 @@ def limit_fault(finding: LimitFinding) -> Classification:
 
 def _amount_text(limit: Limit, value: float) -> str:
     if limit is Limit.COST:
-        return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
-    return f"{value:.0f} s" if limit is Limit.WALL_TIME else f"{value:.0f}"
+        return format_cost_limit(value)
+    if limit is Limit.WALL_TIME:
+        # Fractions count where a limit is short: 0.52 s of 0.5 s.
+        return f"{value:.0f} s" if value >= 100 else f"{value:.{2 if value < 1 else 3}g} s"
+    return f"{value:.0f}"

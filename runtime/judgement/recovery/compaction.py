@@ -72,13 +72,8 @@ def compact_messages(messages: Sequence[Message], round_: int) -> CompactedMessa
     return CompactedMessages(found, tuple(cuts), before, after) if after < before else None
 
 
-def describe_cuts(cuts: Sequence[Cut]) -> str:
-    """What was cut, for a person: "3 images, 12 earlier messages"."""
-    return ", ".join(f"{cut.number} {cut.what}" for cut in cuts)
-
-
 def _without_old_media(messages: list[Message], keep: int, cuts: list[Cut]) -> list[Message]:
-    """All but the newest `keep` blocks that are no text become a note in brackets."""
+    """All but the newest `keep` blocks that are not text become a note in brackets."""
     left, gone = keep, 0
     found: list[Message] = []
     for message in reversed(messages):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin
 
 _MODEL_INDEPENDENT_CAUSES = frozenset({Cause.CANCELLED, Cause.POLICY_DENIED, Cause.LIMIT_REACHED, Cause.LOOP_DETECTED})
-# What another model would meet too: nobody asked this one, or it is the run that must stop.
+# What another model would meet too: this one was not asked, or it is the run that must stop.
 
 
 class SkippedMember(NamedTuple):

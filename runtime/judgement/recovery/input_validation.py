@@ -1,45 +1,34 @@
 """Validates an operator's input against the type that the question asks for. Pure.
 
 A question brings a JSON schema of its answer, or none for free text. People type text; a choice, several, a number, a
-yes or no, an object become what the schema says. Empty and cancelled differ: an empty text is an answer, no value is
-none.
+yes or no, an object become what the schema says. Empty and cancelled differ: an empty text is an answer, a
+missing value is not.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any
 
 from orbiter.json_schema import find_problems
+from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from orbiter.redaction import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH
+from runtime.judgement.forms.form_values import find_misfits
+from runtime.judgement.forms.schema_form import form_of
 
 
 class InvalidInput(ValueError):
     """The input does not fit; the text says where, and what would."""
 
 
-MAX_NESTING: Final = 200
-"""Levels of typed JSON, at most: what is read back from a journal may have no more (pydantic)."""
-_STRING_OR_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[][{}]', re.DOTALL)
 MAX_WAIT_S = 366 * 86_400
-"""A wait of a year: a longer one is a slip, and some are no date of the calendar any more."""
+"""A wait of a year: a longer one is a slip, and some would end past the calendar."""
 MAX_AMOUNT = 1e15
 """Above it a limit that is counted in whole numbers could not be told from the next."""
 
 _BOOLEAN_WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
-
-
-def is_secret(schema: Any) -> bool:
-    """Whether an answer must be kept out of the journal: the schema says ``format: password`` or ``writeOnly``, of the
-    whole or of any part.
-    """
-    if isinstance(schema, Mapping):
-        own = schema.get("format") == "password" or schema.get("writeOnly") is True
-        return own or any(map(is_secret, schema.values()))
-    return isinstance(schema, list) and any(map(is_secret, schema))
 
 
 def secret_warning(text: str) -> str:
@@ -57,7 +46,7 @@ def parse_input(schema: Mapping[str, Any] | None, value: Any) -> Any:
     """`value`, which a person gave, as the schema wants it. Text is read as JSON where the schema is not of text.
 
     Raises:
-        BadInput: it does not fit, or it is None (cancelling is not answering).
+        InvalidInput: it does not fit, or it is None (cancelling is not answering).
     """
     if value is None:
         raise InvalidInput(
@@ -68,7 +57,9 @@ def parse_input(schema: Mapping[str, Any] | None, value: Any) -> Any:
     read = _read(schema, value) if isinstance(value, str) else value
     found = find_problems(schema, read)
     if found:
-        raise InvalidInput("; ".join(found))
+        form = form_of(schema)
+        misfits = find_misfits(form, read) if form.single is None and isinstance(read, dict) else []
+        raise InvalidInput("; ".join(map(str, misfits)) or "; ".join(found))
     return read
 
 
@@ -83,12 +74,13 @@ def _read(schema: Mapping[str, Any], text: str) -> Any:
     if "boolean" in kinds and text.strip().lower() in _BOOLEAN_WORDS:
         return _BOOLEAN_WORDS[text.strip().lower()]
     try:
+        check_json(text)
         found = json.loads(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         found = text
     if "array" in kinds and not isinstance(found, list):
         return _parse_list(schema, text)
-    # The text itself is what is told to be wrong where it is no better as JSON.
+    # The text itself is reported as wrong where it does not fit as JSON either.
     return text if kinds == {"string"} else found
 
 
@@ -99,44 +91,37 @@ def _parse_list(schema: Mapping[str, Any], text: str) -> list[Any]:
     return [_read(items, part) if isinstance(items, Mapping) else part for part in parts]
 
 
-def _nesting(text: str) -> int:
-    """How deep the brackets of a JSON text are nested, also where it is cut off. Brackets in strings do not count."""
-    depth = deepest = 0
-    for found in _STRING_OR_BRACKET.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def json_object(text: str) -> dict[str, Any]:
     """The arguments of a call as they are typed: a JSON object.
 
     Raises:
-        BadInput: the text is not JSON, or not an object.
+        InvalidInput: the text is not JSON, or not an object.
     """
-    if _nesting(text) > MAX_NESTING:
-        raise InvalidInput(f"that JSON is nested too deeply to be read: {MAX_NESTING} levels are the limit")
     try:
+        check_json(text)
         found = json.loads(text)
+    except NestedTooDeeply as exc:
+        raise InvalidInput(f"that JSON {exc}") from exc
     except ValueError as exc:
-        raise InvalidInput(f"that is no JSON: {exc}") from exc
+        raise InvalidInput(f"that is not JSON: {exc}") from exc
     if not isinstance(found, dict):
         raise InvalidInput('that is JSON, but no object: give an object, as in {"path": "a.md"}')
     return found
 
 
-def parse_quantity(name: Literal["seconds", "amount"], value: Any) -> float:
-    """How long `wait_retry` waits (0 is at once), or by how much `extend` extends.
+def parse_quantity(name: str, value: Any, *, zero: bool) -> float:
+    """A parameter that is a number: how long `wait_retry` waits in seconds (`zero`: 0 is at once), or by how much
+    `extend` extends.
 
     Raises:
-        BadInput: it is no number, or not one that can be meant.
+        InvalidInput: it is not a number, or not one that can be meant.
     """
     try:
         found = float(value)
     except (TypeError, ValueError):
         found = -1.0
-    least, most = ("0 or more", MAX_WAIT_S) if name == "seconds" else ("more than 0", MAX_AMOUNT)
-    if not math.isfinite(found) or found < 0 or (found == 0 and name == "amount"):
+    least, most = ("0 or more", MAX_WAIT_S) if zero else ("more than 0", MAX_AMOUNT)
+    if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
         raise InvalidInput(f"{name} is {value!r}; give a number of {least}")
     if found > most:
         raise InvalidInput(f"{name} is {value!r}; the most is {most:.0f}")
@@ -147,7 +132,7 @@ def check_edited(schema: Mapping[str, Any] | None, arguments: Mapping[str, Any],
     """Check edited arguments against the tool's schema. `before` are the arguments as the model gave them.
 
     Raises:
-        BadInput: naming each argument that does not fit.
+        InvalidInput: naming each argument that does not fit.
     """
     if schema is None:
         return

@@ -1,16 +1,16 @@
-"""The options of an incident (kinds of answers): ids, labels, consequences, and for which faults each is offered.
+"""Which options an incident offers, most useful first, and the safe one among them.
 
-Pure: from a classification and the kind of place it happened at, to options and the safe one among them. Screens and
-the command line show what stands here and nothing else. What an answer does is in `runtime.execution.resolution`;
-its parameters and reaches are in `runtime.operations`; its key is in `screens.render.key_names`.
+Pure: from a classification and the kind of place it happened at. What each option is stands in `option_table`.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Final, Literal, get_args
 
-from runtime.record.state.events import IncidentOpened, Option
+from runtime.judgement.recovery.option_spec import FaultSite, KeyPress, Occasion
+from runtime.judgement.recovery.option_table import OPTIONS, effect_of
+from runtime.record.state.events import IncidentAnswered, IncidentOpened, Option
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -18,40 +18,15 @@ from runtime.record.state.fault_taxonomy import (
     Impact,
     Origin,
     Persistence,
+    Remedy,
 )
 
-FaultSite = Literal["llm", "tool", "value", "agent", "group", "swarm", "run"]
+SERVER_APPROVAL_RULE_ID: Final = "mcp-server-approval"
+"""The rule of incidents that ask whether an MCP server may be used."""
 
-OPTION_LABELS: dict[str, str] = {
-    "retry": "Retry operation",
-    "wait_retry": "Wait and retry",
-    "switch_model": "Retry with another model",
-    "edit": "Edit the arguments and retry",
-    "input": "Provide corrected input",
-    "grant": "Grant permission",
-    "deny": "Deny, with a word to the agent",
-    "result": "Provide the result by hand",
-    "skip": "Skip",
-    "accept": "Accept what is there",
-    "extend": "Extend the budget",
-    "reset": "Reset the breaker",
-    "acknowledge": "Acknowledge",
-    "abort": "Abort execution",
-}
-"""Option ids (DESIGN section 6) and their labels (seeds 002 and 003 where they have one)."""
-
-_INPUT_BY_OPTION: dict[str, Literal["", "text", "arguments", "model", "seconds", "amount"]] = {
-    "switch_model": "model",
-    "edit": "arguments",
-    "input": "text",
-    "result": "text",
-    "extend": "amount",
-}
-
-OPTIONAL_TEXT = frozenset({"deny", "skip", "abort"})
-"""Options that take a text but do not need one: a word to the agent, a stand-in value, a reason."""
-
-_DESTRUCTIVE_OPTIONS = frozenset({"skip", "accept", "acknowledge", "abort"})
+_Needs = Literal["", "text", "arguments", "model", "seconds", "amount"]
+_NEEDS: Final[dict[str, _Needs]] = {need: need for need in get_args(_Needs)}
+"""What `Option.needs` of an event can say."""
 
 STEP_KINDS: frozenset[str] = frozenset({"llm", "tool", "value"})
 """Places that touch the world; the others are scopes, whose body is done again from the start."""
@@ -76,21 +51,24 @@ _OPTIONS_AT_MODEL: dict[Cause, tuple[str, ...]] = {
 
 
 def make_option(option_id: str, *, hint: str = "", label: str = "") -> Option:
-    """The option as it is shown. Raises `KeyError` for an id that is none of ours."""
+    """The option as it is shown. Raises `KeyError` for an id that the table does not have."""
+    spec = OPTIONS[option_id]
     return Option(
         id=option_id,
-        label=label or OPTION_LABELS[option_id],
-        needs=_INPUT_BY_OPTION.get(option_id, ""),
+        label=label or spec.label,
+        needs=_NEEDS.get(spec.asked_param.need, "") if spec.asked_param is not None else "",
         hint=hint,
-        standing=option_id == "grant",
+        standing=spec.effect == "grant",
     )
 
 
 def retry_can_work(fault: Classification, where: FaultSite = "llm") -> bool:
-    """Whether doing the same again may succeed, perhaps after somebody mended something outside.
+    """Whether doing the same again may succeed, perhaps after a person mended something outside.
 
-    A run reads its swarm anew when it is done again, so a mended file heals even a configuration there.
+    A run reads its swarm again when it is repeated, so a mended file heals even a configuration there.
     """
+    if fault.recoverable is not None:
+        return fault.recoverable
     if where == "run" and fault.cause is Cause.CONFIG_INVALID:
         return True
     if where == "tool" and fault.cause is Cause.ARGS_INVALID:
@@ -110,34 +88,42 @@ def options_for(
 ) -> tuple[tuple[Option, ...], str]:
     """The options of an incident, most useful first, and the id of its safe default.
 
-    `in_doubt`: the effect of an earlier attempt is unknown. `need`: a permission that nobody granted.
+    `in_doubt`: the effect of an earlier attempt is unknown. `need`: a permission that is not granted.
     `question`: a person's input is what is missing. `in_place`: the node goes on where it is, so that an input can
     still change what comes. `partial`: something was finished that can be accepted as it is; None: as its
     cause usually leaves it.
     """
     if need:
-        return (make_option("grant", hint=need), make_option("deny"), _skip_option(where), make_option("abort")), "deny"
+        more = [make_option("edit", label="Grant once, with other arguments"), make_option("result")]
+        if fault.rule_id == SERVER_APPROVAL_RULE_ID:
+            more = []  # what is asked is whether a program may run, not what a call may do
+        found = [make_option("grant", hint=need), make_option("deny"), *(more if where == "tool" else [])]
+        return (*found, _skip_option(where), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
         more = [make_option("edit"), make_option("result")] if where == "tool" else []
         return (make_option("retry", label="Go on"), *more, _skip_option(where), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
         return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"
-    if question or fault.cause is Cause.MISSING_INPUT:
-        return (make_option("input"), _skip_option(where, question=True), make_option("abort")), "abort"
+    if question or (fault.cause is Cause.MISSING_INPUT and fault.proposal is not Remedy.REPLAN):
+        # Code that asks out of a call can also be told, as the call's result, that there will be no answer.
+        more = [make_option("deny")] if where == "tool" else []
+        return (make_option("input"), *more, _skip_option(where, question=True), make_option("abort")), "abort"
     if in_doubt:
-        return (make_option("result"), _verified_option(), _skip_option(where), make_option("abort")), "abort"
+        known = (_happened_option(), _not_happened_option())
+        return (*known, _skip_option(where), make_option("abort")), "abort"
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
 
 
 def wording_of(opened: IncidentOpened, option_id: str) -> str:
     """The very words that this answer is an answer to; empty where it is one to every incident that is the same.
 
-    A fingerprint leaves out paths, names and numbers: whoever permits one file has not permitted every other. And a
+    A fingerprint leaves out paths, names and numbers: to permit one file is not to permit every other. And a
     permission that names no object (`shell`) says nothing of what is to be done: there the call itself counts.
     """
-    if option_id == "input":
+    effect = effect_of(option_id)
+    if effect == "input":
         return opened.question
-    if option_id != "grant":
+    if effect != "grant":
         return ""
     need, action = str(opened.action.get("permission", "")), opened.action
     if ":" in need:
@@ -147,14 +133,12 @@ def wording_of(opened: IncidentOpened, option_id: str) -> str:
 
 
 def needs_look(opened: IncidentOpened, option_id: str) -> bool:
-    """Whether the option would repeat what may have happened: then whoever says so has looked at this very one, and
-    no answer to another can say it.
+    """Whether the option would repeat what may have happened: then the operator who says so has looked at this very
+    one, and no answer to another can say it.
     """
     unknown = "tool" in opened.action and opened.fault.effect in (Effect.UNKNOWN, Effect.APPLIED)
-    return option_id in _REPEATING_OPTIONS and (opened.in_doubt or unknown)
-
-
-_REPEATING_OPTIONS = frozenset({"retry", "wait_retry", "edit"})
+    spec = OPTIONS.get(option_id)
+    return spec is not None and spec.repeats and (opened.in_doubt or unknown)
 
 
 def is_destructive(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
@@ -162,35 +146,46 @@ def is_destructive(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> 
 
     `runs`: how many runs wait for the same breaker. A grant that lasts is confirmed, too; its lifetime decides that.
     """
-    if option_id == "retry":
-        return opened.in_doubt
-    return option_id in _DESTRUCTIVE_OPTIONS or (option_id == "reset" and runs > 1)
+    confirm = OPTIONS[option_id].confirm if option_id in OPTIONS else ""
+    return {"": False, "always": True, "in doubt": opened.in_doubt, "shared": runs > 1}[confirm]
 
 
-_CONSEQUENCES: dict[str, str] = {
-    "abort": "Ends the run. What is done stays on record. {rewind} starts again from any step.",
-    "skip": "It is not done. {rewind} on its step starts again from there.",
-    "accept": "It ends with the results that are there, without the others.",
-    "acknowledge": "It is left as it is.",
-    "reset": "Calls go out again at once, for every run that waits for this breaker.",
-    "retry": "Does it again. If it did happen, it happens twice.",
-}
-"""What a second key confirms, by option."""
+def press_of(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> KeyPress:
+    """What the key of an option does first at this incident.
+
+    Args:
+        opened: the incident.
+        option_id: the option; one of a newer program opens a field if its incident says that it needs something.
+        runs: how many runs wait for the same breaker.
+    """
+    if is_destructive(opened, option_id, runs=runs):
+        return "asks"
+    if option_id in OPTIONS:
+        return OPTIONS[option_id].press
+    return "opens" if any(each.needs for each in opened.options if each.id == option_id) else "acts"
 
 
-def consequence_text(option: str, rewind: str = "R") -> str:
-    """What an option will do that has to be confirmed; `rewind` is what starts a run again from a step."""
-    return _CONSEQUENCES.get(option, "").format(rewind=rewind)
+def ends_run(answer: IncidentAnswered) -> bool:
+    """Whether an answer ends the whole run, and not a branch of it."""
+    return effect_of(answer.option) == "abort" and answer.reach == "run"
 
 
 def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partial: bool | None) -> list[Option]:
     labels = {"deny": "Tell the agent what to do instead"}
-    ids = _option_ids(fault, where, in_place=in_place, partial=partial)
+    if fault.cause in (Cause.OUTPUT_INVALID, Cause.LOOP_DETECTED):
+        labels["input"] = "Tell the agent what to correct"  # what is asked for is a word to it, not an input
+    if fault.cause is Cause.ARGS_INVALID:
+        labels["edit"] = OPTIONS["input"].label  # with the form of the tool's arguments (seed 003)
+    ids = _option_ids(fault, where, in_place=in_place)
     found = [make_option(each, label=labels.get(each, "")) for each in ids]
     if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
         # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
-        found = [_verified_option() if each.id == "retry" else each for each in found]
+        known = {"result": _happened_option(), "retry": _not_happened_option()}
+        found = [known.get(each.id, each) for each in found]
         found.sort(key=lambda each: each.id != "result")
+    finished = fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial
+    occasion = Occasion(fault, where, in_place, finished)
+    found += [make_option(spec.id) for spec in OPTIONS.values() if spec.offered is not None and spec.offered(occasion)]
     if where not in ("swarm", "run"):
         found.append(_skip_option(where))
     if fault.impact is Impact.PROCESS:
@@ -198,19 +193,25 @@ def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partia
     return [*found, make_option("abort")]
 
 
-def _option_ids(fault: Classification, where: FaultSite, *, in_place: bool, partial: bool | None) -> list[str]:
+def _option_ids(fault: Classification, where: FaultSite, *, in_place: bool) -> list[str]:
     if where in STEP_KINDS:
         return _options_at_step(fault, where)
     ids: list[str] = []
-    if in_place and fault.cause in (Cause.LOOP_DETECTED, Cause.OUTPUT_INVALID, Cause.ARGS_INVALID):
+    corrects = fault.cause is Cause.ARGS_INVALID and where != "run"  # what is given is the input of the body
+    if corrects or (in_place and fault.cause in (Cause.LOOP_DETECTED, Cause.OUTPUT_INVALID)):
         ids.append("input")
-    if fault.cause is Cause.LOOP_DETECTED or (retry_can_work(fault, where) and fault.cause is not Cause.LIMIT_REACHED):
+    if where == "agent" and fault.cause is Cause.RATE_LIMITED and retry_can_work(fault, where):
+        ids.append("wait_retry")
+    if fault.cause is Cause.LOOP_DETECTED or (retry_can_work(fault, where) and not _is_fixed_limit(fault)):
         ids.append("retry")
     if where == "agent" and in_place and fault.cause is Cause.OUTPUT_INVALID:
         ids.append("result")
-    if where in ("group", "swarm") and (fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial):
-        ids.append("accept")
     return ids
+
+
+def _is_fixed_limit(fault: Classification) -> bool:
+    """Whether a limit stands until it is extended; a limit of a guest's framework may be one that a retry widens."""
+    return fault.cause is Cause.LIMIT_REACHED and fault.proposal is not Remedy.RETRY
 
 
 _PARTIAL_RESULT_CAUSES = frozenset({Cause.DEPENDENCY_FAILED, Cause.LIMIT_REACHED})
@@ -235,33 +236,41 @@ def _options_at_step(fault: Classification, where: FaultSite) -> list[str]:
     return [each for each in ids if each not in ("retry", "wait_retry")]
 
 
-def _verified_option() -> Option:
-    return make_option("retry", label="Verified: retry operation", hint="only after checking that it did not happen")
+def _happened_option() -> Option:
+    return make_option("result", label="I checked: it DID happen", hint="give its result")
+
+
+def _not_happened_option() -> Option:
+    return make_option("retry", label="I checked: it did NOT happen", hint="only after a look; it runs again")
 
 
 def _skip_option(where: FaultSite, *, question: bool = False) -> Option:
     if question:
-        hint = "whoever asked is told that nobody answered, unless you give a value"
+        hint = "the code that asked gets no answer, unless you give a value"
         return make_option("skip", label="Do not answer", hint=hint)
     what = {"llm": "Skip this agent", "agent": "Skip this agent", "group": "Skip this group"}
     return make_option(
-        "skip", label=what.get(where, "Skip this call"), hint="those after it get an empty value, or the one you give"
+        "skip",
+        label=what.get(where, "Skip this call"),
+        hint="what comes next gets an empty text, or the value you give",
     )
 
 
 def why_no_retry(fault: Classification) -> str:
     """A sentence for the report where `retry` is not offered; empty where it is."""
+    if fault.recoverable is False:
+        return "Retrying cannot help: the error says that it is not recoverable."
     if fault.cause is Cause.MODEL_UNKNOWN:
         return "Retrying cannot help: the provider does not know this model."
     if fault.cause in (Cause.CONTEXT_OVERFLOW, Cause.PAYLOAD_TOO_LARGE):
         return "Retrying cannot help: the same request is as long the next time."
     if fault.cause is Cause.ARGS_INVALID:
         return "Retrying cannot help: the same arguments are refused the next time."
-    if fault.cause is Cause.LIMIT_REACHED:
+    if _is_fixed_limit(fault):
         return "Retrying cannot help: the limit is reached until it is extended."
     if fault.cause is Cause.CIRCUIT_OPEN:
         return "Retrying now cannot help: calls are held back until the breaker lets one through."
-    if fault.cause is Cause.MISSING_INPUT:
+    if fault.cause is Cause.MISSING_INPUT and fault.proposal is not Remedy.REPLAN:
         return "Retrying cannot help: the same question would be asked."
     if fault.cause is Cause.CONFIG_INVALID:
         return "Retrying cannot help before the configuration is changed."

@@ -22,7 +22,7 @@ from runtime.record.state.fault_taxonomy import (
     Remedy,
 )
 
-MAX_BACKOFF_S: Final = 60.0
+MAX_RETRY_DELAY_S: Final = 60.0
 """The cap of the back-off, in seconds, where `errors.max_retry_delay` sets none (DESIGN section 8)."""
 
 
@@ -31,8 +31,8 @@ class RetryPolicy:
     """How often, and how far apart. Seconds throughout; `max_attempts` counts all attempts, the first one too.
 
     Without `fixed`, the wait after attempt n is ``base * factor ** (n - 1)``, changed by up to ``jitter`` (a share)
-    either way, and never more than `cap`. `fixed` is a wait of its own that does not grow (seed 003's fixed_delay).
-    A server's hint up to `hint_cap` is waited for here; a longer one parks the step.
+    either way, and never more than `max_retry_delay`. `fixed` is a wait of its own that does not grow (seed 003's
+    fixed_delay). A server's hint up to `max_hint_delay` is waited for here; a longer one parks the step.
 
     Raises:
         ValueError: A value that no policy can have.
@@ -42,8 +42,8 @@ class RetryPolicy:
     base: float = 1.0
     factor: float = 2.0
     jitter: float = 0.1
-    cap: float = MAX_BACKOFF_S
-    hint_cap: float = 120.0
+    max_retry_delay: float = MAX_RETRY_DELAY_S
+    max_hint_delay: float = 120.0
     fixed: float | None = None
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ class RetryPolicy:
             raise ValueError(f"max_attempts is {self.max_attempts}; the first attempt counts, so it is at least 1")
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is {self.jitter}; it is a share of the delay, from 0 to 1")
-        for name in ("base", "factor", "cap", "hint_cap", "fixed"):
+        for name in ("base", "factor", "max_retry_delay", "max_hint_delay", "fixed"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} is {value}; give a number of 0 or more")
@@ -65,7 +65,7 @@ class RetryPolicy:
         `rate_limit_strategy` ("exponential_backoff" or "fixed_delay"). What is not given is as in `default`.
 
         Raises:
-            ValueError: A value that is no number, or that no policy can have.
+            ValueError: A value is not a number, or is out of its range.
         """
         given = default or RetryPolicy()
         base = _number(value, given.base, "delay_seconds", "base_retry_delay", "base_delay")
@@ -80,8 +80,8 @@ class RetryPolicy:
             base=base,
             factor=_number(value, given.factor, "backoff_factor"),
             jitter=given.jitter,
-            cap=_number(value, max(given.cap, base), "max_retry_delay", "max_delay"),
-            hint_cap=given.hint_cap,
+            max_retry_delay=_number(value, max(given.max_retry_delay, base), "max_retry_delay", "max_delay"),
+            max_hint_delay=given.max_hint_delay,
             fixed=base if strategy == "fixed_delay" else given.fixed,
         )
 
@@ -92,8 +92,8 @@ class RetryPolicy:
         try:
             grown = self.base * self.factor ** (attempt - 1)
         except OverflowError:
-            grown = self.cap
-        return min(self.cap, min(self.cap, grown) * (1 + self.jitter * (2 * rng.random() - 1)))
+            grown = self.max_retry_delay
+        return min(self.max_retry_delay, min(self.max_retry_delay, grown) * (1 + self.jitter * (2 * rng.random() - 1)))
 
 
 def _number(value: Mapping[str, Any], default: float, *names: str) -> float:
@@ -155,13 +155,15 @@ def _decide_wait(
     """The decision to try again, now or later; None where trying again is not ours to decide."""
     if fault.persistence is not Persistence.TRANSIENT or fault.exhausted or fault.impact is Impact.PROCESS:
         return None
-    if not (fault.effect in _SAFE_EFFECTS or idempotent) or attempt >= policy.max_attempts:
+    if not (fault.safe_to_repeat or idempotent) or attempt >= policy.max_attempts:
         return None
     if fault.proposal not in (None, Remedy.RETRY, Remedy.WAIT_RETRY):
         return None
     hint = fault.retry_after_s
-    if hint and hint > policy.hint_cap:
-        reason = f"the server asks for {hint:.0f} s, more than the {policy.hint_cap:.0f} s that are waited for here"
+    if hint and hint > policy.max_hint_delay:
+        reason = (
+            f"the server asks for {hint:.0f} s, more than the {policy.max_hint_delay:.0f} s that are waited for here"
+        )
         return RetryDecision(Remedy.WAIT_RETRY, attempt, policy.max_attempts, reason=reason)
     if hint:
         return RetryDecision(
@@ -202,4 +204,6 @@ def _why_not(fault: Classification, attempt: int, policy: RetryPolicy) -> str:
         return "attempts were spent on it already"
     if attempt >= policy.max_attempts:
         return f"attempts are spent ({attempt} of {policy.max_attempts})"
+    if fault.effect in _SAFE_EFFECTS:
+        return "what the tool did before it could not connect is not known"
     return "it may have taken effect"

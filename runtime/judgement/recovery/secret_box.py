@@ -1,8 +1,9 @@
-"""Sealed answers: secrets encrypted for one process.
+"""Sealed answers: secrets encrypted for one process, or for the workers of one workspace.
 
-Desk and drive meet in the journal alone, so a secret travels through it: sealed with the public key that stands in
+Decisions and drive meet in the journal alone, so a secret travels through it: sealed with the public key that stands in
 the incident. The private key lives in the memory of the process that asked and dies with it; after a restart what is
-in the journal can be read by nobody, and the question is asked again.
+in the journal can no longer be read, and the question is asked again. Where a workspace has keys of its own
+(`runtime.config.workspace_keys`), each worker that has them can read it.
 
 A sealed box from the standard library, since no package of ours brings one: ephemeral Diffie-Hellman in the 2048-bit
 MODP group (RFC 3526, section 3), HKDF-SHA256 (RFC 5869), a keystream of HMAC-SHA256 in counter mode, and an
@@ -15,9 +16,10 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 PRIME = int(
@@ -35,6 +37,7 @@ _GENERATOR = 2
 _EXPONENT_BITS = 320
 _BYTES = 256
 _BLOCK = 32
+_PRIVATE_TEXT = re.compile(rf"[89a-f][0-9a-f]{{{_EXPONENT_BITS // 4 - 1}}}")
 
 
 class SealError(ValueError):
@@ -45,12 +48,31 @@ class SealError(ValueError):
 class KeyPair:
     """A private exponent, and the public key as hexadecimal text."""
 
-    private: int
+    private: int = field(repr=False)
     public: str
 
     @classmethod
     def generate(cls) -> KeyPair:
         private = secrets.randbits(_EXPONENT_BITS) | (1 << (_EXPONENT_BITS - 1))
+        return cls._of(private)
+
+    @classmethod
+    def from_text(cls, text: str) -> KeyPair:
+        """The pair whose private part `to_text` gave.
+
+        Raises:
+            SealError: it is not such a text.
+        """
+        if not _PRIVATE_TEXT.fullmatch(text):
+            raise SealError("this is not a private key")
+        return cls._of(int(text, 16))
+
+    def to_text(self) -> str:
+        """The private part, to be kept in a file."""
+        return f"{self.private:x}"
+
+    @classmethod
+    def _of(cls, private: int) -> KeyPair:
         return cls(private, f"{pow(_GENERATOR, private, PRIME):0{2 * _BYTES}x}")
 
 
@@ -63,7 +85,7 @@ def seal(public: str, text: str) -> dict[str, Any]:
     """`text` for the holder of the key, as JSON.
 
     Raises:
-        SealError: `public` is no key.
+        SealError: `public` is not a key.
     """
     ours = KeyPair.generate()
     encrypt, sign = _derive_keys(_number(public), ours.private, public, ours.public)
@@ -82,7 +104,7 @@ def unseal(pair: KeyPair, value: Mapping[str, Any]) -> str:
         parts = value["sealed"]
         theirs, body, tag = str(parts["key"]), base64.b64decode(str(parts["body"]), validate=True), str(parts["tag"])
     except (KeyError, TypeError, binascii.Error) as exc:
-        raise SealError("this is no sealed answer") from exc
+        raise SealError("this is not a sealed answer") from exc
     encrypt, sign = _derive_keys(_number(theirs), pair.private, pair.public, theirs)
     if not hmac.compare_digest(hmac.new(sign, body, hashlib.sha256).hexdigest().encode(), tag.encode()):
         raise SealError("the answer was sealed for another process, or changed since")
@@ -93,9 +115,9 @@ def _number(public: str) -> int:
     try:
         found = int(public, 16)
     except ValueError as exc:
-        raise SealError("this is no key to seal an answer with") from exc
+        raise SealError("this is not a key to seal an answer with") from exc
     if not 1 < found < PRIME - 1:
-        raise SealError("this is no key to seal an answer with")
+        raise SealError("this is not a key to seal an answer with")
     return found
 
 

@@ -19,21 +19,6 @@ from runtime.record.state.fault_taxonomy import (
 _MAX_CYCLE_LENGTH = 4
 
 
-def repeated_call(signatures: Sequence[str], threshold: int = 3) -> Classification | None:
-    """The fault of an agent whose last `threshold` calls are equal; None if they are not.
-
-    Args:
-        signatures: One text per call (tool and arguments, or all calls of a turn), oldest first.
-        threshold: How many in a row; 0 switches it off.
-    """
-    if threshold < 1 or len(signatures) < threshold:
-        return None
-    last = list(signatures[-threshold:])
-    if len(set(last)) != 1:
-        return None
-    return _stall_fault("stall.repeated-call", f"The same call was made {threshold} times in a row: {last[0][:200]}")
-
-
 def handoff_cycle(agents: Sequence[str], rounds: int = 3) -> Classification | None:
     """The fault of a swarm whose agents hand on to one another in a circle; None if they do not.
 

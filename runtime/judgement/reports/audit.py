@@ -4,58 +4,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
-
 from runtime.judgement.recovery.secret_box import is_sealed
+from runtime.judgement.reports.report_types import AuditEntry
 from runtime.record.state import events as ev
-
-
-class AuditEntry(BaseModel):
-    """One decision. `seconds` is the time from the question to its answer, where it was one."""
-
-    model_config = ConfigDict(frozen=True)
-    ts: datetime
-    person: str
-    channel: str
-    what: str
-    option: str = ""
-    reach: str = ""
-    params: dict[str, Any] = {}
-    reason: str = ""
-    seconds: float | None = None
-    run_id: str = ""
-    incident_id: str = ""
-    node_id: str = ""
-    asked: str = ""
-    """What was asked about: the question, or the message of the fault."""
-
 
 _ACTION_WORDS: dict[type[ev.JournalEvent], str] = {
     ev.AbortRequested: "aborted",
     ev.RunFrozen: "froze",
     ev.RunThawed: "thawed",
+    ev.RunMoved: "moved",
     ev.RewindRequested: "rewound",
     ev.BreakpointSet: "set a breakpoint",
     ev.BreakpointCleared: "cleared a breakpoint",
     ev.MessageInjected: "injected a message",
+    ev.CancelRequested: "cancelled a call",
     ev.GrantAdded: "granted",
     ev.GrantRevoked: "revoked",
     ev.RunCreated: "started",
+    ev.AnswerProposed: "proposed",
+    ev.AgentRefused: "was refused",
 }
 _AUDITED_EVENTS: Final[tuple[type[ev.JournalEvent], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_ACTION_WORDS)
 AUDIT_MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _AUDITED_EVENTS)
 """What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
 _DETAILS: dict[type[ev.JournalEvent], tuple[str, ...]] = {
+    ev.RunMoved: ("code", "before"),
     ev.RewindRequested: ("changes",),
     ev.BreakpointSet: ("what", "pattern"),
     ev.BreakpointCleared: ("what", "pattern"),
     ev.MessageInjected: ("agent", "text"),
+    ev.CancelRequested: ("node_id",),
     ev.GrantAdded: ("grant_id", "subject", "verb", "pattern", "lifetime", "scope", "until"),
     ev.GrantRevoked: ("grant_id",),
     ev.RunCreated: ("ref", "title"),
+    ev.AnswerProposed: ("params",),
+    ev.AgentRefused: ("act", "why"),
 }
 
 
@@ -87,7 +72,7 @@ def _answer_entry(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) 
         run_id=event.run_id,
         incident_id=event.incident_id,
         node_id=event.node_id,
-        asked=(opened.question or opened.message) if opened is not None else "",
+        asked=opened.what if opened is not None else "",
     )
 
 
@@ -99,9 +84,10 @@ def _command_entry(event: ev.JournalEvent) -> AuditEntry:
         person=by.name,
         channel=by.channel,
         what=_ACTION_WORDS[type(event)],
+        option=getattr(event, "option", ""),
         params={name: body[name] for name in _DETAILS.get(type(event), ()) if body.get(name) not in (None, "", {})},
         reason=getattr(event, "reason", ""),
-        run_id="" if event.run_id == ev.WORKSPACE_RUN_ID else event.run_id,
+        run_id=getattr(event, "subject_run", "") if event.run_id == ev.WORKSPACE_RUN_ID else event.run_id,
         incident_id=getattr(event, "incident_id", ""),
         node_id=event.node_id,
     )

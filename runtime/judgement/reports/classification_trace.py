@@ -9,7 +9,8 @@ from typing import Any
 
 from runtime.judgement.faults.classify import classify_record
 from runtime.judgement.faults.rules.rule import Rule
-from runtime.judgement.recovery.options import FaultSite, options_for
+from runtime.judgement.recovery.option_spec import FaultSite
+from runtime.judgement.recovery.options import options_for
 from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.record.state.fault_taxonomy import Classification, Origin
 

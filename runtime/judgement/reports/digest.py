@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from runtime.judgement.amounts import format_cost
+from runtime.judgement.reports.report_types import Digest
 from runtime.record.state import events as ev
 
 
-class Digest(BaseModel):
-    """What came since `since` (None: ever). Runs by the state in which they ended; answers by who gave them."""
-
-    model_config = ConfigDict()
-    since: datetime | None = None
-    until: datetime | None = None
-    started: int = 0
-    ended: dict[str, int] = Field(default_factory=dict)
-    opened: int = 0
-    open_now: int = 0
-    answered_by: dict[str, int] = Field(default_factory=dict)
-    by_rule: int = 0
-    closed: int = 0
-    groups: dict[str, int] = Field(default_factory=dict)
-    """Incidents that opened, by their message, the most frequent first."""
-    grants: int = 0
-    revoked: int = 0
-    cost_usd: float | None = None
-    lost: tuple[str, ...] = ()
-    """What the journal was found to have lost."""
-    reread: tuple[str, ...] = ()
-    """Patterns that mean something else than before, with both readings."""
-    runs: tuple[str, ...] = ()
-    """Ids of the runs in which something happened."""
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to say. Steps alone, of runs that go on, are no news."""
-        return not self.sentences()
-
-    def sentences(self) -> list[str]:
-        """The digest in words, one line for each kind of thing."""
-        frozen = "everything was frozen: look, then thaw"
-        lines = [f"the journal has lost its newest events ({each}), and {frozen}" for each in self.lost]
-        lines += [f"a pattern became stricter: {each}" for each in self.reread]
-        lines += [f"{self.started} run{_plural_s(self.started)} started"] if self.started else []
-        lines += [f"{count} run{_plural_s(count)} {state}" for state, count in self.ended.items()]
-        if self.opened:
-            lines.append(f"{self.opened} incident{_plural_s(self.opened)} opened, {self.open_now} open now")
-        lines += [f"{who} answered {count}" for who, count in self.answered_by.items()]
-        if self.by_rule:
-            lines.append(f"{self.by_rule} answered by rule (a deadline, or nobody to ask)")
-        if self.closed:
-            lines.append(f"{self.closed} closed by themselves")
-        if self.grants or self.revoked:
-            lines.append(f"{self.grants} grant{_plural_s(self.grants)} given, {self.revoked} taken back")
-        if self.cost_usd is not None:
-            lines.append(f"${self.cost_usd:.4f} spent")
-        return lines
+def _sentences(made: Digest) -> Iterator[str]:
+    """The digest in words, one line for each kind of thing."""
+    frozen = "everything was frozen: look, then thaw"
+    yield from (f"the journal has lost its newest events ({each}), and {frozen}" for each in made.lost)
+    yield from (f"a pattern became stricter: {each}" for each in made.reread)
+    if made.started:
+        yield f"{made.started} run{_plural_s(made.started)} started"
+    yield from (f"{count} run{_plural_s(count)} {state}" for state, count in made.ended.items())
+    if made.opened:
+        yield f"{made.opened} incident{_plural_s(made.opened)} opened, {made.open_now} open now"
+    yield from (f"{who} answered {count}" for who, count in made.answered_by.items())
+    if made.by_rule:
+        yield f"{made.by_rule} answered by rule (a deadline, or no operator to ask)"
+    if made.closed:
+        yield f"{made.closed} closed by themselves"
+    if made.grants or made.revoked:
+        yield f"{made.grants} grant{_plural_s(made.grants)} given, {made.revoked} taken back"
+    if made.cost_usd is not None:
+        yield f"{format_cost(made.cost_usd)} spent"
 
 
 def _plural_s(count: int) -> str:
@@ -67,9 +37,16 @@ def _plural_s(count: int) -> str:
 
 
 def build_digest(
-    streams: Iterable[Iterable[ev.JournalEvent]], since: datetime | None, until: datetime | None = None
+    streams: Iterable[Iterable[ev.JournalEvent]],
+    since: datetime | None,
+    until: datetime | None = None,
+    *,
+    open_now: int | None = None,
 ) -> Digest:
-    """The digest of several streams (the workspace's, and each run's), each whole and in order."""
+    """The digest of several streams (the workspace's, and each run's), each whole and in order.
+
+    `open_now`: how many incidents are open by now; None: those of these streams.
+    """
     made = Digest(since=since, until=until)
     ended: Counter[str] = Counter()
     people: Counter[str] = Counter()
@@ -87,6 +64,9 @@ def build_digest(
         made.open_now += len(waiting)
     made.ended, made.answered_by = dict(ended.most_common()), dict(people.most_common())
     made.groups, made.runs = dict(groups.most_common(10)), tuple(runs)
+    made.open_now = made.open_now if open_now is None else open_now
+    made.sentences = tuple(_sentences(made))
+    made.empty = not made.sentences
     return made
 
 
@@ -113,7 +93,7 @@ def _count(
         if event.by.channel == "rule":
             made.by_rule += 1
         else:
-            people[event.by.name or "somebody"] += 1
+            people[event.by.name or "an operator"] += 1
     elif isinstance(event, ev.IncidentClosed):
         made.closed += 1
     elif isinstance(event, ev.GrantAdded):

@@ -1,7 +1,7 @@
 """The export of a run or an incident: a file of JSON lines that opens read-only elsewhere.
 
-Everything in it is redacted, secrets that were sealed are left out, and it says so. Whoever opens it folds the events
-as the journal's would be.
+Everything in it is redacted, secrets that were sealed are left out, and it says so. A reader of it folds the events
+as the journal's would be. An HTML report holds such a file as its capsule, and is read in the same way.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from orbiter.redaction import Redactor
 from runtime.judgement.recovery.secret_box import is_sealed
+from runtime.judgement.reports.capsule import InvalidCapsule, is_page, unpack_capsule
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 
@@ -25,7 +26,7 @@ _KEPT = frozenset({"type", "run_id", "node_id", "parent_id", "incident_id", "fin
 
 
 class InvalidExport(ValueError):
-    """The file is no export of ours; the text names the line."""
+    """The file is not an export of ours; the text names the line."""
 
 
 class ExportHeader(BaseModel):
@@ -121,18 +122,25 @@ def _without_sealed(value: Any) -> Any:
 
 
 def read_export(text: str) -> Export:
-    """An export from its text.
+    """An export from its text, or from an HTML report that holds it.
 
     Raises:
-        InvalidExport: it is none, is cut, or is a newer program's.
+        InvalidExport: it is not an export, is cut, or is a newer program's.
     """
+    if is_page(text):
+        try:
+            text = unpack_capsule(text)
+        except InvalidCapsule as exc:
+            raise InvalidExport(str(exc)) from exc
     rows = [row for row in text.splitlines() if row.strip()]
     if not rows:
         raise InvalidExport("the file is empty")
     try:
         header = ExportHeader.model_validate_json(rows[0])
     except ValidationError as exc:
-        raise InvalidExport("line 1 is no header of an export: was the file made by 'orbiter-console export'?") from exc
+        raise InvalidExport(
+            "line 1 is not the header of an export: was the file made by 'orbiter-console export'?"
+        ) from exc
     if header.orbiter_export > FORMAT:
         raise InvalidExport(
             f"the export has format {header.orbiter_export}, this program reads up to {FORMAT}: update it"
@@ -142,6 +150,6 @@ def read_export(text: str) -> Export:
         try:
             events.append(ev.load_event(row))
         except ValidationError as exc:
-            raise InvalidExport(f"line {number} is no event: the file was cut or changed") from exc
+            raise InvalidExport(f"line {number} is not an event: the file was cut or changed") from exc
     own = tuple(event for event in events if event.run_id != ev.WORKSPACE_RUN_ID)
     return Export(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE_RUN_ID))

@@ -37,22 +37,19 @@ def retry_line(fault: Classification, name: str, decision: RetryDecision) -> Log
     return LogLine(logging.WARNING, f"{_what(fault)}{status} from {name}. {turn}")
 
 
-def success_line(retries: int) -> LogLine | None:
-    """``Request successful after 2 retries``; None where the first attempt succeeded."""
-    return (
-        LogLine(logging.INFO, f"Request successful after {retries} {'retry' if retries == 1 else 'retries'}")
-        if retries
-        else None
-    )
+def success_line(retries: int) -> LogLine:
+    """``Request successful after 2 retries``."""
+    return LogLine(logging.INFO, f"Request successful after {retries} {'retry' if retries == 1 else 'retries'}")
 
 
 def fault_line(fault: Classification) -> LogLine:
     """A fault that is left over: a warning where it can be mended, an error where not, critical where the run ends.
 
-    One that no rule knows is an error with its technical side, since nobody expected it.
+    One that no rule knows is an error with its technical side, since it was not expected.
     """
     if fault.cause in (Cause.UNKNOWN, Cause.INTERNAL):
-        return LogLine(logging.ERROR, f"Unexpected error: {fault.technical or fault.user_message}")
+        said = ": ".join(each for each in (fault.author_message, fault.technical) if each)
+        return LogLine(logging.ERROR, f"Unexpected error: {said or fault.user_message}")
     if fault.severity in (Severity.CRITICAL, Severity.FATAL):
         return LogLine(logging.CRITICAL, fault.user_message)
     if fault.severity is Severity.INFO:

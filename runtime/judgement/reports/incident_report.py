@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
-
-from pydantic import BaseModel, ConfigDict
 
 from runtime.judgement.recovery.options import why_no_retry
 from runtime.judgement.reports.framing import (
@@ -22,10 +19,11 @@ from runtime.judgement.reports.framing import (
     hanging_indent,
     markdown_text,
 )
+from runtime.judgement.reports.report_types import AttemptLine, OfferedOption, ReportFacts, SummaryLine
 from runtime.judgement.reports.tracebacks import fold_traceback
-from runtime.judgement.reports.waiting_nodes import WaitingNode, nodes_waiting_on
+from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.record.state.durable_run import DurableRun, Node
-from runtime.record.state.events import IncidentOpened, Option
+from runtime.record.state.events import IncidentOpened
 
 NO_ANALYSIS = "Error details are provided in the structured report above."
 """Seed 002's sentence where no model could be asked."""
@@ -33,67 +31,12 @@ EMPTY_ANALYSIS = "Please see the recovery options above."
 """Where a model was asked and said nothing (facts/error-handling, section 1.3: two distinct fixed sentences)."""
 
 
-class SummaryLine(BaseModel):
-    """One step of the execution summary."""
-
-    model_config = ConfigDict(frozen=True)
-    number: int
-    objective: str
-    ok: bool
+_BLOCKS = ("Traceback", "Error Context")
+# Sections whose lines stand as they are.
 
 
-class AttemptLine(BaseModel):
-    """An attempt that failed, and the wait that came after it."""
-
-    model_config = ConfigDict(frozen=True)
-    number: int
-    ended_at: datetime
-    seconds: float
-    cause: str
-    message: str
-    wait_s: float | None = None
-    wait_source: str = ""
-
-    def sentence(self) -> str:
-        pause = f"; then a pause of {self.wait_s:.1f}s ({self.wait_source})" if self.wait_s is not None else ""
-        return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{pause}"
-
-
-class IncidentReport(BaseModel):
+class IncidentReport(ReportFacts, frozen=True, kw_only=True):
     """All that is known of an incident without asking a model."""
-
-    model_config = ConfigDict(frozen=True)
-    incident_id: str
-    run_id: str
-    timestamp: datetime
-    error_type: str
-    severity: str
-    task: str
-    failed_operation: str
-    error_message: str
-    capability: str = ""
-    metadata: dict[str, Any] = {}
-    total_operations: int = 0
-    execution_time_s: float | None = None
-    retry_attempts: int = 0
-    summary: tuple[SummaryLine, ...] = ()
-    lineage: tuple[str, ...] = ()
-    action: dict[str, Any] = {}
-    traceback: str = ""
-    options: tuple[Option, ...] = ()
-    safe: str = "abort"
-    why_no_retry: str = ""
-    attempts: tuple[AttemptLine, ...] = ()
-    causes: tuple[str, ...] = ()
-    """The chain of errors, outermost first."""
-    waits_for: tuple[WaitingNode, ...] = ()
-    """What waits on this incident."""
-    question: str = ""
-    deadline: datetime | None = None
-    at_deadline: str = ""
-    """What happens then by itself, in words."""
-    analysis: str = ""
-    analysis_by: str = ""
 
     def markdown(self) -> str:
         """The report in the form of seed 002."""
@@ -116,19 +59,23 @@ class IncidentReport(BaseModel):
             parts.append("**Execution Summary:**\n" + "\n".join(map(escape_markdown, self.summary_lines())))
         for name, text in self.sections():
             parts.append(
-                f"**{name}:**\n{fenced_block(text)}" if name == "Traceback" else f"**{name}:** {escape_markdown(text)}"
+                f"**{name}:**\n{fenced_block(text)}" if name in _BLOCKS else f"**{name}:** {escape_markdown(text)}"
             )
         return "\n".join(parts) + f"\n\n**Analysis:** {markdown_text(self.analysis or NO_ANALYSIS)}"
 
     def sections(self) -> list[tuple[str, str]]:
         """What we add to the seed's report, each with its name; nothing that is empty."""
         found = [
+            ("Why", hanging_indent(self.why)),
+            ("Error Context", "\n".join(self.context_lines())),
             ("Where", hanging_indent(" > ".join(self.lineage))),
             (
                 "To Be Done",
                 hanging_indent(json.dumps(self.action, ensure_ascii=False, default=str)) if self.action else "",
             ),
             ("Question", hanging_indent(self.question)),
+            ("Address To Open", hanging_indent(self.url)),
+            ("Other Plans", bullet_list(self.replans)),
             ("Attempts", bullet_list(line.sentence() for line in self.attempts)),
             ("Caused By", bullet_list(self.causes[1:])),
             ("Traceback", self.traceback.rstrip()),
@@ -156,10 +103,19 @@ class IncidentReport(BaseModel):
             ("Error Metadata", hanging_indent(json.dumps(self.metadata, indent=2, ensure_ascii=False, default=str))),
             ("Execution Stats", self.stats()),
             ("Execution Summary", "\n" + "\n".join(self.summary_lines()) if self.summary else ""),
-            *((name, hanging_indent(text) if name == "Traceback" else text) for name, text in self.sections()),
+            *((name, hanging_indent(text) if name in _BLOCKS else text) for name, text in self.sections()),
             ("Analysis", hanging_indent(self.analysis or NO_ANALYSIS)),
         ]
         return "\n".join(f"{name}: {text}" for name, text in rows if text)
+
+    def context_lines(self) -> list[str]:
+        """The error's context as a table of names and values."""
+        texts = {
+            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            for name, value in self.context.items()
+        }
+        width = max(map(len, texts), default=0)
+        return [f"{name:<{width}}  {hanging_indent(text)}" for name, text in texts.items()]
 
     def stats(self) -> str:
         parts = []
@@ -193,13 +149,20 @@ def build_report(state: DurableRun, opened: IncidentOpened) -> IncidentReport:
         severity=opened.fault.severity.value,
         task=opened.task or state.input or "Unknown task",
         failed_operation=_operation(node),
-        error_message=opened.message or opened.fault.user_message or "Unknown error occurred",
+        error_message=opened.said or "Unknown error occurred",
+        why=opened.fault.rule_message,
+        context=opened.fault.context,
         capability=node.agent if node is not None else "",
         metadata=_metadata(opened),
         total_operations=state.steps,
         execution_time_s=(opened.ts - began).total_seconds() if began is not None else None,
         retry_attempts=max(0, node.attempts - 1) if node is not None else 0,
         summary=tuple(_summary(state)),
+        replans=tuple(
+            f"{each.remedy}, to {each.to}: {each.reason}"
+            for each in state.returned
+            if each.remedy in ("replan", "reroute")
+        ),
         lineage=opened.lineage,
         action=opened.action,
         traceback=fold_traceback(opened.traceback),
@@ -207,9 +170,10 @@ def build_report(state: DurableRun, opened: IncidentOpened) -> IncidentReport:
         causes=opened.causes,
         waits_for=tuple(nodes_waiting_on(state, opened.node_id)),
         question=opened.question,
+        url=opened.url,
         deadline=opened.deadline,
         at_deadline=_at_deadline(opened) if incident is None or incident.open else "",
-        options=opened.options,
+        options=tuple(OfferedOption(**each.model_dump()) for each in opened.options),
         safe=opened.safe,
         why_no_retry="" if any(found.id == "retry" for found in opened.options) else why_no_retry(opened.fault),
         analysis=analysis.text if analysis is not None else "",
@@ -274,6 +238,18 @@ def _summary(state: DurableRun) -> list[SummaryLine]:
     ]
     ended.sort(key=lambda node: node.opened_at.timestamp() if node.opened_at else 0.0)
     return [
-        SummaryLine(number=number, objective=f"{node.kind} {node.name}", ok=node.phase in ("succeeded", "degraded"))
+        SummaryLine(number=number, objective=_objective(node), ok=node.phase in ("succeeded", "degraded"))
         for number, node in enumerate(ended[-20:], 1)
     ]
+
+
+_OBJECTIVE_CHARS = 120
+
+
+def _objective(node: Node) -> str:
+    """What a step was for: an agent's task, a tool's arguments; shortened."""
+    asked = node.info.get("task") or node.requested.get("arguments") or ""
+    text = asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    cut = f"{text[: _OBJECTIVE_CHARS - 1]}…" if len(text) > _OBJECTIVE_CHARS else text
+    return f"{node.kind} {node.name}: {cut}" if cut else f"{node.kind} {node.name}"

@@ -2,7 +2,7 @@
 
 Pure.
 
-Keyed by incident and revision, so that nobody is told of the same twice, and at least once: what a crash kept from
+Keyed by incident and revision, so that the same is not told twice, and at least once: what a crash kept from
 being noted as sent is sent again. A storm makes one notice, not one for each event: after a notice, what comes within
 the channel's quiet time is gathered into the next.
 """
@@ -13,15 +13,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Self, get_args
 from urllib.parse import urlsplit
 
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.error_config import Channel, ErrorHandlingConfig
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity
-
-Channel = Literal["bell", "terminal", "log", "webhook"]
-"""bell: rings. terminal: its title, and a notice of its own (OSC 9, OSC 777). log: the runtime's. webhook: a POST."""
 
 SEVERITY_RANK = tuple(Severity)
 """From quiet to loud."""
@@ -44,9 +41,8 @@ class NoticeRules:
     @classmethod
     def of_errors(cls, config: ErrorHandlingConfig) -> Self:
         """Seed 003's settings: the channels that are told of what is critical or worse."""
-        known: dict[str, Channel] = {each: each for each in get_args(Channel)}
         named = config.notification_channels if config.notify_on_critical_errors else ()
-        return cls({known[name]: Severity.CRITICAL for name in named if name in known}, config.webhook_url or "")
+        return cls(dict.fromkeys(named, Severity.CRITICAL), config.webhook_url or "")
 
     @classmethod
     def from_mapping(cls, value: Mapping[str, Any]) -> Self:
@@ -79,7 +75,7 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not close, a port that is none
+    except ValueError:  # brackets that do not close, a port that is not a number
         return False
 
 
@@ -89,6 +85,8 @@ class Notice:
 
     channel: Channel
     incidents: tuple[ev.IncidentOpened, ...]
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles of their runs, by id, as far as they are known."""
 
     @property
     def keys(self) -> tuple[tuple[str, int], ...]:
@@ -101,41 +99,71 @@ class Notice:
 
     def body(self) -> str:
         """The first few, one line each, and how many more."""
-        shown = [_line(opened) for opened in self.incidents[:3]]
+        shown = [_line(opened, self.titles.get(opened.run_id, "")) for opened in self.incidents[:3]]
         more = len(self.incidents) - len(shown)
         return "\n".join([*shown, f"and {more} more"] if more else shown)
 
 
-def _line(opened: ev.IncidentOpened) -> str:
+def _line(opened: ev.IncidentOpened, title: str) -> str:
     where = " > ".join(opened.lineage[-2:])
-    text = " ".join((opened.question or opened.message).split())
-    return f"{opened.incident_id} {where}: {text[:200]}"
+    run = f"{' '.join(title.split())[:80]}: " if title else ""
+    text = " ".join(opened.what.split())
+    return f"{opened.incident_id} {run}{where}: {text[:200]}"
 
 
-class Outbox:
+class NoticeQueue:
     """What is still to be told, by channel. Feed it every event of the workspace and of the runs."""
 
     def __init__(self, rules: NoticeRules) -> None:
         self._rules = rules
         self._open: dict[str, ev.IncidentOpened] = {}
         self._sent: dict[Channel, set[tuple[str, int]]] = {channel: set() for channel in rules.channels}
+        self._unsent: dict[Channel, dict[str, ev.IncidentOpened]] = {channel: {} for channel in rules.channels}
+        """What each channel is still to be told: kept up event by event, for there may be many thousands."""
         self._last: dict[Channel, datetime] = {}
+        self._titles: dict[str, str] = {}
+
+    def name_run(self, run_id: str, title: str) -> None:
+        """Say what a run is called, for notices of its incidents. Forgotten when it ends."""
+        self._titles[run_id] = title
+
+    def is_named(self, run_id: str) -> bool:
+        return run_id in self._titles
 
     def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account. An incident that was answered before anybody was told needs no notice."""
         if isinstance(event, ev.IncidentOpened):
             if not event.unattended:
-                self._open[event.incident_id] = event
+                self._add(event)
         elif isinstance(event, ev.IncidentAnswered | ev.IncidentClosed):
-            self._open.pop(event.incident_id, None)
+            self._drop(event.incident_id)
         elif isinstance(event, ev.RunFinished):
+            self._titles.pop(event.run_id, None)
             for incident_id in [key for key, each in self._open.items() if each.run_id == event.run_id]:
-                del self._open[incident_id]
+                self._drop(incident_id)
         elif isinstance(event, ev.NoticeSent):
             for channel, sent in self._sent.items():
                 if channel == event.channel:
                     sent.update(event.incidents)
+                    for incident_id, revision in event.incidents:
+                        waiting = self._unsent[channel].get(incident_id)
+                        if waiting is not None and waiting.revision == revision:
+                            del self._unsent[channel][incident_id]
                     self._last[channel] = max(self._last.get(channel, event.ts), event.ts)
+
+    def _add(self, opened: ev.IncidentOpened) -> None:
+        self._open[opened.incident_id] = opened
+        for channel, unsent in self._unsent.items():
+            severe = SEVERITY_RANK.index(opened.fault.severity) >= SEVERITY_RANK.index(self._rules.channels[channel])
+            if severe and (opened.incident_id, opened.revision) not in self._sent[channel]:
+                unsent[opened.incident_id] = opened
+            else:
+                unsent.pop(opened.incident_id, None)
+
+    def _drop(self, incident_id: str) -> None:
+        self._open.pop(incident_id, None)
+        for unsent in self._unsent.values():
+            unsent.pop(incident_id, None)
 
     def due(self, now: datetime) -> list[Notice]:
         """What is to be sent now. It stays due until a `NoticeSent` says that it was."""
@@ -143,24 +171,15 @@ class Outbox:
 
     def next_at(self) -> datetime | None:
         """When something that is held back becomes due; None if nothing is."""
-        times = [self._free_at(channel) for channel in self._rules.channels if self._waiting(channel)]
+        times = [self._free_at(channel) for channel in self._rules.channels if self._unsent[channel]]
         return min((time for time in times if time is not None), default=None)
 
     def _due(self, channel: Channel, now: datetime) -> Notice | None:
-        waiting = self._waiting(channel)
+        waiting = self._unsent[channel].values()
         free = self._free_at(channel)
         if not waiting or (free is not None and now < free):
             return None
-        return Notice(channel, tuple(waiting))
-
-    def _waiting(self, channel: Channel) -> list[ev.IncidentOpened]:
-        least = SEVERITY_RANK.index(self._rules.channels[channel])
-        sent = self._sent[channel]
-        return [
-            opened
-            for opened in self._open.values()
-            if (opened.incident_id, opened.revision) not in sent and SEVERITY_RANK.index(opened.fault.severity) >= least
-        ]
+        return Notice(channel, tuple(waiting), dict(self._titles))
 
     def _free_at(self, channel: Channel) -> datetime | None:
         last = self._last.get(channel)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 _FRAME = re.compile(r'^(?P<indent>[\s|+]*)File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.*))?$')
 _LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]|^<frozen |^<string>$")
-_PROJECT_ROOT = Path(__file__).resolve().parents[2]
-_OUR_PACKAGES = ("orbiter", "runtime", "console", "screens", "themes")
+_PROJECT_ROOT = Path(__file__).resolve().parents[3]
+OUR_PACKAGES = ("orbiter", "runtime", "console", "screens", "themes")
 
 
 def is_user_code(path: str) -> bool:
     """Whether a frame's file is neither a library's, Python's nor ours."""
     if _LIBRARY.search(path):
         return False
-    return not any(path.startswith(f"{_PROJECT_ROOT / package}/") for package in _OUR_PACKAGES)
+    return not any(path.startswith(f"{_PROJECT_ROOT / package}/") for package in OUR_PACKAGES)
 
 
 def fold_traceback(text: str) -> str:

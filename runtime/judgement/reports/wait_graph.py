@@ -6,47 +6,13 @@ Pure, and read off the state alone, so that screens and the command line say the
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from runtime.judgement.reports.report_types import WaitChain, WaitKind, WaitLink
 from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
 from runtime.record.state.rewind import place_of
-
-WaitKind = Literal[
-    "person", "permission", "breaker", "budget", "time", "frozen", "runtime", "work", "order", "ending", "nothing"
-]
-
-
-class WaitLink(BaseModel):
-    """One link of the chain: a node, and why it does not go on."""
-
-    model_config = ConfigDict(frozen=True)
-    node_id: str
-    name: str
-    state: str
-    why: str
-
-
-class WaitChain(BaseModel):
-    """`chain` leads from the node that was asked about to the one that holds it up (`node_id`; empty where it is the
-    run itself). `until`: when that ends by itself. `frees`: nodes that go on once it has.
-    """
-
-    model_config = ConfigDict(frozen=True)
-    chain: tuple[WaitLink, ...] = ()
-    kind: WaitKind = "nothing"
-    why: str = ""
-    node_id: str = ""
-    incident_id: str = ""
-    until: datetime | None = None
-    since: datetime | None = None
-    frees: int = 0
-    also: tuple[str, ...] = ()
-    """Ids of other nodes that hold the same things up: all of them have to come first."""
 
 
 def wait_chain(state: DurableRun, node_id: str = "") -> WaitChain:
@@ -116,6 +82,8 @@ def _end(state: DurableRun, node: Node, chain: list[WaitLink], also: list[str]) 
     if incident_id:
         since = state.incidents[incident_id].opened.ts
     return WaitChain(
+        id=state.id,
+        state=state.shown_phase,
         chain=tuple(chain),
         kind=kind,
         why=why,
@@ -136,7 +104,7 @@ def _reason(state: DurableRun, node: Node) -> tuple[WaitKind, str, datetime | No
     if state.abort is not None:
         return "ending", "the run is being aborted", None, ""
     if state.rewind is not None:
-        return "ending", "the run is being turned back", None, ""
+        return "ending", "the run is being started again from an earlier step", None, ""
     if node.in_flight is not None and node.phase == "running":
         return "work", "its call is under way", None, ""
     if state.phase == "frozen":
@@ -157,7 +125,7 @@ def _freeze_reason(state: DurableRun) -> str:
 
 
 _DECISIONS: dict[Cause, tuple[WaitKind, str]] = {
-    Cause.PERMISSION_DENIED: ("permission", "a permission that somebody has to grant or deny"),
+    Cause.PERMISSION_DENIED: ("permission", "a permission that an operator has to grant or deny"),
     Cause.CIRCUIT_OPEN: ("breaker", "a circuit breaker that is open"),
     Cause.LIMIT_REACHED: ("budget", "a budget that is used up"),
     Cause.MISSING_INPUT: ("person", "a person's answer"),
@@ -166,30 +134,31 @@ _DECISIONS: dict[Cause, tuple[WaitKind, str]] = {
 
 def _decision(opened: IncidentOpened) -> tuple[WaitKind, str]:
     if opened.in_doubt:
-        return "person", "somebody who looks whether it happened"
+        return "person", "an operator who looks whether it happened"
     if opened.fault.cause is Cause.PERMISSION_DENIED and not opened.action.get("permission"):
-        return "person", "somebody's decision: permission denied"
-    return _DECISIONS.get(opened.fault.cause, ("person", f"somebody's decision: {opened.fault.cause.value}"))
+        return "person", "an operator's decision: permission denied"
+    return _DECISIONS.get(opened.fault.cause, ("person", f"an operator's decision: {opened.fault.cause.value}"))
 
 
 def _run_itself(state: DurableRun, chain: list[WaitLink]) -> WaitChain:
-    found = {
+    reasons: dict[str, tuple[WaitKind, str]] = {
         "queued": ("runtime", "a runtime that takes the run up"),
         "frozen": ("frozen", _freeze_reason(state)),
         "running": ("work", "it works between steps"),
-        "waiting": ("time", "a time that was set") if state.wake_at else ("person", "somebody's decision"),
-    }.get(state.phase, ("nothing", f"nothing: the run is {state.phase}"))
+        "waiting": ("time", "a time that was set") if state.wake_at else ("person", "an operator's decision"),
+    }
+    kind, why = reasons.get(state.phase, ("nothing", f"nothing: the run is {state.phase}"))
     incident = next((each for each in state.open_incidents if not each.opened.node_id), None)
     if incident is not None:
-        found = _decision(incident.opened)
-    return WaitChain.model_validate(
-        {
-            "chain": chain,
-            "kind": found[0],
-            "why": found[1],
-            "until": state.wake_at,
-            "incident_id": incident.opened.incident_id if incident is not None else "",
-        }
+        kind, why = _decision(incident.opened)
+    return WaitChain(
+        id=state.id,
+        state=state.shown_phase,
+        chain=tuple(chain),
+        kind=kind,
+        why=why,
+        until=state.wake_at,
+        incident_id=incident.opened.incident_id if incident is not None else "",
     )
 
 

@@ -1,30 +1,12 @@
-"""Nodes that wait on an incident: everything above its node that cannot end before it. Pure."""
+"""Nodes that wait on an incident, or on several: all that is above and cannot end before. Pure."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from collections import Counter
 
+from runtime.judgement.reports.report_types import WaitingNode
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import place_of
-
-
-class WaitingNode(BaseModel):
-    """A node that waits for another to end. `then` has not begun and comes after it; `done` has, beside it."""
-
-    model_config = ConfigDict(frozen=True)
-    node_id: str
-    kind: str
-    name: str
-    then: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
-
-    def sentence(self) -> str:
-        parts = [f"{self.kind} {self.name}"]
-        if self.done:
-            parts.append(f"with {', '.join(self.done)} done")
-        if self.then:
-            parts.append(f"then {', '.join(self.then)}")
-        return ", ".join(parts)
 
 
 def nodes_waiting_on(state: DurableRun, node_id: str) -> list[WaitingNode]:
@@ -47,6 +29,27 @@ def nodes_waiting_on(state: DurableRun, node_id: str) -> list[WaitingNode]:
     return found
 
 
+def holding_nodes(state: DurableRun) -> dict[str, int]:
+    """Nodes that run and below which nothing moves: each leaf that is open below them waits.
+
+    Returns:
+        Their ids, each with the number of those leaves.
+    """
+    if state.terminal or state.counts["waiting"] <= 0:
+        return {}
+    waiting: Counter[str] = Counter()
+    moving: set[str] = set()
+    for leaf in state.nodes.values():
+        if leaf.terminal or leaf.open_children:
+            continue
+        above = [node.id for node in state.lineage(leaf.parent_id) if node.phase == "running"]
+        if leaf.phase == "waiting":
+            waiting.update(above)
+        else:
+            moving.update(above)
+    return {node_id: number for node_id, number in waiting.items() if node_id not in moving}
+
+
 def _is_parallel(one: Node, other: Node) -> bool:
     seq, par = place_of(one.id)
     other_seq, other_par = place_of(other.id)
@@ -54,7 +57,7 @@ def _is_parallel(one: Node, other: Node) -> bool:
 
 
 def _later_members(above: Node, begun: list[Node]) -> tuple[str, ...]:
-    """Declared members that have not begun. In the other modes nobody knows who will be called."""
+    """Declared members that have not begun. In the other modes it is not known which will be called."""
     if above.info.get("mode", "workflow") != "workflow":
         return ()
     names = {each.name for each in begun}

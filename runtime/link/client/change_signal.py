@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class ChangeSignal:
-    """Tells its listeners, on the loop of whoever marks."""
+    """Tells its listeners, on the loop of the caller that marks."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []

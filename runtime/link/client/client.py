@@ -4,7 +4,7 @@
     client.subscribe(on_dirty)
     client.start()
 
-Runs on the loop of whoever reads it, and touches nothing else. Screens read `summaries`, `incidents`, `grants`,
+Runs on the loop of its reader, and touches nothing else. Screens read `summaries`, `incidents`, `grants`,
 `run(run_id)` and `status`; one signal says that something changed, at most once per turn of the loop. A cut
 connection comes back by itself and goes on where it was; a runtime that is gone is not started: `revive` is for a key.
 """
@@ -12,21 +12,19 @@ connection comes back by itself and goes on where it was; a runtime that is gone
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from msgspec.structs import replace
 
 from runtime.link.client.change_signal import ChangeSignal
-from runtime.link.client.heartbeat import DEAD_BEATS, HEARTBEAT_S, Heartbeat
+from runtime.link.client.connection import LinkConnection
+from runtime.link.client.heartbeat import Heartbeat
 from runtime.link.client.pending import PendingCommand, PendingRequests
-from runtime.link.client.receiver import Receiver
-from runtime.link.client.reconnect import ReconnectBackoff
 from runtime.link.client.streamed_text import StreamedText
-from runtime.link.client.workspace_view import MissingChange, WorkspaceView
-from runtime.link.transports.handshake import HandshakeResult, IncompatibleVersion, read_hello
-from runtime.link.transports.transport import Streams, Transport, Unreachable
+from runtime.link.client.workspace_view import WorkspaceView
+from runtime.link.transports.transport import Transport, Unreachable
 from runtime.link.wire import protocol as p
-from runtime.link.wire.framing import FramingError, LineReader
 from runtime.link.wire.link_status import (
     CommandRefused,
     LinkError,
@@ -35,6 +33,9 @@ from runtime.link.wire.link_status import (
     LinkQuality,
     LinkStatus,
 )
+from runtime.operations.requests.codec import InvalidField, decode_result, encode
+from runtime.operations.requests.struct import Request
+from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "LinkPhase", "LinkQuality", "LinkStatus"]
 
-log = logging.getLogger(__name__)
+R = TypeVar("R")
 
 
 class LinkClient:
@@ -69,21 +70,33 @@ class LinkClient:
     ) -> None:
         self.transport = transport
         self.host = host
-        self.round_trip = Heartbeat()
-        self.status = LinkStatus("connecting")
-        self.hello: p.Hello | None = None
-        self._program = program
         self._channel: Literal["console", "cli"] = channel
-        self._hold = hold
+        self.agent: p.AgentCaller | None = None
+        """The agent that this client asks for; None: a person."""
         self._view = WorkspaceView()
         self._asked = PendingRequests()
-        self._conversation: Receiver | None = None
         self._watching: dict[str, int] = {}
         self._signal = ChangeSignal()
-        self._redial = ReconnectBackoff(transport.backoff)
-        self._task: asyncio.Task[None] | None = None
+        self.connection = LinkConnection(
+            transport, self._view, self._asked, self._signal.mark, self._watching, program=program, hold=hold
+        )
 
     # -- what screens read -------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> LinkStatus:
+        """How the link is."""
+        return self.connection.status
+
+    @property
+    def hello(self) -> p.Hello | None:
+        """What the runtime said of itself the last time."""
+        return self.connection.hello
+
+    @property
+    def round_trip(self) -> Heartbeat:
+        """How long the runtime takes to answer, and when it was heard the last time."""
+        return self.connection.round_trip
 
     @property
     def summaries(self) -> Mapping[str, Summary]:
@@ -153,13 +166,17 @@ class LinkClient:
         return self._view.epoch, self._view.position
 
     @property
-    def role(self) -> p.Role:
+    def role(self) -> Role:
         """What the runtime lets us do, as far as it has said."""
         return self.hello.role if self.hello is not None else "operator"
 
+    def provider_keys(self, _run_id: str) -> tuple[str, ...]:
+        """The names of the providers' keys that the runtime has, as far as it has said."""
+        return self.hello.keys if self.hello is not None else ()
+
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The names by which `command` is told where: one, which is empty."""
+        """The names by which `ask` is told where: one, which is empty."""
         return ("",)
 
     def watches(self, run_id: str) -> bool:
@@ -175,7 +192,7 @@ class LinkClient:
             )
 
             self._view.runs[run_id] = RunView()
-            self._send(p.Watch(run_id=run_id))
+            self.connection.send(p.Watch(run_id=run_id))
 
     def unwatch(self, run_id: str) -> None:
         count = self._watching.get(run_id, 0)
@@ -183,11 +200,10 @@ class LinkClient:
             self._watching[run_id] = count - 1
         elif count == 1:
             del self._watching[run_id], self._view.runs[run_id]
-            self._send(p.Unwatch(run_id=run_id))
+            self.connection.send(p.Unwatch(run_id=run_id))
 
-    async def command(self, verb: str, /, *, command_id: str = "", where: str = "", **args: Any) -> Any:
+    async def command(self, verb: str, /, *, command_id: str = "", **args: Any) -> Any:
         """Ask the runtime to do something; its answer, as JSON. Applied once, however often the link is cut meanwhile.
-        There is only one `where`.
 
         Raises:
             CommandRefused: it said no.
@@ -195,21 +211,42 @@ class LinkClient:
         """
         if self.status.phase in {"lost", "closed"}:
             raise LinkLost(self.status.reason or "the link is closed")
-        command = p.Command(id=command_id or p.new_command_id(), verb=verb, args=args, channel=self._channel)
+        channel = self._channel if self.agent is None else "mcp"
+        command = p.Command(
+            id=command_id or p.new_command_id(), verb=verb, args=args, channel=channel, agent=self.agent
+        )
         pending = self._asked.command(command)
         self._signal.mark()
-        if self._conversation is not None:
-            self._conversation.session.send(pending.line)
+        if self.connection.receiver is not None:
+            self.connection.receiver.session.send(pending.line)
         try:
             reply = await pending.done
         finally:
             self._asked.commands.pop(command.id, None)
             self._signal.mark()
         if reply.error == "unknown_command":
-            raise CommandRefused(reply.model_copy(update={"message": self._unknown_command_text(verb)}))
+            raise CommandRefused(replace(reply, message=self._unknown_command_text(verb)))
         if not reply.ok:
             raise CommandRefused(reply)
         return reply.result
+
+    async def ask(self, request: Request[R], /, *, where: str = "") -> R:
+        """Send a request to the runtime; its result. See `command`. There is only one `where`.
+
+        Raises:
+            CommandRefused: it said no.
+            LinkError: its answer cannot be read: it is of another version.
+            LinkLost: there is no runtime to ask.
+        """
+        answer = await self.command(request.verb, **encode(request))
+        try:
+            return decode_result(request, answer)
+        except InvalidField as exc:
+            program = self.hello.program if self.hello is not None else ""
+            raise LinkError(
+                f"the answer of the runtime ({program or 'of another version'}) to {request.verb!r} cannot be read:"
+                f" {exc}; stop it (orbiter-console stop), then close the console and open it again"
+            ) from exc
 
     def _unknown_command_text(self, verb: str) -> str:
         """What to do where the runtime does not know a command of ours: it is of another version."""
@@ -221,12 +258,12 @@ class LinkClient:
 
     async def ping(self) -> float:
         """Seconds to the runtime and back. Raises `LinkLost`."""
-        if self._conversation is None:
+        if self.connection.receiver is None:
             raise LinkLost(self.status.reason or "not connected")
         loop = asyncio.get_running_loop()
         began = loop.time()
         ping, answered = self._asked.ping()
-        self._conversation.send(ping)
+        self.connection.receiver.send(ping)
         await answered
         return loop.time() - began
 
@@ -244,9 +281,9 @@ class LinkClient:
         try:
             self.transport.login(start=True)
         except Unreachable as exc:
-            self._mark_lost(str(exc))
+            self.connection.mark_lost(str(exc))
             raise LinkLost(str(exc)) from exc
-        self._redial.reconnect_now()
+        self.connection.reconnect_now()
 
     async def revive(self) -> None:
         """Start a runtime if there is none, and connect. Raises `LinkLost` with the reason why it cannot be."""
@@ -254,7 +291,7 @@ class LinkClient:
             await self.transport.revive()
         except Unreachable as exc:
             raise LinkLost(str(exc)) from exc
-        self._redial.reconnect_now()
+        self.connection.reconnect_now()
 
     async def wait_until(self, true: Callable[[], bool]) -> None:
         """Wait until `true()` holds of what is known."""
@@ -262,90 +299,8 @@ class LinkClient:
 
     def start(self) -> None:
         """Begin to connect."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="link")
+        self.connection.start()
 
     async def close(self) -> None:
         """End it. Commands without a reply raise `LinkLost`."""
-        self._set_status(LinkStatus("closed", "the link is closed"))
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        self._asked.link_lost("the link was closed before the runtime answered")
-        await self.transport.close()
-
-    # -- the connection ----------------------------------------------------------------------------------------
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._run_connection(await self.transport.connect())
-            except IncompatibleVersion as exc:
-                self._mark_lost(str(exc), mismatch=True)
-            except Unreachable as exc:
-                if exc.gone:
-                    self._mark_lost(str(exc))
-                else:
-                    self._set_status(LinkStatus("connecting", str(exc)))
-            except MissingChange as exc:
-                log.warning("the picture has a gap and is asked for anew: %s", exc)
-                self._view.epoch = ""
-            except (FramingError, p.InvalidMessage) as exc:
-                log.warning("the runtime at %s breaks the protocol: %s", self.transport.where, exc)
-                self._mark_lost(f"the runtime at {self.transport.where} breaks the protocol, and was cut off: {exc}")
-            except Exception as exc:
-                log.exception("the link failed")
-                self._mark_lost(f"the link failed: {type(exc).__name__}: {exc}")
-            await self._redial.wait()
-
-    def _mark_lost(self, reason: str, *, mismatch: bool = False) -> None:
-        self._set_status(LinkStatus("lost", reason, mismatch))
-        if not self._hold:
-            self._asked.link_lost(reason)
-
-    async def _run_connection(self, streams: Streams) -> None:
-        """One connection, to its end."""
-        reader, writer = streams
-        reason, bad = "the connection was cut", False
-        now = asyncio.get_running_loop().time
-        began = now()
-        try:
-            lines = LineReader()
-            hello, rest = await read_hello(reader, lines, self.transport)
-            began = now()
-            await self._start_receiver(HandshakeResult(writer, hello)).listen(reader, lines, rest)
-            if self.round_trip.is_dead:
-                reason = f"nothing was heard for {DEAD_BEATS * HEARTBEAT_S:.0f} seconds"
-        except (FramingError, p.InvalidMessage):
-            bad = True
-            raise
-        except ConnectionError as exc:
-            if isinstance(exc, Unreachable):
-                raise
-            reason = f"the connection was cut: {exc}"
-        finally:
-            if self._conversation is not None:
-                self._redial.connection_ended(now() - began, answered=self._conversation.answered and not bad)
-            self._conversation = None
-            self._view.connection_cut()
-            self._asked.connection_cut(reason)
-            if not writer.transport.is_closing():
-                writer.transport.abort()
-        self._set_status(LinkStatus("connecting", reason))
-
-    def _start_receiver(self, session: HandshakeResult) -> Receiver:
-        self.hello = session.hello
-        self.transport.hello_received()
-        self._conversation = Receiver(session, self._view, self._asked, self.round_trip, self._signal.mark)
-        self._conversation.open(self._program, self._watching)
-        self._set_status(LinkStatus("connected"))
-        return self._conversation
-
-    def _send(self, message: p.Message) -> None:
-        if self._conversation is not None:
-            self._conversation.send(message)
-
-    def _set_status(self, status: LinkStatus) -> None:
-        if status != self.status and self.status.phase != "closed":
-            self.status = status
-            self._signal.mark()
+        await self.connection.close()

@@ -27,7 +27,7 @@ SHOWN_CHANGE = 0.3
 
 @dataclass(slots=True)
 class Heartbeat:
-    """Fed by the connection; read by whoever shows how the link is."""
+    """Fed by the connection; read by what shows the state of the link."""
 
     clock: Callable[[], float] = monotonic
     average: float = 0.0
@@ -72,7 +72,7 @@ class Heartbeat:
 
     @property
     def is_stalled(self) -> int:
-        """For how many seconds nothing has come though an answer is due; 0 while that is no cause for words."""
+        """For how many seconds nothing has come though an answer is due; 0 while that need not be shown."""
         return round(self.silent * HEARTBEAT_S) if self.silent >= STALLED_BEATS else 0
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from runtime.link.client.client import (
     LinkClient,
@@ -19,18 +19,16 @@ from runtime.link.client.client import (
     LinkStatus,
 )
 from runtime.link.client.streamed_text import StreamedText
-from runtime.link.wire.startup_messages import InboxRow, Role
+from runtime.link.wire.protocol import InboxRow
+from runtime.operations.requests.struct import Request
+from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import GrantAdded
     from runtime.record.state.summary import Summary
 
-ACTING_VERBS = frozenset({"freeze", "thaw", "looked"})
-FAN_OUT_VERBS = ACTING_VERBS | {"ledger", "audit", "digest", "grants", "runs"}
-"""Verbs that, where they name nothing, are meant for every host; those of `ACTS` for every host that lets us act."""
-
-
+R = TypeVar("R")
 _PHASES_WORST_FIRST: tuple[LinkPhase, ...] = ("lost", "connecting", "connected", "closed")
 
 
@@ -87,7 +85,7 @@ class MultiClient:
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that are connected: what `command` may be told as `where`, for what every host has to be asked."""
+        """The hosts that are connected: what `ask` may be told as `where`, for what every host has to be asked."""
         return tuple(name for name, client in self.clients.items() if client.status.phase == "connected")
 
     @property
@@ -98,6 +96,10 @@ class MultiClient:
     def host_of(self, run_id: str) -> str:
         """The host that a run is on; empty if none tells of it."""
         return next((name for name, client in self.clients.items() if run_id in client.summaries), "")
+
+    def provider_keys(self, run_id: str) -> tuple[str, ...]:
+        """The names of the providers' keys that the runtime of a run has."""
+        return self._client_of_run(run_id).provider_keys(run_id)
 
     def run(self, run_id: str) -> DurableRun | None:
         return self._client_of_run(run_id).run(run_id)
@@ -128,11 +130,11 @@ class MultiClient:
                 client.unwatch(run_id)
                 return
 
-    async def command(self, verb: str, /, *, where: str = "", **args: Any) -> Any:
-        """Ask the runtime that the run, incident or grant among `args` belongs to, or the one on the host `where`.
+    async def ask(self, request: Request[R], /, *, where: str = "") -> R:
+        """Ask the runtime that the run, incident or grant of the request belongs to, or the one on the host `where`.
 
-        A verb of `ALL` that names nothing goes to every host that is connected: lists are joined, any other answers
-        come by host.
+        A request for all hosts (`Request.all_hosts`) that names nothing goes to every host that is connected, and one
+        that acts only to those that let us act. Lists of results are joined.
 
         Raises:
             LinkError: no host is named, and nothing says which is meant; or some of those that were asked said no:
@@ -140,20 +142,18 @@ class MultiClient:
             CommandRefused: a runtime said no.
             LinkLost: there is no runtime to ask.
         """
-        client = self._client_named(where) if where else self._client_for(args)
+        client = self._client_named(where) if where else self._client_for(request)
         if client is not None:
-            return await client.command(verb, **args)
-        if verb not in FAN_OUT_VERBS:
-            raise LinkError(f"{verb}: say on which host: {', '.join(self.clients)}")
+            return await client.ask(request)
+        if not request.all_hosts:
+            raise LinkError(f"{request.verb}: say on which host: {', '.join(self.clients)}")
         asked = {name: each for name, each in self.clients.items() if each.status.phase == "connected"}
         if not asked:
             raise LinkLost(self.status.reason or "no host is connected")
-        if verb in ACTING_VERBS:
+        if request.acts:
             asked = {name: each for name, each in asked.items() if each.role == "operator"} or asked
-        answers = await _await_all({name: each.command(verb, **args) for name, each in asked.items()})
-        if all(isinstance(answer, list) for answer in answers):
-            return [row for answer in answers for row in answer]
-        return dict(zip(asked, answers, strict=True))
+        answers = await _await_all({name: each.ask(request) for name, each in asked.items()})
+        return cast("R", tuple(row for answer in answers for row in answer) if answers[0] is not None else None)
 
     @property
     def needs_login(self) -> bool:
@@ -212,24 +212,20 @@ class MultiClient:
         return self.clients[name]
 
     def _client_of_run(self, run_id: str) -> LinkClient:
-        """Whoever tells of a run, else the first: its runtime then says that there is none."""
+        """The client that tells of a run, else the first: its runtime then says that there is no such run."""
         clients = list(self.clients.values())
         for client in clients:
             if client.watches(run_id) or run_id in client.summaries:
                 return client
         return clients[0]
 
-    def _client_for(self, args: Mapping[str, Any]) -> LinkClient | None:
-        """Whoever tells of the run, incident or grant that is named; None if nothing is, or nobody knows it."""
+    def _client_for(self, request: Request[Any]) -> LinkClient | None:
+        """The client that tells of the run, incident or grant that is named; None if none is named or none knows it."""
+        run_id, incident_id, grant_id = (getattr(request, f"{name}_id", "") for name in ("run", "incident", "grant"))
         for client in self.clients.values():
-            if (
-                args.get("run_id", "") in client.summaries
-                or args.get("incident_id", "") in client.incidents
-                or args.get("grant_id", "") in client.grants
-            ):
+            if run_id in client.summaries or incident_id in client.incidents or grant_id in client.grants:
                 return client
-        named = args.get("run_id") or args.get("incident_id") or args.get("grant_id")
-        if named:
+        if named := run_id or incident_id or grant_id:
             raise LinkError(f"no host here tells of {named}")
         return next(iter(self.clients.values())) if len(self.clients) == 1 else None
 

@@ -31,7 +31,7 @@ class PendingRequests:
         self._pings: dict[int, asyncio.Future[None]] = {}
 
     def command(self, command: p.Command) -> PendingCommand:
-        """Expect the reply to a command; whoever waits for it takes it out of `commands`."""
+        """Expect the reply to a command; what waits for it takes it out of `commands`."""
         done: asyncio.Future[p.CommandReply] = asyncio.get_running_loop().create_future()
         pending = self.commands[command.id] = PendingCommand(
             command.id, command.verb, command.args, command.line(), done

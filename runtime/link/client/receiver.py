@@ -10,9 +10,8 @@ from runtime.link.client.heartbeat import HEARTBEAT_S, Heartbeat
 from runtime.link.client.pending import PendingRequests
 from runtime.link.client.workspace_view import WorkspaceView
 from runtime.link.transports.handshake import HandshakeResult, IncompatibleVersion
-from runtime.link.transports.transport import READ_BYTES
 from runtime.link.wire import protocol as p
-from runtime.link.wire.framing import LineReader
+from runtime.link.wire.framing import READ_BYTES, LineReader
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ class Receiver:
     def open(self, program: str, watching: Iterable[str]) -> None:
         """Say where we stand, which runs we watch, and again what was asked and has no answer."""
         view = self._view
-        self.send(p.Attach(epoch=view.epoch, position=view.position, program=program))
+        self.send(p.Attach(proto=p.PROTOCOL_VERSION, epoch=view.epoch, position=view.position, program=program))
         for run_id in watching:
             self.send(p.Watch(run_id=run_id, after=view.last_seq(run_id)))
         for pending in self._asked.commands.values():
@@ -100,7 +99,7 @@ class Receiver:
                 self._view.apply_run_snapshot(message, size)
             case p.RunEvent():
                 if not self._view.apply_event(message, size):
-                    log.warning("run %s has a gap and is asked for anew", message.run_id)
+                    log.warning("run %s has a gap and is requested again", message.run_id)
                     self.send(p.Watch(run_id=message.run_id))
             case p.Delta():
                 self._view.apply_delta(message)

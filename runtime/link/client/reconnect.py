@@ -29,7 +29,7 @@ class ReconnectBackoff:
             self._failures = min(self._failures, max(0, within - 1))
 
     def reconnect_now(self) -> None:
-        """Somebody did something about it: the wait that is on is over, or, where an attempt is under way that does
+        """A person did something about it: the wait that is on is over, or, where an attempt is under way that does
         not know of it, the next one; and what failed before counts no more.
         """
         self._failures = 0

@@ -1,7 +1,7 @@
 """The view of a workspace in a console: summaries, inbox, grants and watched runs, built from messages.
 
 Fed by the client, read by screens. Every message is taken in once: what comes twice (after a cut, or because a snapshot
-overtook it) changes nothing, and what leaves a gap is noticed and asked for anew.
+overtook it) changes nothing, and what leaves a gap is noticed and requested again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from runtime.link.wire import limits
 if TYPE_CHECKING:
     from runtime.link.client.run_view import RunView
     from runtime.link.wire import protocol as p
-    from runtime.link.wire.startup_messages import (
+    from runtime.link.wire.protocol import (
         InboxRow,
         SnapshotReason,
         WorkspaceChange,
@@ -38,7 +38,7 @@ class WorkspaceView:
         self.grants: dict[str, GrantAdded] = {}
         self.runs: dict[str, RunView] = {}
         self.snapshots: list[SnapshotReason] = []
-        """Why each snapshot of the picture was sent, for whoever wants to know how good the link is; the last 100."""
+        """Why each snapshot of the picture was sent, as a measure of how good the link is; the last 100."""
         self.held_up = ""
         """Runs that cannot be carried on now, in words, by the last pong."""
         self._parts: list[WorkspaceSnapshot] = []
@@ -101,7 +101,7 @@ class WorkspaceView:
             run.apply_snapshot(message, size)
 
     def apply_event(self, message: p.RunEvent, size: int = 0) -> bool:
-        """Take an event of a run in; False if the run must be asked for anew."""
+        """Take an event of a run in; False if the run must be requested again."""
         run = self.runs.get(message.run_id)
         return run is None or run.apply_event(message, size)
 

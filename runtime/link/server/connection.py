@@ -12,28 +12,31 @@ from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import (
     MAX_LINE_BYTES,
+    READ_BYTES,
     FramingError,
     LineReader,
     PartAssembler,
     split_into_parts,
 )
 from runtime.record.state.events import Actor
+from runtime.record.state.operator_terms import Role
 
 log = logging.getLogger(__name__)
 
-READ_BYTES = 64 * 1024
-MAX_UNREAD_BYTES: dict[p.Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
+MAX_UNREAD_BYTES: dict[Role, int] = {"operator": 256 * 1024, "viewer": 32 * 1024}
 """Half of what is taken off the socket of a connection from which nothing is read; the rest stays with the sender."""
 MAX_COMMAND_BYTES = 16 * 1024 * 1024
 """The longest message taken from an operator: a corrected input may be long, a journal it is not."""
 MAX_VIEWER_BYTES = 64 * 1024
 """The longest line and message taken from a viewer, who has nothing long to say."""
-MAX_CONCURRENT_REQUESTS: dict[p.Role, int] = {"operator": 8, "viewer": 2}
+MAX_CONCURRENT_REQUESTS: dict[Role, int] = {"operator": 8, "viewer": 2}
 """Commands and runs to be loaded that one connection may have under way. Beyond that it is not read."""
 MAX_WATCHED_RUNS = 64
 """Runs that one connection may watch at once."""
 MAX_LINES_PER_TURN = 64
 """Lines taken from one connection before the others have a turn."""
+MAX_CLIENT_CHARS = 40
+"""Characters kept of the name of an agent's client."""
 FLUSH_TIMEOUT_S = 1.0
 """For the last replies to a console that is being sent away."""
 
@@ -102,14 +105,14 @@ class Connection:
         server: ConnectionHost,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        role: p.Role,
+        role: Role,
         account: str,
     ) -> None:
-        self.role: p.Role = role
+        self.role: Role = role
         self.name = account
         self.attached = False
         self.watching: set[str] = set()
-        self.lane = ClientOutbox(lambda: server.snapshot_lines(self), window=server.window, capacity=server.capacity)
+        self.outbox = ClientOutbox(lambda: server.snapshot_lines(self), window=server.window, capacity=server.capacity)
         self._server = server
         self._reader = reader
         self._writer = writer
@@ -128,7 +131,7 @@ class Connection:
         """Serve the console until it goes or is sent away."""
         writing = asyncio.create_task(self._write())
         try:
-            self.lane.reply(self._server.hello(self).line())
+            self.outbox.reply(self._server.hello(self).line())
             await self._read()
         except (ConnectionError, FramingError) as exc:
             log.info("console %s: %s", self.name, exc)
@@ -136,7 +139,7 @@ class Connection:
                 self.refuse("too_long", str(exc))
         finally:
             self._server.leave(self)
-            self.lane.close()
+            self.outbox.close()
             await self._hang_up(writing)
 
     def sever(self) -> socket.socket:
@@ -147,7 +150,7 @@ class Connection:
     def refuse(self, error: str, message: str, run_id: str = "", *, asked: str = "") -> None:
         """Tell the console that something is not understood or not allowed; `asked` is the id of what was refused."""
         refused = p.MessageRefused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
-        self.lane.reply(refused.line())
+        self.outbox.reply(refused.line())
 
     def request_started(self) -> None:
         """Something that was asked for is under way, until `done`."""
@@ -165,7 +168,7 @@ class Connection:
         Raises:
             ConnectionError: the console went.
         """
-        while self.lane.full or self._under_way >= MAX_CONCURRENT_REQUESTS[self.role] or self._server.closing:
+        while self.outbox.full or self._under_way >= MAX_CONCURRENT_REQUESTS[self.role] or self._server.closing:
             self._room.clear()
             await self._room.wait()
             if self._gone:
@@ -174,7 +177,7 @@ class Connection:
     async def _write(self) -> None:
         key = 0
         try:
-            while (line := await self.lane.next_line()) is not None:
+            while (line := await self.outbox.next_line()) is not None:
                 key += 1
                 for piece in split_into_parts(await self._mask_line(line), key):
                     self._writer.write(piece)
@@ -240,13 +243,20 @@ class Connection:
             case p.Unwatch():
                 self._server.unwatch(self, message.run_id)
             case p.Command():
-                self._server.handle_command(self, message, Actor(name=self.name, channel=message.channel))
+                self._server.handle_command(self, message, Actor(name=self._caller(message), channel=message.channel))
             case p.Ack():
-                self.lane.acknowledge(message.taken)
+                self.outbox.acknowledge(message.taken)
             case p.Ping():
-                self.lane.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
+                self.outbox.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
             case p.MessagePart():
                 self.refuse("bad_message", "a part holds a part")
+
+    def _caller(self, command: p.Command) -> str:
+        """Who asks: the account, and the agent that asks for it."""
+        if command.channel != "mcp":
+            return self.name
+        client = command.agent.client if command.agent is not None else "an agent"
+        return f"{_client_name(client)} ({self.name})"
 
     def _start_command(self, name: str, *, first: bool) -> None:
         if not first:
@@ -277,3 +287,11 @@ class Connection:
             )
             return
         self._server.watch(self, message.run_id, message.after)
+
+
+def _client_name(said: str) -> str:
+    """What an agent's client calls itself, as it may stand in the audit: no control signs, nothing that cannot be seen,
+    and no brackets, between which the account stands.
+    """
+    kept = "".join(char for char in said if char.isprintable() and char not in "()")
+    return " ".join(kept.split())[:MAX_CLIENT_CHARS] or "an agent"

@@ -29,6 +29,8 @@ MAX_REPLY_BYTES = 1024 * 1024
 """The same in bytes."""
 MAX_QUEUE_BYTES = 8 * 1024 * 1024
 """Of the messages that wait for a console, before it counts as slow."""
+MAX_QUEUE_MESSAGES = 2000
+"""The same in messages."""
 
 DeltaKey = tuple[str, str, int, DeltaKind]
 """Run, node, attempt, kind."""
@@ -48,8 +50,8 @@ class ClientOutbox:
         self._refill = refill
         self._window = window
         self._capacity = capacity
-        self._ways: deque[bytes] = deque()
-        self._ways_bytes = 0
+        self._replies: deque[bytes] = deque()
+        self._reply_bytes = 0
         self._bulk: deque[bytes] = deque()
         self._shows: dict[str, Callable[[], Iterable[bytes]]] = {}
         self._clock = clock
@@ -72,12 +74,12 @@ class ClientOutbox:
     @property
     def full(self) -> bool:
         """Whether so many replies wait for the console that it must read before it may ask for more."""
-        return len(self._ways) >= MAX_REPLIES or self._ways_bytes >= MAX_REPLY_BYTES
+        return len(self._replies) >= MAX_REPLIES or self._reply_bytes >= MAX_REPLY_BYTES
 
     def reply(self, line: bytes) -> None:
         """Send apart from the stream, next."""
-        self._ways.append(line)
-        self._ways_bytes += len(line)
+        self._replies.append(line)
+        self._reply_bytes += len(line)
         self._wake.set()
 
     def send_bulk(self, lines: Iterable[bytes]) -> None:
@@ -145,9 +147,9 @@ class ClientOutbox:
 
     def ready_line(self) -> bytes | None:
         """The next line that may go out now, None if there is none."""
-        if self._ways:
-            line = self._ways.popleft()
-            self._ways_bytes -= len(line)
+        if self._replies:
+            line = self._replies.popleft()
+            self._reply_bytes -= len(line)
             return line
         of_stream = None if self._closed else self._of_stream()
         if of_stream is not None:

@@ -1,7 +1,8 @@
 """The projection of a workspace for consoles: summaries of runs, inbox, grants, and their changes.
 
 Each change has a position. The latest changes are kept as sent, so that a console that comes back gets only what it
-missed. Nothing here waits for anything: whoever joins between two changes has seen all before and will see all after.
+missed. Nothing here waits for anything: a console that joins between two changes has seen all before and will see all
+after.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
+from msgspec.structs import replace
+
 from runtime.link.wire.protocol import (
     InboxRow,
     SnapshotReason,
@@ -19,7 +22,7 @@ from runtime.link.wire.protocol import (
 )
 from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
-from runtime.record.state.events import GrantAdded
+from runtime.record.state.events import AnswerProposed, GrantAdded
 
 RECENT_CHANGES = 5000
 """Changes kept as sent."""
@@ -44,7 +47,9 @@ class WorkspaceProjection:
     def load(
         self, summaries: Iterable[Summary], incidents: Iterable[OpenIncident], grants: Iterable[GrantAdded]
     ) -> None:
-        """Take all anew, `summaries` newest first. Earlier changes are forgotten: who comes back gets a snapshot."""
+        """Take a whole new state, `summaries` newest first. Earlier changes are forgotten: who comes back gets a
+        snapshot.
+        """
         self.summaries = {found.id: found for found in reversed(list(summaries))}
         self.incidents = {
             found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, opened=found.opened)
@@ -71,6 +76,13 @@ class WorkspaceProjection:
         self.incidents[incident.opened.incident_id] = incident
         return self._changed(WorkspaceChange(position=self.position + 1, incident=incident))
 
+    def propose(self, proposal: AnswerProposed) -> bytes | None:
+        """An agent proposes an answer to an incident of the inbox, as that is now."""
+        row = self.incidents.get(proposal.incident_id)
+        if row is None or row.opened.revision != proposal.revision:
+            return None
+        return self.open(replace(row, proposed=proposal.option, proposed_by=proposal.by.name))
+
     def close(self, incident_id: str) -> bytes | None:
         """An incident left the inbox."""
         if self.incidents.pop(incident_id, None) is None:
@@ -86,7 +98,7 @@ class WorkspaceProjection:
         return self._changed(WorkspaceChange(position=self.position + 1, grants=grants))
 
     def touch(self) -> bytes:
-        """Something of the workspace changed that the picture does not show: whoever looks at it may ask anew."""
+        """Something of the workspace changed that the picture does not show: a console that shows it may ask again."""
         return self._changed(WorkspaceChange(position=self.position + 1))
 
     def changes_since(self, epoch: str, position: int) -> list[bytes] | SnapshotReason:

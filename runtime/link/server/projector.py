@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable
+from itertools import islice
 from typing import Protocol
 
 from runtime.link.server.projection import MAX_FINISHED_RUNS, WorkspaceProjection
 from runtime.link.wire.protocol import InboxRow
+from runtime.operations.queries import read_proposals
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import RUN_TERMINAL, Summary
+from runtime.record.state.summary import RUN_ACTIVE, RUN_TERMINAL, Summary
 
 log = logging.getLogger(__name__)
 
 ALL_RUNS = 1_000_000
-ACTIVE_STATES = ("queued", "running", "waiting", "frozen")
+PROPOSALS_AT_ONCE = 50
+"""Runs whose proposals are read before it is looked again what else has changed."""
 RELOAD_RETRY_S = 1.0
 
 
@@ -30,7 +33,7 @@ class ProjectionListener(Protocol):
         """An event of a run, in the order of its `seq`."""
 
     def reset(self) -> None:
-        """The picture was loaded anew: what happened meanwhile is not known one by one."""
+        """The picture was loaded again: what happened meanwhile is not known one by one."""
 
 
 class Projector:
@@ -43,8 +46,10 @@ class Projector:
         self._at = 0
         self._moved: set[str] = set()
         self._inbox: set[str] = set()
-        """Runs whose incidents have to be read anew."""
+        """Runs whose incidents have to be read again."""
         self._grants = False
+        self._proposals: set[str] = set()
+        """Runs of which it is not known yet what agents propose."""
         self._wake = asyncio.Event()
 
     async def load(self) -> None:
@@ -52,8 +57,11 @@ class Projector:
         self._at = await self._journal.position()
         newest = await self._journal.runs(MAX_FINISHED_RUNS)
         known = {found.id for found in newest}
-        active = [found for found in await self._journal.runs(ALL_RUNS, states=ACTIVE_STATES) if found.id not in known]
-        self._picture.load([*newest, *active], await self._journal.incidents(), await self._journal.grants())
+        active = [found for found in await self._journal.runs(ALL_RUNS, states=RUN_ACTIVE) if found.id not in known]
+        incidents = await self._journal.incidents()
+        self._picture.load([*newest, *active], incidents, await self._journal.grants())
+        self._proposals = {found.run_id for found in incidents}
+        self._wake.set()
 
     async def follow(self) -> None:
         """Take in what happens, until the journal is closed."""
@@ -84,6 +92,7 @@ class Projector:
                     self._listener.broadcast(self._picture.set_grants(await self._journal.grants()))
                 for run_id in moved:
                     await self._refresh_run(run_id, inbox=run_id in inbox)
+                await self._read_proposals()
             except Exception:
                 log.exception("cannot read summaries; trying again")
                 self._moved |= moved
@@ -112,6 +121,8 @@ class Projector:
             match event:
                 case ev.IncidentOpened():
                     self._listener.broadcast(self._incident_opened(event))
+                case ev.AnswerProposed():
+                    self._listener.broadcast(self._picture.propose(event))
                 case ev.IncidentAnswered() | ev.IncidentClosed():
                     self._listener.broadcast(self._picture.close(event.incident_id))
                 case ev.RunFinished():
@@ -124,7 +135,7 @@ class Projector:
         if found is None:
             self._inbox.add(event.run_id)
             return None
-        return self._picture.open(InboxRow(run_id=event.run_id, title=found.title, opened=event))
+        return self._picture.open(InboxRow(run_id=event.run_id, title=found.shown_title, opened=event))
 
     async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
         summary = await self._journal.summary(run_id)
@@ -145,5 +156,18 @@ class Projector:
                 self._listener.broadcast(self._picture.close(incident_id))
         for opened in rows.values():
             self._listener.broadcast(
-                self._picture.open(InboxRow(run_id=summary.id, title=summary.title, opened=opened))
+                self._picture.open(InboxRow(run_id=summary.id, title=summary.shown_title, opened=opened))
             )
+        self._proposals.add(summary.id)
+
+    async def _read_proposals(self) -> None:
+        """Read what agents proposed before this began to follow: of some runs, then the rest in the next round."""
+        chosen = set(islice(self._proposals, PROPOSALS_AT_ONCE))
+        found = await read_proposals(self._journal, chosen)
+        self._proposals -= chosen - self._moved  # of a run that moved on meanwhile this may be old
+        for proposals in found.values():
+            for each in proposals:
+                if each.run_id not in self._moved:
+                    self._listener.broadcast(self._picture.propose(each))
+        if self._proposals:
+            self._wake.set()

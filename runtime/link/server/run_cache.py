@@ -20,7 +20,7 @@ from runtime.record.state.durable_run import DurableRun
 RECENT_EVENTS = 2000
 """Events kept as sent, for consoles that come back after a cut."""
 MAX_IDLE_RUNS = 8
-"""Runs kept though nobody watches them any more."""
+"""Runs kept though no console watches them any more."""
 CHUNK_EVENTS = 1000
 """Events folded in one go: the other consoles must not wait for a big run."""
 
@@ -66,7 +66,7 @@ class CachedRun:
         return line
 
     def events_since(self, after: int) -> list[bytes] | None:
-        """Lines of the events after `after`; None if they are not all at hand, or if `after` is none of this run's."""
+        """Lines of the events after `after`; None if one is not at hand, or if `after` is not one of this run's."""
         if after <= 0 or after > self.seq:
             return None
         if after == self.seq:
@@ -95,7 +95,7 @@ class RunCache:
         self._runs.clear()
 
     def feed(self, event: ev.JournalEvent) -> bytes | None:
-        """Take the journal's next event in; the line that tells of it, None if nobody needs to be told.
+        """Take the journal's next event in; the line that tells of it, None if no console needs it.
 
         Raises:
             LookupError: the run has a gap; it is forgotten and has to be loaded again.
@@ -113,7 +113,7 @@ class RunCache:
 
     async def load(self, run_id: str) -> CachedRun | None:
         """Fold a run from the journal; None if there is no such run. What the tail brings meanwhile is kept and taken
-        in at the end, so that whoever joins then has all before and will see all after. Raises `JournalError`.
+        in at the end, so that a console that joins then has all before and will see all after. Raises `JournalError`.
         """
         run = CachedRun(run_id)
         waiting = self._loading.setdefault(run_id, [])
@@ -133,7 +133,7 @@ class RunCache:
         return run
 
     def trim(self, watched: Collection[str]) -> None:
-        """Forget runs that nobody watches, but for the latest few."""
+        """Forget runs that no console watches, but for the latest few."""
         idle = [run_id for run_id in self._runs if run_id not in watched]
         for run_id in idle[: max(0, len(idle) - MAX_IDLE_RUNS)]:
             del self._runs[run_id]

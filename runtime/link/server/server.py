@@ -20,22 +20,22 @@ from typing import Any
 from runtime.daemon.sockets import BACKLOG, peer_uid
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.server.command_handler import CommandHandler
-from runtime.link.server.connection import MAX_UNREAD_BYTES, READ_BYTES, Connection
+from runtime.link.server.connection import MAX_UNREAD_BYTES, Connection
+from runtime.link.server.outbox import MAX_QUEUE_MESSAGES
 from runtime.link.server.projection import WorkspaceProjection
 from runtime.link.server.projector import Projector
-from runtime.link.server.reply_streams import ReplyStreams, TextPiece
+from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.run_cache import RunCache
-from runtime.link.verbs.registry import Verb
+from runtime.link.server.verbs import Verb
+from runtime.link.server.watched_runs import WatchedRuns
 from runtime.link.wire import protocol as p
+from runtime.link.wire.framing import READ_BYTES
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
+from runtime.record.state.operator_terms import Role
 
 log = logging.getLogger(__name__)
 
-ACK_WINDOW = 500
-"""Messages under way to a console that it has not acknowledged."""
-QUEUE_CAPACITY = 2000
-"""Messages that wait for a console before it counts as slow."""
 MAX_CONNECTIONS = 600
 """Consoles over one socket at once; one more is told so and sent away. Those of the other socket are not concerned."""
 
@@ -55,8 +55,8 @@ class LinkServer:
         held_up: Callable[[], str] = str,
         displaced: Callable[[], str] = str,
         views: ViewRedactor | None = None,
-        window: int = ACK_WINDOW,
-        capacity: int = QUEUE_CAPACITY,
+        window: int = p.ACK_WINDOW,
+        capacity: int = MAX_QUEUE_MESSAGES,
     ) -> None:
         self.window = window
         self.capacity = capacity
@@ -71,10 +71,10 @@ class LinkServer:
         self._commands = CommandHandler(journal, self.verbs, displaced, program=program)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else ReplyStreams()
-        """Where whoever drives runs puts pieces of streamed replies, from any thread."""
+        """Where the driving thread puts pieces of streamed replies; for any thread."""
         self._follower = Projector(journal, self.picture, self)
-        self._runs = RunCache(journal)
         self._connections: set[Connection] = set()
+        self._watched = WatchedRuns(RunCache(journal), self.deltas, self._connections, self._spawn)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._obeying: set[asyncio.Task[Any]] = set()
         self._servers: list[asyncio.Server] = []
@@ -83,12 +83,12 @@ class LinkServer:
 
     async def start(self) -> None:
         """Load the picture and begin to follow the journal. Raises `JournalError`."""
-        self.deltas.bind(asyncio.get_running_loop(), self._send_delta)
+        self.deltas.bind(asyncio.get_running_loop(), self._watched.send_delta)
         await self._follower.load()
         self._spawn(self._follower.follow())
         self._spawn(self._follower.refresh())
 
-    async def listen(self, sock: socket.socket, role: p.Role) -> None:
+    async def listen(self, sock: socket.socket, role: Role) -> None:
         """Accept consoles on a listening Unix socket, all with `role`."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -97,7 +97,7 @@ class LinkServer:
         server = await asyncio.start_unix_server(accept, sock=sock, limit=MAX_UNREAD_BYTES[role], backlog=BACKLOG)
         self._servers.append(server)
 
-    async def adopt(self, sock: socket.socket, role: p.Role = "operator") -> None:
+    async def adopt(self, sock: socket.socket, role: Role = "operator") -> None:
         """Serve a console over a connected Unix socket, one end of a pair."""
         reader, writer = await asyncio.open_unix_connection(sock=sock, limit=MAX_UNREAD_BYTES[role])
         self._serve(reader, writer, role)
@@ -114,7 +114,7 @@ class LinkServer:
         while self._obeying:
             await asyncio.wait(self._obeying)
         for connection in list(self._connections):
-            connection.lane.close()
+            connection.outbox.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -124,8 +124,8 @@ class LinkServer:
 
     @contextlib.contextmanager
     def hold_connections(self) -> Iterator[None]:
-        """Whoever is connected now sees us hang up at the end of the ``with``, also if `close` comes before. That is
-        how one who waits for the runtime to be gone knows it, and may then move what was ours or take it away.
+        """A console that is connected now sees us hang up at the end of the ``with``, also if `close` comes before.
+        That is how one who waits for the runtime to be gone knows it, and may then move what was ours or take it away.
         """
         with contextlib.ExitStack() as ends:
             for connection in self._connections:
@@ -156,40 +156,26 @@ class LinkServer:
     def join(self, connection: Connection, epoch: str, position: int) -> None:
         """From here on the console is told every change. No await between taking the snapshot and joining."""
         found = self.picture.changes_since(epoch, position)
-        connection.lane.send_bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
+        connection.outbox.send_bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
         connection.attached = True
 
     def watch(self, connection: Connection, run_id: str, after: int) -> None:
         """Tell the console of a run, once it is loaded."""
-        connection.watching.add(run_id)
-        if self._runs.get(run_id) is not None:
-            self._send_run(connection, run_id, after)
-            return
-        loading = run_id in connection.loading
-        connection.loading[run_id] = after
-        if not loading:
-            connection.request_started()
-            self._spawn(self._send_run_later(connection, run_id)).add_done_callback(
-                lambda _: connection.request_ended()
-            )
+        self._watched.watch(connection, run_id, after)
 
     def unwatch(self, connection: Connection, run_id: str) -> None:
-        connection.watching.discard(run_id)
-        connection.lane.hide(run_id)
-        self._trim()
+        self._watched.unwatch(connection, run_id)
 
     def leave(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._count_watchers()
         connection.attached = False
         connection.watching.clear()
-        self._trim()
+        self._watched.trim()
 
     def snapshot_lines(self, connection: Connection) -> list[bytes]:
         """A fresh snapshot of all that the console is told of."""
-        for run_id in connection.watching:
-            connection.lane.show(run_id, lambda run_id=run_id: self._run_lines(run_id, 0, "slow"))  # type: ignore[misc]
-            self.deltas.repeat(run_id, connection.lane)
+        self._watched.show_again(connection)
         return self.picture.snapshot("slow")
 
     def handle_command(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
@@ -197,7 +183,7 @@ class LinkServer:
 
         async def work() -> None:
             reply = await self._commands.execute(command, by, connection.role)
-            connection.lane.reply(reply.line())
+            connection.outbox.reply(reply.line())
 
         def done(task: asyncio.Task[None]) -> None:
             self._obeying.discard(task)
@@ -214,80 +200,25 @@ class LinkServer:
         if line is not None:
             for connection in self._connections:
                 if connection.attached:
-                    connection.lane.offer(line)
+                    connection.outbox.offer(line)
 
     def on_event(self, event: ev.JournalEvent) -> None:
-        try:
-            line = self._runs.feed(event)
-        except LookupError:
-            log.exception("loading the run again")
-            for connection in self._watchers(event.run_id):
-                self.watch(connection, event.run_id, 0)
-            return
-        if line is not None:
-            for connection in self._watchers(event.run_id):
-                connection.lane.offer(line)
-        if isinstance(event, ev.StepEnded):
-            self.deltas.end(event.run_id, event.node_id)
-            for connection in self._watchers(event.run_id):
-                connection.lane.forget(event.run_id, event.node_id)
-        elif isinstance(event, ev.RunFinished | ev.RunParked):
-            self.deltas.end_run(event.run_id)
+        self._watched.on_event(event)
 
     def reset(self) -> None:
-        self._runs.clear()
+        self._watched.clear()
         for connection in self._connections:
             if connection.attached:
-                connection.lane.send_bulk(self.picture.snapshot("gap"))
+                connection.outbox.send_bulk(self.picture.snapshot("gap"))
                 for run_id in list(connection.watching):
-                    self.watch(connection, run_id, 0)
-
-    def _send_delta(self, piece: TextPiece) -> None:
-        for connection in self._watchers(piece.run_id):
-            key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
-            connection.lane.delta(key, piece.offset, piece.text)
-
-    def _watchers(self, run_id: str) -> list[Connection]:
-        return [found for found in self._connections if run_id in found.watching]
-
-    # -- watched runs ------------------------------------------------------------------------------------------
-
-    def _send_run(self, connection: Connection, run_id: str, after: int) -> None:
-        """Made when it is sent: what a console that reads nothing is owed takes no memory here."""
-        connection.lane.show(run_id, lambda: self._run_lines(run_id, after, "first" if after <= 0 else "gap"))
-        self.deltas.repeat(run_id, connection.lane)
-
-    def _run_lines(self, run_id: str, after: int, why: p.SnapshotReason) -> list[bytes]:
-        run = self._runs.get(run_id)
-        if run is None:  # it is being loaded again, and shown then
-            return []
-        lines = run.events_since(after)
-        return lines if lines is not None else run.snapshot(why)
-
-    async def _send_run_later(self, connection: Connection, run_id: str) -> None:
-        try:
-            run = await self._runs.load(run_id)
-        except Exception as exc:
-            log.exception("cannot read run %s", run_id)
-            connection.watching.discard(run_id)
-            connection.refuse("journal", f"the run cannot be read: {exc}", run_id)
-            return
-        finally:
-            after = connection.loading.pop(run_id)
-        if run_id not in connection.watching:
-            self._trim()
-        elif run is None:
-            connection.watching.discard(run_id)
-            connection.refuse("unknown_run", f"no run is called {run_id}", run_id)
-        else:
-            self._send_run(connection, run_id, after)
-
-    def _trim(self) -> None:
-        self._runs.trim({run_id for connection in self._connections for run_id in connection.watching})
+                    self._watched.watch(connection, run_id, 0)
 
     # -- connections -------------------------------------------------------------------------------------------
 
-    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: p.Role) -> None:
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, role: Role) -> None:
+        if self.closing:  # accepted before the sockets closed, handed over by asyncio after `close` ended the others
+            writer.transport.abort()
+            return
         uid = peer_uid(writer.get_extra_info("socket"))
         if uid != os.getuid():
             log.warning("a process of uid %d dialled our socket and was sent away", uid)

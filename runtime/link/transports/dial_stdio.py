@@ -14,17 +14,16 @@ import threading
 from pathlib import Path
 
 from runtime.daemon import sockets
+from runtime.record.state.operator_terms import Role
 
 EXIT_NO_RUNTIME = 69
-"""EX_UNAVAILABLE: nobody answers here."""
+"""EX_UNAVAILABLE: no runtime answers here."""
 EXIT_REFUSED = 77
 """EX_NOPERM: the sockets must not be trusted."""
 CHUNK_BYTES = 64 * 1024
 
 
-def dial_stdio(
-    state_dir: Path, *, role: sockets.Role = "operator", name: str = "", start_in: Path | None = None
-) -> int:
+def dial_stdio(state_dir: Path, *, role: Role = "operator", name: str = "", start_in: Path | None = None) -> int:
     """Pump until either side ends; the exit code. Reasons for not connecting go to stderr.
 
     Args:
@@ -51,7 +50,7 @@ def dial_stdio(
     return 0
 
 
-def _dial(state_dir: Path, role: sockets.Role, start_in: Path | None) -> socket.socket:
+def _dial(state_dir: Path, role: Role, start_in: Path | None) -> socket.socket:
     try:
         return sockets.dial(state_dir, role)
     except sockets.RuntimeNotRunning:
@@ -80,12 +79,14 @@ def _pump_to_stdout(sock: socket.socket) -> None:
             while data:
                 data = data[os.write(1, data) :]
     except BrokenPipeError:
-        return  # nobody reads any more
+        return  # the reader has gone
     except OSError as exc:
         _print_error(str(exc))
 
 
 def _print_error(why: str) -> None:
-    """To stderr, which may be a terminal: paths and settings are quoted there, and what is no letter is escaped."""
+    """To stderr, which may be a terminal: paths and settings are quoted there, and what is not a printable character is
+    escaped.
+    """
     shown = "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in why)
     print(f"orbiter-console: {shown}", file=sys.stderr)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from runtime.link.transports.transport import READ_BYTES, Transport, Unreachable
+from runtime.link.transports.transport import Transport, Unreachable
 from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
-from runtime.link.wire.framing import LineReader, PartAssembler, split_into_parts
+from runtime.link.wire.framing import READ_BYTES, LineReader, PartAssembler, split_into_parts
 
 MAX_NOISE_BYTES = 64 * 1024
 """What the far side may print before its first message (rc files of a login shell do)."""
@@ -49,12 +49,12 @@ class HandshakeResult:
 
         Raises:
             Incompatible: it is a message that we know, and cannot read.
-            InvalidMessage: it is none.
+            InvalidMessage: it is not a message.
             FramingError: its parts break a limit.
         """
         try:
             message, self.size = p.parse_message(line), len(line)
-            if message.t == "part":
+            if isinstance(message, p.MessagePart):
                 whole = self.parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return None

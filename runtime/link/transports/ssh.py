@@ -21,11 +21,10 @@ from runtime.link.transports.handshake import MAX_NOISE_BYTES, hello_in_line
 from runtime.link.transports.ssh_process import END_TIMEOUT_S, SshProcess
 from runtime.link.transports.transport import (
     CONNECT_TIMEOUT_S,
-    READ_BYTES,
     Streams,
     Unreachable,
 )
-from runtime.link.wire.framing import FramingError, LineReader
+from runtime.link.wire.framing import READ_BYTES, FramingError, LineReader
 
 SSH_OPTIONS = (
     "-T", "-a", "-x",
@@ -41,7 +40,7 @@ SSH_OPTIONS = (
 """A pipe and nothing else: no terminal, no agent, no forwarding, whatever the user's configuration says of the host.
 Compressed, which costs next to nothing and leaves a third of the bytes (`facts/remote.md` section 2)."""
 REMOTE_PROGRAM = "orbiter-console"
-BACKOFF_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+SSH_RETRY_DELAYS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """Each attempt is a whole ssh: longer than what a socket of this machine is asked again after."""
 START_TIMEOUT_S = 120.0
 """For the first message of a runtime that is started over there first."""
@@ -56,7 +55,7 @@ _SHELL_CHARS = re.compile(r"""['`"$\\;&<>|(){}]""")
 
 
 class InvalidHost(ValueError):
-    """What was given as a host is none."""
+    """What was given is not a host."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -72,7 +71,7 @@ class SshHost:
         """Read a host as it is typed.
 
         Raises:
-            InvalidHost: it is none, or would be taken for an option by ssh.
+            InvalidHost: it is not a host, or would be taken for an option by ssh.
         """
         found = _HOST.fullmatch(text)
         if found is None or any(not char.isprintable() for char in text):
@@ -94,13 +93,13 @@ class SshTransport:
 
     Args:
         host: Where, and in which directory.
-        remote: The program there, if it is not in the PATH of a shell that is no login shell; words are kept apart.
+        remote: The program there, if it is not in the PATH of a shell that is not a login shell; words are kept apart.
         ssh: The ssh program here, with options of the user's, which win over ours.
         viewer: Dial the socket that can only look.
         says: Is told each line that ssh says during a login, uncleaned, from a thread.
     """
 
-    backoff: Sequence[float] = BACKOFF_S
+    backoff: Sequence[float] = SSH_RETRY_DELAYS_S
 
     def __init__(
         self,
@@ -243,7 +242,7 @@ class SshTransport:
 
     def _reason(self, process: SshProcess, *, printed: str = "", asked: bool = False) -> Unreachable | None:
         """Why it ended; `printed` is what came over the pipe in place of a hello. `asked`: during a login, of which to
-        say that one is needed would help nobody.
+        say that one is needed would not help.
         """
         code = process.wait_for_exit(END_TIMEOUT_S)
         if not code:
@@ -288,7 +287,7 @@ def _explain_exit(code: int, said: str, where: str, remote: str) -> tuple[str, b
     if code == EXIT_REFUSED:
         return f"{where}: {said}", True, False
     if code == 127:
-        lacks = f"{where} has no program {remote!r} in the PATH of a shell that is no login shell"
+        lacks = f"{where} has no program {remote!r} in the PATH of a shell that is not a login shell"
         return f"{lacks}: set its full path as the remote command", True, False
     if code == 255:
         login = any(words in said.lower() for words in _LOGIN_WORDS)

@@ -66,7 +66,7 @@ class SshProcess:
         return code
 
     def stderr_tail(self) -> str:
-        """The last line that ssh or the far shell said, cleaned by nobody: it goes through the gate where it is shown.
+        """The last line that ssh or the far shell said, as it came: it goes through the sanitiser where it is shown.
 
         ssh's own words come last, except for what it says of the end of a connection that had been there, or of one
         over a jump host, which has said why it ended before.

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.daemon import sockets
+from runtime.link.wire.framing import READ_BYTES
+from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.daemon.daemon import RunningRuntime
 
-READ_BYTES = 64 * 1024
-BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+SOCKET_RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts to connect, within one machine."""
 
 CONNECT_TIMEOUT_S = 30.0
@@ -24,7 +25,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Unreachable(ConnectionError):
-    """No connection now. `gone`: trying again is of no use until somebody does something. `absent`: what lacks is a
+    """No connection now. `gone`: trying again is of no use until a person does something. `absent`: what lacks is a
     runtime, and `revive` may start one.
     """
 
@@ -55,7 +56,7 @@ class Transport(Protocol):
         ...
 
     def login(self, *, start: bool = False) -> None:
-        """Connect while a person may be asked on the terminal, for the next `connect`; blocks. Where nobody is ever
+        """Connect while a person may be asked on the terminal, for the next `connect`; blocks. Where no person is ever
         asked, nothing happens. Raises `Unreachable`.
         """
         ...
@@ -78,7 +79,7 @@ class Transport(Protocol):
 class UnixTransport:
     """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
 
-    backoff: Sequence[float] = BACKOFF_S
+    backoff: Sequence[float] = SOCKET_RETRY_DELAYS_S
     hello_timeout_s: float = CONNECT_TIMEOUT_S
     needs_login = False
 
@@ -86,12 +87,12 @@ class UnixTransport:
         self,
         state_dir: str | Path,
         *,
-        role: sockets.Role = "operator",
+        role: Role = "operator",
         reviver: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self.where = str(state_dir)
         self._state_dir = state_dir
-        self._role: sockets.Role = role
+        self._role: Role = role
         self._reviver = reviver
         self._dialled: socket.socket | None = None
         self._closed = False
@@ -100,7 +101,7 @@ class UnixTransport:
         return None
 
     def call_ahead(self) -> bool:
-        """Dial now, for the next `connect`; False if nobody answers, for a reason that `connect` will find again."""
+        """Dial now, for the next `connect`; False if there is no answer; `connect` then says why."""
         try:
             self._dial()
         except OSError:
@@ -108,7 +109,7 @@ class UnixTransport:
         return True
 
     def _dial(self) -> None:
-        """Also on a thread that nobody waits for any more: what it dialled is left to nobody then."""
+        """Also on a thread that is not waited for any more: what it dialled is closed then."""
         sock = sockets.dial(self._state_dir, self._role)
         if self._closed:
             sock.close()
@@ -175,7 +176,7 @@ def local_transport(  # the arguments of `runtime.daemon.daemon.ensure_runtime`
 class PairTransport:
     """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
 
-    backoff: Sequence[float] = BACKOFF_S
+    backoff: Sequence[float] = SOCKET_RETRY_DELAYS_S
     hello_timeout_s: float = CONNECT_TIMEOUT_S
     needs_login = False
 

@@ -12,9 +12,11 @@ from io import StringIO
 
 MAX_LINE_BYTES = 1024 * 1024
 """The longest line that either side may send, its line feed not counted."""
+READ_BYTES = 64 * 1024
+"""What is read at once, at either end."""
 MAX_PART_CHARS = 128 * 1024
 """Characters of a message in one of its parts: 768 KiB at worst, when JSON escapes each of them with six."""
-MAX_UNFINISHED_BYTES = 256 * 1024
+MAX_WHOLE_BYTES = 256 * 1024
 """A message up to this long goes in one line."""
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 """The longest message that is put together from parts."""
@@ -67,7 +69,7 @@ class LineReader:
 
 def split_into_parts(line: bytes, key: int) -> Iterator[bytes]:
     """`line` as it goes over the wire, line feeds included: as it is, or in `part` messages that share `key`."""
-    if len(line) <= MAX_UNFINISHED_BYTES:
+    if len(line) <= MAX_WHOLE_BYTES:
         yield line + b"\n"
         return
     text = line.decode()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runtime.link.wire import protocol as p
+from runtime.record.state.operator_terms import Role
 
 
 class LinkError(Exception):
@@ -17,7 +18,7 @@ class LinkLost(LinkError):
 
 
 class CommandRefused(LinkError):
-    """The runtime said no. `error` is a word for programs; `detail["first"]` says who was first, where somebody was."""
+    """The runtime said no. `error` is a word for programs; `detail["first"]` says who was first, if known."""
 
     def __init__(self, reply: p.CommandReply) -> None:
         super().__init__(reply.message or reply.error)
@@ -51,5 +52,5 @@ class LinkQuality:
     phase: LinkPhase
     round_trip: float = 0.0
     stalled: int = 0
-    role: p.Role = "operator"
+    role: Role = "operator"
     held_up: str = ""

@@ -15,98 +15,355 @@ reader does not know are ignored; a message that it does not know is answered wi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import json
+import re
+import secrets
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from runtime.link.wire.startup_messages import (
-    PROTOCOL_VERSION,
-    STREAM_TYPES,
-    Ack,
-    Attach,
-    DeltaKind,
-    Hello,
-    InboxRow,
-    InvalidMessage,
-    Message,
-    Ping,
-    Pong,
-    Role,
-    SnapshotReason,
-    StartupMessage,
-    WorkspaceChange,
-    WorkspaceSnapshot,
-    parse_startup_message,
-)
+import msgspec
+from msgspec.structs import force_setattr
+
+from orbiter.parsing.nesting import NestedTooDeeply, check_json
+from runtime.record.state.operator_terms import Role
+from runtime.record.state.struct_json import encode_struct, explain
+from runtime.record.state.summary import Summary
 
 if TYPE_CHECKING:
-    from runtime.link.wire.messages import (
-        Command,
-        CommandReply,
-        ConsoleMessage,
-        Delta,
-        Identify,
-        LaterMessage,
-        MessagePart,
-        MessageRefused,
-        RunEvent,
-        RunSnapshot,
-        RuntimeMessage,
-        Unwatch,
-        Watch,
-        new_command_id,
-        parse_console_message,
-    )
+    from pydantic import BaseModel
 
-__all__ = [
-    "PROTOCOL_VERSION",
-    "STREAM_TYPES",
-    "Ack",
-    "Attach",
-    "Command",
-    "CommandReply",
-    "ConsoleMessage",
-    "Delta",
-    "DeltaKind",
-    "Hello",
-    "Identify",
-    "InboxRow",
-    "InvalidMessage",
-    "LaterMessage",
-    "Message",
-    "MessagePart",
-    "MessageRefused",
-    "Ping",
-    "Pong",
-    "Role",
-    "RunEvent",
-    "RunSnapshot",
-    "RuntimeMessage",
-    "SnapshotReason",
-    "StartupMessage",
-    "Unwatch",
-    "Watch",
-    "WorkspaceChange",
-    "WorkspaceSnapshot",
-    "new_command_id",
-    "parse_console_message",
-    "parse_message",
-]
+    from runtime.record.state.events import GrantAdded, IncidentOpened
+else:
+    # A console reads its first messages before it has loaded the vocabulary of events: `_read_event` does that with
+    # the first incident or grant.
+    GrantAdded = IncidentOpened = Any
+
+E = TypeVar("E", bound="BaseModel")
+
+PROTOCOL_VERSION = 2
+"""Both sides must speak the same; a message or field that the other may ignore needs no new number."""
+
+ACK_WINDOW: Final = 500
+"""Messages under way to a console that it has not acknowledged."""
+SnapshotReason = Literal["first", "gap", "epoch", "slow"]
+DeltaKind = Literal["text", "reasoning"]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+STREAM_TYPES = frozenset({"snapshot", "changed", "run", "event", "delta"})
+"""Messages that are acknowledged: what is shown. The others go a way of their own and are never dropped."""
 
 
-def __getattr__(name: str) -> Any:
-    """What is not among the first words is loaded with the first of it that somebody names: it brings pydantic along,
-    and the vocabulary of events.
+class Message(msgspec.Struct, frozen=True, tag_field="t"):
+    """All that is said over the link."""
+
+    @property
+    def t(self) -> str:
+        """What it is, as the line says it."""
+        return str(self.__struct_config__.tag)
+
+    def line(self) -> bytes:
+        """One line of JSON, without its line feed."""
+        return encode_struct(self)
+
+
+class InvalidMessage(ValueError):
+    """A line cannot be read as a message: `error` is ``not_json``, ``unknown_message`` or ``bad_message``; `asked` is
+    the id of the command or ping that it was meant to be, as far as that can be recognised.
     """
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("runtime.link.wire.messages"), name)
+
+    def __init__(self, error: str, message: str, asked: str = "") -> None:
+        super().__init__(message)
+        self.error = error
+        self.asked = asked
+
+
+# -- from the runtime: the picture -----------------------------------------------------------------------------
+
+
+class Hello(Message, frozen=True, tag="hello"):
+    """The first line of the runtime. `keys` names the provider keys that it has, never their values."""
+
+    epoch: str
+    position: int
+    role: Role
+    peer: str
+    program: str
+    pid: int = 0
+    workspace: str = ""
+    keys: tuple[str, ...] = ()
+    window: int = ACK_WINDOW
+    proto: int = PROTOCOL_VERSION
+
+
+class InboxRow(msgspec.Struct, frozen=True):
+    """A row of the inbox: an open incident and the run that it belongs to. `proposed`: the option that an agent
+    proposed last, and `proposed_by` its name; both may be empty.
+    """
+
+    run_id: str
+    opened: IncidentOpened
+    title: str = ""
+    proposed: str = ""
+    proposed_by: str = ""
+
+    def __post_init__(self) -> None:
+        opened: Any = self.opened
+        if isinstance(opened, dict):
+            force_setattr(self, "opened", _read_event("IncidentOpened", opened))
+
+
+class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
+    """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
+
+    position: int
+    why: SnapshotReason
+    summaries: tuple[Summary, ...] = ()
+    incidents: tuple[InboxRow, ...] = ()
+    grants: tuple[GrantAdded, ...] = ()
+    more: bool = False
+
+    def __post_init__(self) -> None:
+        _read_grants(self)
+
+
+class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
+    """One change of the picture. What is None did not change; `closed` is an incident that left the inbox. With nothing
+    in it, something else of the workspace did: a breaker, a freeze.
+    """
+
+    position: int
+    summary: Summary | None = None
+    incident: InboxRow | None = None
+    closed: str = ""
+    grants: tuple[GrantAdded, ...] | None = None
+
+    def __post_init__(self) -> None:
+        _read_grants(self)
+
+
+class Pong(Message, frozen=True, tag="pong"):
+    """`held_up`: runs that cannot be carried on now, in words; nothing of it is in the journal, nor in the picture."""
+
+    id: int = 0
+    held_up: str = ""
+
+
+# -- from the runtime: watched runs, replies -------------------------------------------------------------------
+
+
+class RunSnapshot(Message, frozen=True, tag="run"):
+    """State of a watched run after event `seq`, in parts: `head` first (all but the nodes), then `nodes`."""
+
+    run_id: str
+    seq: int
+    why: SnapshotReason
+    head: dict[str, Any] | None = None
+    nodes: dict[str, Any] = msgspec.field(default_factory=dict)
+    more: bool = False
+
+
+class RunEvent(Message, frozen=True, tag="event"):
+    """An event of a watched run; `body` as `runtime.record.state.events.parse_event` reads it."""
+
+    run_id: str
+    seq: int
+    body: dict[str, Any]
+
+
+class Delta(Message, frozen=True, tag="delta"):
+    """A piece of a reply that is being streamed, from character `offset` of attempt `attempt` on. For eyes only."""
+
+    run_id: str
+    node_id: str
+    text: str
+    attempt: int = 1
+    kind: DeltaKind = "text"
+    offset: int = 0
+
+
+class CommandReply(Message, frozen=True, tag="reply"):
+    """What became of a command. `repeated`: it had been carried out before, this is what was said then."""
+
+    id: str
+    ok: bool
+    result: Any = None
+    error: str = ""
+    message: str = ""
+    detail: dict[str, Any] = msgspec.field(default_factory=dict)
+    repeated: bool = False
+
+
+class MessageRefused(Message, frozen=True, tag="refused"):
+    """A message was not understood or not allowed: `error` is a word for programs, `message` one for people.
+
+    `number` is its ordinal among the lines that the console sent over this connection, from 1. `id` is that of the
+    command or ping that it was: where the line is JSON, and where it is not but begins with ``{"t":…,"id":…``.
+    """
+
+    error: str
+    message: str = ""
+    run_id: str = ""
+    id: str = ""
+    number: int = 0
+
+
+# -- from a console --------------------------------------------------------------------------------------------
+
+
+class Identify(Message, frozen=True, tag="as"):
+    """Who is at the far end of a byte pump. Only the first message of a connection may be this one."""
+
+    name: Name
+
+
+class Attach(Message, frozen=True, tag="attach"):
+    """Tell me the picture, and go on telling. `epoch` and `position` are those of the last change that I have."""
+
+    proto: int = PROTOCOL_VERSION
+    epoch: str = ""
+    position: int = 0
+    program: str = ""
+
+
+class Watch(Message, frozen=True, tag="watch"):
+    """Tell me this run too. I have its events up to `after`; 0: none."""
+
+    run_id: str
+    after: int = 0
+
+
+class Unwatch(Message, frozen=True, tag="unwatch"):
+    run_id: str
+
+
+class AgentCaller(msgspec.Struct, frozen=True):
+    """The agent that a command comes from: what its client calls itself, and whether it works inside a run, or that
+    cannot be told.
+    """
+
+    client: Name
+    in_run: bool = True
+
+
+class Command(Message, frozen=True, tag="command"):
+    """Do something. `id` is made by the sender and unique for ever: sent again, it is not done again. The command of an
+    agent has the channel ``mcp``, which an earlier runtime refuses: it would take it for a person's.
+    """
+
+    id: Name
+    verb: str
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+    channel: Literal["console", "cli", "mcp"] = "console"
+    agent: AgentCaller | None = None
+
+
+class Ack(Message, frozen=True, tag="ack"):
+    """I have taken in `taken` messages of the stream since this connection began."""
+
+    taken: int
+
+
+class Ping(Message, frozen=True, tag="ping"):
+    id: int = 0
+
+
+class MessagePart(Message, frozen=True, tag="part"):
+    """A piece of a message that is too long for one line (`runtime.link.wire.framing`). Goes both ways."""
+
+    key: int
+    data: str
+    last: bool = False
+
+
+RuntimeMessage = (
+    Hello
+    | WorkspaceSnapshot
+    | WorkspaceChange
+    | Pong
+    | RunSnapshot
+    | RunEvent
+    | Delta
+    | CommandReply
+    | MessageRefused
+    | MessagePart
+)
+ConsoleMessage = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | MessagePart
+
+_runtime_decoder: msgspec.json.Decoder[RuntimeMessage] = msgspec.json.Decoder(RuntimeMessage)
+_console_decoder: msgspec.json.Decoder[ConsoleMessage] = msgspec.json.Decoder(ConsoleMessage)
+M = TypeVar("M")
+
+
+def new_command_id() -> str:
+    """An id for a command. It begins with the time, which a run that it starts takes over into its own id."""
+    return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
 
 
 def parse_message(line: bytes) -> RuntimeMessage:
     """The message of a runtime in `line`. Raises `InvalidMessage`."""
-    found = parse_startup_message(line)
-    if found is not None:
-        return found
-    from runtime.link.wire.messages import parse_runtime_message
+    return _parse(_runtime_decoder, line)
 
-    return parse_runtime_message(line)
+
+def parse_console_message(line: bytes) -> ConsoleMessage:
+    """The message of a console in `line`. Raises `InvalidMessage`."""
+    return _parse(_console_decoder, line)
+
+
+def _parse(decoder: msgspec.json.Decoder[M], line: bytes) -> M:
+    try:
+        check_json(line)
+        return decoder.decode(line)
+    except NestedTooDeeply as exc:
+        raise InvalidMessage("not_json", f"the line {exc}", _message_id(line)) from exc
+    except msgspec.ValidationError as exc:
+        raise InvalidMessage(*_explain(exc), _message_id(line)) from exc
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        raise InvalidMessage("not_json", f"the line is not JSON: {exc}", _message_id(line)) from exc
+
+
+_TAG = re.compile(r"Invalid value (.*) - at `\$\.t`", re.DOTALL)
+
+
+def _explain(exc: msgspec.ValidationError) -> tuple[str, str]:
+    said = explain(exc, str(exc))
+    if said == "t: is missing":
+        return "unknown_message", "the message has no field 't' that says what it is"
+    if said.startswith("t: "):
+        name = _TAG.fullmatch(str(exc))
+        return "unknown_message", f"no message is called {name[1] if name is not None else 'so'!s:.80}"
+    return "bad_message", said
+
+
+_ID = re.compile(rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)')
+
+
+def _message_id(line: bytes) -> str:
+    """The id of a message that cannot be read; empty if it has none that is recognised. Python's own reader takes some
+    JSON that the one of messages does not: lone surrogates, NaN.
+    """
+    try:
+        check_json(line)
+        said = json.loads(line.decode())
+    except ValueError:
+        found = _ID.match(line)
+        return (found[1] or found[2]).decode(errors="replace") if found else ""
+    number = said.get("id") if isinstance(said, dict) else None
+    return str(number).encode(errors="replace").decode()[:100] if isinstance(number, str | int) else ""
+
+
+def _read_grants(message: WorkspaceSnapshot | WorkspaceChange) -> None:
+    if message.grants and not all(hasattr(each, "grant_id") for each in message.grants):
+        force_setattr(message, "grants", tuple(_read_event("GrantAdded", each) for each in message.grants))
+
+
+def _read_event(kind: str, row: Any) -> Any:
+    """Raises ValueError, with the field that is wrong."""
+    from pydantic import ValidationError
+
+    from runtime.record.state import events
+
+    try:
+        return getattr(events, kind).model_validate(row)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind}: {first['msg']}") from exc

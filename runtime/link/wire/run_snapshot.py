@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from runtime.link.wire import limits
-from runtime.link.wire.messages import RunSnapshot
-from runtime.link.wire.startup_messages import SnapshotReason
+from runtime.link.wire.protocol import RunSnapshot, SnapshotReason
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 
@@ -39,7 +38,7 @@ class StateAssembler:
 
     Raises (from `add`):
         pydantic.ValidationError: a part holds no state that this program can read.
-        InvalidState: it has too many nodes, or they are no tree.
+        InvalidState: it has too many nodes, or they are not a tree.
     """
 
     def __init__(self) -> None:

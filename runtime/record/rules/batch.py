@@ -37,21 +37,27 @@ class RunRow:
     told_seq: int = 0
     updated_at: float = 0.0
     open_incidents: int = 0
+    code: str = ""
+    """The label of the code that it goes on with; empty: any."""
     summary: str | None = None
     """Only where it is to be written."""
 
     def leased(self, now: float) -> bool:
-        """Whether somebody's lease is alive.
+        """Whether a process has a lease that is alive.
 
         One that reaches further than twice its own length was given before a clock was set back: it counts as expired,
         else a dead driver's run would wait until the old time comes round again.
         """
         return self.lease_until is not None and now < self.lease_until <= now + 2 * self.lease_ttl
 
-    def runnable(self, now: float) -> bool:
-        """Whether somebody should drive it, if nobody does.
+    def allows(self, code: str | None) -> bool:
+        """Whether a worker with this label may drive it; None stands for any label."""
+        return code is None or self.code in ("", code)
 
-        A frozen run is driven no further, unless its driver died over it: then nobody knows what of it is in flight.
+    def runnable(self, now: float) -> bool:
+        """Whether it should be driven, if no process does.
+
+        A frozen run is driven no further, unless its driver died over it: then it is not known what of it is in flight.
         """
         due = self.state == "waiting" and self.wake_at is not None and self.wake_at <= now
         due = due or waits_for_nothing(self.state, self.wake_at, self.open_incidents)
@@ -133,6 +139,8 @@ class Batch:
     def _phase(self, run: RunRow, event: ev.JournalEvent) -> None:
         """The run's state, by the fold's own rule: what it means is said in one place."""
         self.touch(run)
+        if isinstance(event, ev.RunMoved) or (isinstance(event, ev.RunCreated | ev.RunStarted) and not run.code):
+            run.code = event.code
         wake_at = datetime.fromtimestamp(run.wake_at, UTC) if run.wake_at is not None else None
         probe = DurableRun(id=run.id, phase=run.state, wake_at=wake_at)  # type: ignore[arg-type]
         was_terminal = probe.terminal

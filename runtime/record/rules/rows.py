@@ -13,12 +13,11 @@ from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pydantic_core import PydanticSerializationError, ValidationError, from_json, to_json
+from pydantic_core import PydanticSerializationError, ValidationError, from_json
 
 from orbiter.text_encoding import dump_json
 from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
-from runtime.record.state.summary import Summary
 
 _IN_COLUMNS = {"v", "seq", "run_id", "type"}
 _MAX_NESTING = 128
@@ -39,8 +38,8 @@ class EventRow(NamedTuple):
 
 
 def encode_event(event: ev.JournalEvent) -> EventRow:
-    """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that nobody could read
-    it back, or is far too long. Lone surrogates are replaced.
+    """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that it could not be
+    read it back, or is far too long. Lone surrogates are replaced.
     """
     kind: str = getattr(event, "type", "")
     # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
@@ -87,21 +86,13 @@ def _with_blobs(event: ev.JournalEvent, head: str, body: str) -> EventRow:
     return EventRow(event, _object(head, f"{{{','.join(small)}}}"), json.dumps(names), values)
 
 
-def encode_summary(summary: Summary) -> str:
-    """The same JSON as `Summary.json` makes, at a quarter of its cost: a run's summary is written with every step."""
-    try:
-        return to_json(summary.brief_fields()).decode()
-    except PydanticSerializationError:  # half an emoji in a task
-        return summary.to_json()
-
-
 def decode_event(
     run_id: str, seq: int, body: str, blobs: str | None = None, values: Mapping[str, str] | None = None
 ) -> ev.JournalEvent:
     """The event of a row. `values` holds the blobs that it names.
 
     Raises:
-        Unrecordable: the row is no event, or a blob of it is missing.
+        Unrecordable: the row is not an event, or a blob of it is missing.
     """
     head = f'{{"run_id":{json.dumps(run_id)},"seq":{seq},'
     if not body.startswith('{"v":'):

@@ -1,7 +1,7 @@
 """Tails of a journal: pushed by this journal object's own commits, read from the store for what others write.
 
 What is pushed is a short cut: a subscriber takes it only if it follows on directly from what it has, and else asks
-the store. So each event comes exactly once and in order, whoever wrote it.
+the store. So each event comes exactly once and in order, from any writer.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
+from runtime.record.journal import JournalError
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.state import events as ev
 
@@ -23,13 +24,19 @@ Fetch = Callable[[str | None, int, int], Awaitable[list[WrittenEvent]]]
 """Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
 
 
+class Wake(Protocol):
+    """Lets tails ask the store now: those of the runs named, and of the whole journal; without names, all."""
+
+    def __call__(self, run_ids: Collection[str] | None = None) -> None: ...
+
+
 class Waker(Protocol):
     """Calls `Tails.wake` when others have written to the store: another process, or another object of this one."""
 
     eager: bool
     """Whether a run is followed, so that it should notice soon."""
 
-    def start(self, changed: Callable[[], None]) -> None:
+    def start(self, changed: Wake) -> None:
         """Begin to notice, and call `changed` on this loop's thread. Does nothing if it has begun."""
 
     def stop(self) -> None:
@@ -61,7 +68,7 @@ class Subscription:
         """Events of this run, or of any; a place is what the cursor counts."""
         for place, event in written:
             if place == self.cursor + 1 and not (self.pushed or self.look or self.wants(event)):
-                self.cursor = place  # nobody is woken for it
+                self.cursor = place  # it wakes no reader
             else:
                 self.pushed.append(WrittenEvent(place, event))
         if len(self.pushed) > _MAX_PUSHED:
@@ -75,7 +82,7 @@ class Subscription:
         self.ready.set()
 
     def take(self) -> list[ev.JournalEvent]:
-        """What was pushed and follows on directly. A gap means that somebody else wrote: the store is asked."""
+        """What was pushed and follows on directly. A gap means that another process wrote: the store is asked."""
         taken: list[ev.JournalEvent] = []
         while self.pushed and not self.look:
             place, event = self.pushed[0]
@@ -110,10 +117,11 @@ class Tails:
                 subscription.offer(by_run[subscription.run_id])
         self._waker.notify_written(written)
 
-    def wake(self) -> None:
-        """Let every tail ask the store now."""
+    def wake(self, run_ids: Collection[str] | None = None) -> None:
+        """Let tails ask the store now: those of these runs and of the whole journal; without names, all."""
         for subscription in self._subscriptions:
-            subscription.wake()
+            if run_ids is None or subscription.run_id is None or subscription.run_id in run_ids:
+                subscription.wake()
 
     async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.JournalEvent]]:
         subscription = Subscription(run_id, after, kinds)
@@ -138,7 +146,7 @@ class Tails:
         self.wake()
 
     def _adjust_polling(self) -> None:
-        """Look for what others write only while somebody tails, and often while it is a run that is tailed."""
+        """Look for what others write only while there is a tail, and often while it is a run that is tailed."""
         if self._closed or not self._subscriptions:
             self._waker.stop()
             return
@@ -147,7 +155,12 @@ class Tails:
 
     async def _check_for_changes(self, subscription: Subscription) -> list[ev.JournalEvent]:
         subscription.look = False
-        found = await self._fetch(subscription.run_id, subscription.cursor, CHUNK_EVENTS)
+        try:
+            found = await self._fetch(subscription.run_id, subscription.cursor, CHUNK_EVENTS)
+        except JournalError:
+            if self._closed:  # the journal was closed under the query: the tail ends, as any other
+                return []
+            raise
         if len(found) == CHUNK_EVENTS:
             subscription.look = True
         if found:

@@ -71,6 +71,7 @@ class ClaimLease(Write):
     run_id: str
     owner: str
     ttl_s: float
+    code: str | None = None
     begins = True
 
     def run_ids(self) -> Sequence[str]:
@@ -78,7 +79,7 @@ class ClaimLease(Write):
 
     def apply(self, batch: Batch) -> Lease | None:
         run = batch.runs.get(self.run_id)
-        if run is None or not run.runnable(batch.now) or run.leased(batch.now):
+        if run is None or not run.runnable(batch.now) or run.leased(batch.now) or not run.allows(self.code):
             return None
         if run.lease_until is not None and run.owner == self.owner:
             return None  # this process drives it, however late it is: it renews, it does not start a second drive
@@ -90,7 +91,7 @@ class ClaimLease(Write):
 
 @dataclass(slots=True)
 class LeasedWrite(Write):
-    """What only the holder of a lease may do. An expired lease that nobody took over is still its holder's."""
+    """What only the holder of a lease may do. An expired lease that was not taken over is still its holder's."""
 
     lease: Lease
 
@@ -172,7 +173,7 @@ class AppendEvents(LeasedWrite):
         written = [batch.write(run, self._decide_park(batch, run, draft)) for draft in self.drafts]
         for event in written:
             if type(event) is ev.RunRewound:
-                run.told_seq = event.seq  # whoever asks for another rewind must know which nodes are gone
+                run.told_seq = event.seq  # a request for another rewind must know which nodes are gone
         if self.summary is not None:
             run.summary = self.summary
             batch.longer[run.id] = run
@@ -228,14 +229,14 @@ class AnswerIncident(Write):
         found = batch.incidents.get(self.event.incident_id)
         run = batch.runs.get(found.run) if found is not None else None
         if found is None or run is None:
-            return AnswerRefused("unknown", f"there is no incident {self.event.incident_id}"), "", None
+            return AnswerRefused("unknown", f"unknown incident {self.event.incident_id}"), "", None
         if found.state != "open":
             return AnswerRefused(found.state), run.id, found.answer_seq or found.closed_seq
         if found.revision != self.event.revision:
             detail = f"it was given for revision {self.event.revision}, the incident is at revision {found.revision}"
             return AnswerRefused("revision", detail), run.id, None
         if self.grant is not None:
-            # Before the answer: whoever hears the answer looks for the grant at once.
+            # Before the answer: a reader of the answer looks for the grant at once.
             batch.write(batch.runs[ev.WORKSPACE_RUN_ID], self.grant)
         event = batch.write(run, self.draft)
         _wake_run(batch, run, event)
@@ -264,9 +265,10 @@ class PostEvent(Write):
     def apply(self, batch: Batch) -> ev.JournalEvent:
         run, event = batch.runs.get(self.run_id), self.draft.event
         if run is None:
-            raise JournalError(f"there is no run {self.run_id}")
-        if self.told is not None and run.told_seq > self.told:
-            raise StaleSequence(f"run {run.id} was told something else meanwhile (event {run.told_seq})")
+            raise JournalError(f"unknown run {self.run_id}")
+        told_seq = run.last_seq if run.id == ev.WORKSPACE_RUN_ID else run.told_seq
+        if self.told is not None and told_seq > self.told:
+            raise StaleSequence(f"run {run.id} was told something else meanwhile (event {told_seq})")
         asked = self.effective or isinstance(event, ev.AbortRequested | ev.ClockStepped)
         if asked and run.id != ev.WORKSPACE_RUN_ID and (why := refusal(event, run.state)):
             raise StaleSequence(f"run {run.id} {why}")
@@ -308,7 +310,7 @@ class RecordCommand(Write):
 
 @dataclass(slots=True)
 class RebuildSummary(Write):
-    """Put in a summary made anew from a run's events up to `seq`, unless events came since."""
+    """Put in a summary made again from a run's events up to `seq`, unless events came since."""
 
     run_id: str
     seq: int

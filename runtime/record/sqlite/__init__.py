@@ -1,4 +1,4 @@
 """The journal in one SQLite file.
 
-Imports `runtime.record`, `runtime.record.rules`, `runtime.record.state` and `aiosqlite`.
+Imports `runtime.record`, `runtime.record.rules`, `runtime.record.state`, `aiosqlite` and `msgspec`.
 """

@@ -1,8 +1,9 @@
 """Lets a process end though a journal was not closed.
 
-aiosqlite's threads are no daemons: an exception that leaves a connection open makes the interpreter wait for them for
-ever. Journals are closed in `finally`; for what slips through (a loop that dies, a `sys.exit` in a library), one daemon
-thread waits for the main thread to end and stops the connections that are left. What was not committed is rolled back.
+aiosqlite's threads are not daemon threads: an exception that leaves a connection open makes the interpreter wait for
+them for ever. Journals are closed in `finally`; for what slips through (a loop that dies, a `sys.exit` in a library),
+one daemon thread waits for the main thread to end and stops the connections that are left. What was not committed is
+rolled back.
 """
 
 from __future__ import annotations

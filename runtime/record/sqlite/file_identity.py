@@ -81,7 +81,7 @@ class JournalFiles:
     @property
     def harmed_by_closing(self) -> bool:
         """Whether to close the journal would take away files of another: the last connection that closes removes the
-        log by its path, whoever's it is, after it wrote the log into the database, whatever that holds.
+        log by its path, also another's, after it wrote the log into the database, whatever that holds.
         """
         return bool(
             self.overwritten()

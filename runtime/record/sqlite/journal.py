@@ -13,32 +13,20 @@ own.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
+import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
+import aiosqlite
+
+from runtime.record.journal import JournalError
 from runtime.record.journal_care import DAMAGED_FILE
-from runtime.record.rules.rows import encode_event, encode_summary
-from runtime.record.rules.tails import Tails
-from runtime.record.rules.writes import (
-    AnswerIncident,
-    AppendEvents,
-    ClaimLease,
-    CreateRun,
-    ExpireLease,
-    PostEvent,
-    RecordCommand,
-    ReleaseLease,
-    RenewLease,
-)
-from runtime.record.sqlite import content_check, maintenance, wal_loss
+from runtime.record.rules.stored_journal import StoredJournal
+from runtime.record.sqlite import content_check, maintenance, registry, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
 from runtime.record.sqlite.exit_guard import forget, stop_at_exit
 from runtime.record.sqlite.file_identity import JournalFiles
@@ -46,34 +34,51 @@ from runtime.record.sqlite.position_probe import PositionProbe
 from runtime.record.sqlite.reader import Reader
 from runtime.record.sqlite.schema import (
     SCHEMA_VERSION,
+    OlderJournal,
     connect,
     create_file,
     migrate,
     sqlite_errors,
 )
+from runtime.record.sqlite.search_index import FtsIndex
 from runtime.record.sqlite.statements import wake_parked_runs
 from runtime.record.sqlite.transaction_thread import TransactionThread
 from runtime.record.sqlite.writer import Clock, Writer
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Summary
-from runtime.record.state.workspace_state import WorkspaceState
+from runtime.record.workers import LabelledRun, ListedWorker, WorkerReport
 
 log = logging.getLogger(__name__)
 
 
-class SqliteJournal:
+async def _prepare(connection: aiosqlite.Connection, path: Path, *, readonly: bool) -> None:
+    """The file has today's schema: a reader too brings the file of an earlier program up to date, where it may write.
+
+    Raises:
+        JournalError: the file is not a journal, a newer program's, or an earlier one's that cannot be written.
+    """
+    try:
+        await migrate(connection, path, readonly=readonly)
+    except OlderJournal:
+        if not os.access(path, os.W_OK):
+            raise
+        writing = await connect(path, readonly=False)
+        try:
+            await migrate(writing, path, readonly=False)
+        finally:
+            await writing.close()
+        await migrate(connection, path, readonly=True)
+
+
+class SqliteJournal(StoredJournal[Writer, Reader]):
     """A journal in a file. `runtime.record.journal` and `runtime.record.journal_care` say what each method promises."""
 
     def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""
         self._files: JournalFiles | None = None
         self.path = path
-        self._reader = reader
-        self._writer: Writer | None = None
-        self._clock = clock
-        self._standing = WorkspaceState()
         self._glance = PositionProbe(path)
-        self._tails = Tails(reader.events_after, ChangeWatch(path, self._glance.position, self._writing, poll_s))
+        watch = ChangeWatch(path, self._glance.position, self._writing, poll_s)
+        super().__init__(str(path), reader, watch, clock, index=FtsIndex(path))
 
     @classmethod
     async def open(
@@ -85,12 +90,12 @@ class SqliteJournal:
         tail looks for other processes' writes while something happens (see `change_watch`).
 
         Raises:
-            JournalError: the file cannot be opened, is no journal, or is a newer program's.
+            JournalError: the file cannot be opened, is not a journal, or is a newer program's.
         """
         path = Path(path).absolute()  # noqa: ASYNC240 - no I/O to speak of, and once
         if readonly and not path.exists():
             raise JournalError(
-                f"there is no journal at {path}: nothing has been run here yet, or --state names another place"
+                f"no journal was found at {path}: nothing has been run here yet, or --state names another place"
             )
         if not readonly:
             create_file(path)
@@ -99,7 +104,7 @@ class SqliteJournal:
             first = await connect(path, readonly=readonly, hop=hop)
             stop_at_exit(first)
             try:
-                await migrate(first, path, readonly=readonly)
+                await _prepare(first, path, readonly=readonly)
                 reading = first if readonly else await connect(path, readonly=True)
                 files = None if readonly else JournalFiles(path)
             except BaseException:
@@ -112,14 +117,6 @@ class SqliteJournal:
             journal._files = files
             journal._writer = Writer(first, hop, path, clock, publish=journal._tails.publish, displaced=files.displaced)
         return journal
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Write what is queued, end the tails, and let go of the file. May be called twice."""
@@ -137,177 +134,55 @@ class SqliteJournal:
                 await connection.close()
             forget(connection)
 
-    # -- runs --------------------------------------------------------------------------------------------------
+    def now(self) -> datetime:
+        return self._clock()
 
-    async def create(self, event: ev.RunCreated, summary: Summary, *, frozen: ev.RunFrozen | None = None) -> bool:
-        if not event.run_id or event.run_id.startswith("@"):
-            raise JournalError(f"{event.run_id!r} is no id for a run: it must not be empty, nor begin with '@'")
-        drafts = [encode_event(each) for each in (event, frozen) if each is not None]
-        result: bool = await self._write().submit(CreateRun(event.run_id, drafts, encode_summary(summary)))
-        return result
+    @property
+    def goes_by_local_clock(self) -> bool:
+        return True
 
-    async def claim(self, run_id: str, owner: str, ttl_s: float) -> Lease | None:
-        result: Lease | None = await self._write().submit(ClaimLease(run_id, owner, ttl_s))
-        return result
+    async def runnable(self, limit: int = 100, *, code: str | None = None) -> list[str]:
+        return await self._reader.runnable(self._seconds(), limit, code)
 
-    async def renew(self, lease: Lease) -> None:
-        await self._write().submit(RenewLease(lease))
+    async def stranded(self, *, code: str | None = None) -> list[str]:
+        return await self._reader.stranded(self._seconds(), code)
 
-    async def release(self, lease: Lease) -> None:
-        await self._write().submit(ReleaseLease(lease))
+    async def wake_future_parks(self) -> list[str]:
+        return await self._write().run_exclusive(lambda connection: wake_parked_runs(connection, self._seconds()))
 
-    async def expire_leases(self, died: Callable[[str], bool]) -> list[str]:
-        held = [lease for lease in await self._reader.leases() if died(lease.owner)]
-        expired = await asyncio.gather(*(self._write().submit(ExpireLease(lease)) for lease in held))
-        return [lease.run_id for lease, done in zip(held, expired, strict=True) if done]
+    def _seconds(self) -> float:
+        return self._clock().timestamp()
 
-    def append(
-        self,
-        lease: Lease,
-        events: Sequence[ev.JournalEvent],
-        *,
-        summary: Summary | None = None,
-        seen: int | None = None,
-    ) -> Awaitable[Sequence[ev.JournalEvent]]:
-        # A future and no coroutine: whoever must not be cancelled while it is written needs no task around it.
-        try:
-            text = encode_summary(summary) if summary is not None else None
-            drafts = [encode_event(event) for event in events]
-            return self._write().submit(AppendEvents(lease, drafts, text, seen))
-        except JournalError as exc:
-            failed: asyncio.Future[Sequence[ev.JournalEvent]] = asyncio.get_running_loop().create_future()
-            failed.set_exception(exc)
-            return failed
+    # -- workers -----------------------------------------------------------------------------------------------
 
-    async def runnable(self, now: datetime, limit: int = 100) -> list[str]:
-        return await self._reader.runnable(now.timestamp(), limit)
+    async def beat(self, report: WorkerReport) -> None:
+        await self._write().run_exclusive(lambda connection: registry.beat(connection, report, self._seconds()))
 
-    async def next_wake(self) -> datetime | None:
-        return await self._reader.next_wake()
+    async def sign_off(self, worker_id: str) -> None:
+        await self._write().run_exclusive(lambda connection: registry.sign_off(connection, worker_id))
 
-    async def stranded(self) -> list[str]:
-        return await self._reader.stranded(self._clock().timestamp())
+    async def workers(self) -> list[ListedWorker]:
+        return await registry.list_workers(self._reader, self._seconds())
 
-    async def wake_future_parks(self, now: datetime) -> list[str]:
-        return await self._write().run_exclusive(lambda connection: wake_parked_runs(connection, now.timestamp()))
+    async def labelled_runs(self) -> list[LabelledRun]:
+        return await registry.labelled_runs(self._reader, self._seconds())
 
-    async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
-        found = await self._reader.summaries(limit, states)
-        await self._keep_renewed()
-        return found
-
-    async def summary(self, run_id: str) -> Summary | None:
-        found = await self._reader.summary(run_id)
-        await self._keep_renewed()
-        return found
-
-    async def _keep_renewed(self) -> None:
-        """Write down the summaries that another version of the fold had left, so that they are made anew once."""
-        renewed, self._reader.renewed = self._reader.renewed, []
-        if renewed and self._writer is not None:
-            await asyncio.gather(*(self._writer.submit(op) for op in renewed))
-
-    # -- operators ----------------------------------------------------------------------------------------------
-
-    async def answer(
-        self, answer: ev.IncidentAnswered, grant: ev.GrantAdded | None = None
-    ) -> AnswerAccepted | AnswerRefused:
-        result = await self._write().submit(
-            AnswerIncident(encode_event(answer), encode_event(grant) if grant is not None else None)
+    async def take_claim(self, name: str, owner: str, ttl_s: float) -> bool:
+        return await self._write().run_exclusive(
+            lambda connection: registry.take_claim(connection, name, owner, ttl_s, self._seconds())
         )
-        if isinstance(result, ev.IncidentAnswered):
-            return AnswerAccepted(result)
-        refused, run_id, seq = result
-        if seq is None:
-            assert isinstance(refused, AnswerRefused)
-            return refused
-        said = await self._reader.event(run_id, seq)
-        if isinstance(said, ev.IncidentAnswered):
-            return AnswerRefused("answered", f"{said.by.name or said.by.channel} answered {said.option} before", said)
-        reason = said.reason if isinstance(said, ev.IncidentClosed) else f"run {run_id} has ended"
-        return AnswerRefused("closed", reason)
 
-    async def post(
-        self, run_id: str, event: ev.JournalEvent, *, told: int | None = None, effective: bool = False
-    ) -> ev.JournalEvent:
-        if run_id != ev.WORKSPACE_RUN_ID and not isinstance(event, ev.OPERATOR_EVENTS):
-            kinds = ", ".join(kind.__name__ for kind in ev.OPERATOR_EVENTS)
-            raise JournalError(
-                f"{type(event).__name__} is written by the run's driver; without a lease only {kinds} may be"
-            )
-        result: ev.JournalEvent = await self._write().submit(PostEvent(run_id, encode_event(event), told, effective))
-        return result
-
-    async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
-        return await self._reader.incidents(run_id)
-
-    async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
-        return await self._reader.incident(incident_id)
-
-    async def grants(self) -> list[ev.GrantAdded]:
-        now, standing = self._clock(), await self._now_standing()
-        return [grant for grant in standing.grants.values() if grant.until is None or grant.until > now]
-
-    async def freezes(self) -> dict[str, ev.FreezeSet]:
-        return dict((await self._now_standing()).freezes)
-
-    async def _now_standing(self) -> WorkspaceState:
-        """The workspace's stream, folded as far as it is written; only what is new is read."""
-        for event in await self.read(ev.WORKSPACE_RUN_ID, self._standing.seq):
-            self._standing.apply(event)
-        return self._standing
-
-    async def command(self, command_id: str, reply: dict[str, Any] | None = None) -> dict[str, Any] | None:
-        if reply is None:
-            text = await self._reader.reply(command_id)
-        else:
-            text = await self._write().submit(RecordCommand(command_id, json.dumps(reply, ensure_ascii=False)))
-        stored: dict[str, Any] | None = json.loads(text) if text is not None else None
-        return stored
-
-    # -- events ------------------------------------------------------------------------------------------------
+    async def drop_claim(self, name: str, owner: str) -> None:
+        await self._write().run_exclusive(lambda connection: registry.drop_claim(connection, name, owner))
 
     async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
         if run_id == ev.WORKSPACE_RUN_ID and not self._reader.closed and self._glance.seq() == after:
-            return []
-        return await self._reader.events(run_id, after, limit)
-
-    def tail(
-        self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
-    ) -> AsyncIterator[list[ev.JournalEvent]]:
-        return self._tails.tail(run_id, after, kinds)
-
-    async def latest(
-        self,
-        run_id: str | None = None,
-        *,
-        after: int = 0,
-        before: int | None = None,
-        limit: int = 500,
-        marks: Sequence[str] = (),
-    ) -> list[PlacedEvent]:
-        return await self._reader.latest(run_id, after, before, limit, marks)
-
-    async def position(self) -> int:
-        """The place of the newest event: ``tail(after=await journal.position())`` gives what happens from now on."""
-        return await self._reader.position()
-
-    def wake_tails(self) -> None:
-        """A hint that another journal object of this process has written: tails look now, not at the next poll.
-
-        Call it on this journal's loop: ``loop.call_soon_threadsafe(journal.wake_tails)``.
-        """
-        self._tails.wake()
+            return []  # nothing is new, and that is told without a hop to the reader's thread
+        return await super().read(run_id, after, limit)
 
     @property
-    def operations(self) -> int:
-        """How many operations that write events this object has committed: what the chaos suite's hook counts."""
-        return self._writer.operations if self._writer is not None else 0
-
-    @property
-    def commits(self) -> int:
-        """How many transactions this object has committed: fewer than operations, where they were batched."""
-        return self._writer.commits if self._writer is not None else 0
+    def is_local(self) -> bool:
+        return True
 
     # -- care --------------------------------------------------------------------------------------------------
 
@@ -380,27 +255,15 @@ class SqliteJournal:
             log.warning("the journal that was overwritten cannot be read back: %s", exc)
             return False
 
-    def hold_back(self, hold: bool) -> None:
-        self._write().hold_back(hold)
-
-    @property
-    def held_back(self) -> str:
-        return self._writer.held_back if self._writer is not None else ""
-
     async def backup(self, target: str | Path) -> None:
         await maintenance.backup_journal(self.path, Path(target).absolute())  # noqa: ASYNC240
 
-    async def rebuild_summaries(self) -> int:
-        return await maintenance.rebuild_summaries(self._reader, self._write())
-
     async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
         before = self._clock() - older_than if older_than is not None else None
-        return await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes)
+        gone = await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes)
+        if gone:
+            await self._search.forget_pruned()
+        return gone
 
     def _writing(self) -> bool:
         return self._writer is not None and self._writer.writing
-
-    def _write(self) -> Writer:
-        if self._writer is None:
-            raise JournalError(f"the journal {self.path} was opened for reading only")
-        return self._writer

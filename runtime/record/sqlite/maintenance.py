@@ -1,4 +1,4 @@
-"""Looking after a SQLite journal: check, back up, make summaries anew, and let old runs go."""
+"""Looking after a SQLite journal: check, back up, make summaries again, and let old runs go."""
 # ruff: noqa: ASYNC240 - single looks at a local disk, in rare errands
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from runtime.record.journal import JournalError
-from runtime.record.rules.writes import RebuildSummary
 from runtime.record.sqlite.content_check import remove_token
 from runtime.record.sqlite.reader import Reader
 from runtime.record.sqlite.schema import connect, sqlite_errors
@@ -63,11 +62,11 @@ async def check_journal(reader: Reader) -> list[str]:
         for (count,), what in (
             ((await reader.rows(_ORPHANS))[0], "events belong to no run"),
             ((await reader.rows(_MISSING_BLOBS))[0], "values that events refer to are missing"),
-            ((await reader.rows(_UNREADABLE_BLOBS))[0], "values are no JSON"),
+            ((await reader.rows(_UNREADABLE_BLOBS))[0], "values are not JSON"),
         ):
             if count:
                 found.append(f"{count} {what}")
-        found += [f"event {seq} of run {run_id} is no JSON" for run_id, seq in await reader.rows(_UNREADABLE)]
+        found += [f"event {seq} of run {run_id} is not JSON" for run_id, seq in await reader.rows(_UNREADABLE)]
         found += [f"incident {row[0]}: the event that opened it is missing" for row in await reader.rows(_UNOPENED)]
     except JournalError as exc:
         found.append(str(exc))
@@ -120,16 +119,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-async def rebuild_summaries(reader: Reader, writer: Writer) -> int:
-    """Make every run's cached summary anew from its events; how many. A run that is written meanwhile is left alone."""
-    done = 0
-    for run_id, _ in await reader.rows("SELECT id, rid FROM run WHERE rid > 1 ORDER BY rid"):
-        state = await reader.fold(run_id)
-        summary = state.summary().to_json()
-        done += await writer.submit(RebuildSummary(run_id, state.last_seq, summary))
-    return done
 
 
 async def prune_runs(writer: Writer, *, before: datetime | None, max_bytes: int | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 Every attempt of a step asks whether a breaker or a freeze is new there, and hardly ever is anything. To ask the
 reader's thread costs a hop there and back; to look at one row here costs a few microseconds, and readers wait for
-nobody in WAL mode. So the question "is there anything new?" is answered in the loop's own thread, once for all who
+no process in WAL mode. So the question "is there anything new?" is answered in the loop's own thread, once for all who
 ask within one turn of the loop, and only what there is gets fetched by the reader.
 """
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import resource
 import shlex
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,17 +25,20 @@ from runtime.record.journal import JournalError, NewerJournal, Unrecordable, Unw
 from runtime.record.sqlite.transaction_thread import TransactionThread
 from runtime.record.state.events import WORKSPACE_RUN_ID
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x0B17E501
 """Tells `file` and us that a database is one of ours."""
 
 BUSY_TIMEOUT_MS = 10_000
+WAL_RETRY_S = 0.01
+"""The pause before the switch to the write-ahead log is tried again."""
 WAL_BYTES = 64 * 1024 * 1024
 """To what the write-ahead log is cut back after a transaction that made it longer."""
 
 _TABLES = (
     # `told_seq`: the last event of an operator that wants the run driven (an answer, an abort request).
-    # `lease_until` in UTC seconds; NULL: nobody holds the run. `lease_ttl` unmasks leases older than a clock set back.
+    # `lease_until` in UTC seconds; NULL: no process holds the run. `lease_ttl` unmasks leases older than a clock set
+    # back.
     """CREATE TABLE run (
         rid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, state TEXT NOT NULL,
         epoch INTEGER NOT NULL DEFAULT 0, owner TEXT NOT NULL DEFAULT '',
@@ -59,8 +64,21 @@ _TABLES = (
     "INSERT INTO run (rid, id, state) VALUES (1, '" + WORKSPACE_RUN_ID + "', 'workspace')",  # noqa: S608 - a constant
 )
 
-MIGRATIONS: Mapping[int, Sequence[str]] = {}
+
+class OlderJournal(JournalError):
+    """An earlier program wrote it, and it was opened to be read."""
+
+
+MIGRATIONS: Mapping[int, Sequence[str]] = {
+    1: (
+        "ALTER TABLE run ADD COLUMN code TEXT NOT NULL DEFAULT ''",
+        """CREATE TABLE worker (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, report TEXT NOT NULL, seen REAL NOT NULL)""",
+        "CREATE TABLE claim (name TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
+    ),
+}
 """Statements that lead from version n to n + 1. Forward only: an older program refuses a newer file."""
+_CREATES_TABLE = re.compile(r"CREATE TABLE (\w+)")
 
 
 @contextmanager
@@ -100,7 +118,7 @@ _ADVICE = (
     ("SQLITE_FULL", "; the disk (or a quota) is full: free space, then retry; nothing was half written"),
     ("SQLITE_READONLY", "; make the file and its directory writable, or choose another with --state"),
     ("SQLITE_CORRUPT", "; keep a copy of it, run `orbiter-console doctor`, and restore a backup"),
-    ("SQLITE_NOTADB", "; this is no SQLite database: move it away, or restore a backup"),
+    ("SQLITE_NOTADB", "; this is not a SQLite database: move it away, or restore a backup"),
     (
         "SQLITE_BUSY",
         f"; another process has held the write lock for {BUSY_TIMEOUT_MS // 1000} s (is one stopped with Ctrl-Z?)",
@@ -174,14 +192,14 @@ async def migrate(
     if readonly:
         if not found:
             raise JournalError(
-                f"{path} is empty: opening the console makes it anew; if something was in it, restore a backup first"
+                f"{path} is empty: opening the console makes a new one; if something was in it, restore a backup first"
             )
         if found < version:
-            raise JournalError(f"{path} has schema {found}, not {version}: opening the console brings it up to date")
+            raise OlderJournal(f"{path} has schema {found}, not {version}: opening the console brings it up to date")
         return
     if found == 0:
         await connection.execute_fetchall("PRAGMA auto_vacuum = INCREMENTAL")
-    await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+    await _use_wal(connection)
     if found == version:
         return
     await connection.execute_fetchall("BEGIN IMMEDIATE")
@@ -203,12 +221,31 @@ async def migrate(
         raise
 
 
-def _refuse_version(found: int, tables: int, version: int, path: Path) -> None:
+async def _use_wal(connection: aiosqlite.Connection) -> None:
+    """Switch the file to the write-ahead log, which it keeps for good.
+
+    SQLite asks for the write lock here while it holds a read lock. It refuses that at once where another connection
+    holds the write lock, without the wait of the busy time-out (sqlite.org/c3ref/busy_handler.html: a wait could be a
+    deadlock). So several that open a new file at once meet here, and the wait is ours.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(WAL_RETRY_S)
+
+
+def _refuse_version(found: int, tables: frozenset[str], version: int, path: Path) -> None:
     if tables and found < 1:
+        likely = _version_of(tables)
         raise JournalError(
             f"{path} has tables, but its schema version is {found}: its header is damaged, or another program wrote it."
-            f" Nothing was changed. Restore a backup; or, if you know that schema {version} wrote it:"
-            f" sqlite3 {shlex.quote(str(path))} 'PRAGMA user_version = {version}'"
+            f" Nothing was changed. Restore a backup; or, if you know that schema {likely} wrote it, as its tables say:"
+            f" sqlite3 {shlex.quote(str(path))} 'PRAGMA user_version = {likely}'"
         )
     if found > version:
         raise NewerJournal(
@@ -216,13 +253,22 @@ def _refuse_version(found: int, tables: int, version: int, path: Path) -> None:
         )
 
 
-async def _version(connection: aiosqlite.Connection, path: Path) -> tuple[int, int]:
-    """The file's schema version, and how many tables and indexes it has; 0 and 0 for an empty file."""
+def _version_of(tables: frozenset[str]) -> int:
+    """The version whose tables these are."""
+    version = 1
+    while version in MIGRATIONS and set(_CREATES_TABLE.findall(" ".join(MIGRATIONS[version]))) <= tables:
+        version += 1
+    return version
+
+
+async def _version(connection: aiosqlite.Connection, path: Path) -> tuple[int, frozenset[str]]:
+    """The file's schema version, and the names of its tables and indexes; 0 and none for an empty file."""
     rows = await connection.execute_fetchall(
         "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),"
-        " (SELECT count(*) FROM sqlite_master)"
+        " (SELECT group_concat(name, ' ') FROM sqlite_master)"
     )
-    version, application, tables = next(iter(rows))
+    version, application, names = next(iter(rows))
+    tables = frozenset((names or "").split())
     if tables and application != APPLICATION_ID:
-        raise JournalError(f"{path} is a database, but no journal of orbiter-console: choose another with --state")
-    return int(version), int(tables)
+        raise JournalError(f"{path} is a database, but not a journal of orbiter-console: choose another with --state")
+    return int(version), tables

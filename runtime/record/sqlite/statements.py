@@ -6,13 +6,14 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from runtime.record.journal import CLOCK_CORRECTION_S
 from runtime.record.rules.batch import Batch, IncidentRow, RunRow
 
 POSITION = "SELECT max((SELECT pos FROM pruned), coalesce((SELECT max(pos) FROM event), 0))"
 HEADS = POSITION + ", (SELECT max(rid) FROM run)"  # noqa: S608 - constants
 RUNS = """
     SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at,
-    (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run
+    (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open'), code FROM run
     WHERE id IN (SELECT value FROM json_each(?))"""
 RUNS_OF_INCIDENTS = """
     OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?)))"""
@@ -26,7 +27,7 @@ _ADD_BLOB = "INSERT OR IGNORE INTO blob (digest, value) VALUES (?, ?)"
 _ADD_EVENT = "INSERT INTO event (pos, run, seq, body, blobs) VALUES (?, ?, ?, ?, ?)"
 _SET_RUN = """
     UPDATE run SET state = ?, epoch = ?, owner = ?, lease_until = ?, lease_ttl = ?, wake_at = ?, last_seq = ?,
-    told_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?"""
+    told_seq = ?, updated_at = ?, code = ?, summary = coalesce(?, summary) WHERE rid = ?"""
 _LENGTHEN_RUN = "UPDATE run SET last_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?"
 _CLOSE_INCIDENTS = "UPDATE incident SET state = 'closed', closed_seq = ? WHERE run = ? AND state = 'open'"
 _SET_INCIDENT = """
@@ -39,14 +40,12 @@ _ADD_REPLY = "INSERT OR IGNORE INTO command (id, reply, at) VALUES (?, ?, ?)"
 _WAKE_FUTURE_PARKS = """
     UPDATE run SET wake_at = :now
     WHERE state = 'waiting' AND wake_at > :now AND updated_at > :now + :slew RETURNING id"""
-_CLOCK_CORRECTION_S = 1.0
-"""By how much, in seconds, a clock is corrected without that counting as having been set back."""
 
 
 def wake_parked_runs(connection: sqlite3.Connection, now: float) -> list[str]:
     """See `runtime.record.journal.Journal.wake_future_parks`. A run's last event is when it began to wait, or later."""
     return [
-        row[0] for row in connection.execute(_WAKE_FUTURE_PARKS, {"now": now, "slew": _CLOCK_CORRECTION_S}).fetchall()
+        row[0] for row in connection.execute(_WAKE_FUTURE_PARKS, {"now": now, "slew": CLOCK_CORRECTION_S}).fetchall()
     ]
 
 
@@ -78,7 +77,7 @@ def sql_writes(batch: Batch, pos: int) -> Iterable[tuple[str, Sequence[Sequence[
 def _run(run: RunRow) -> tuple[Any, ...]:
     return (
         run.state, run.epoch, run.owner, run.lease_until, run.lease_ttl, run.wake_at, run.last_seq, run.told_seq,
-        run.updated_at, run.summary, run.rid,
+        run.updated_at, run.code, run.summary, run.rid,
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ class TransactionThread:
         return results[0]
 
     async def leave_open(self) -> None:
-        """Let the connection stay open, whoever closes it, until the process ends."""
+        """Let the connection stay open, also when it is closed, until the process ends."""
         await self.run(lambda connection: setattr(connection, "left", True))
 
     def take(self) -> Callable[[sqlite3.Connection], None] | None:

@@ -137,7 +137,7 @@ def _mark_path(path: Path) -> Path:
 
 
 def read_mark(path: Path) -> int:
-    """How far the journal is known to have come. What is no number (cut short, damaged) does not count."""
+    """How far the journal is known to have come. What is not a number (cut short, damaged) does not count."""
     try:
         slots = _mark_path(path).read_bytes().split(b"\n")
     except OSError:

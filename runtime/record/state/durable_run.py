@@ -56,7 +56,7 @@ class DurableRun(RunData):
         """Take one event into account."""
         self.last_seq = max(self.last_seq, event.seq)
         if self.active_since is not None and isinstance(event, ev.RunStarted):
-            # A life ended without a word: nobody knows when, so the last that was heard of it counts.
+            # A life ended without a word: its time is not known, so the last event counts.
             self.active_s = self.active_seconds(self.updated_at or event.ts)
             self.active_since = None
         self.updated_at = event.ts
@@ -65,7 +65,8 @@ class DurableRun(RunData):
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return
-        # After the end nothing happens any more, but that a late analysis comes in or that somebody turns it back.
+        # After the end nothing happens any more, but that a late analysis or proposal comes in, or that an operator
+        # turns it back.
         late = self.terminal and not isinstance(event, _AFTER_END_EVENTS)
         if late or not handler(self, event):
             self.anomalies += 1
@@ -107,6 +108,7 @@ _HANDLERS: dict[type[ev.JournalEvent], Any] = {
     ev.AbortRequested: runs.abort_requested,
     ev.RunFrozen: runs.run_frozen,
     ev.RunThawed: runs.run_thawed,
+    ev.RunMoved: runs.run_moved,
     ev.RewindRequested: runs.rewind_requested,
     ev.RunRewound: runs.run_rewound,
     ev.SwarmLoaded: runs.swarm_loaded,
@@ -129,15 +131,17 @@ _HANDLERS: dict[type[ev.JournalEvent], Any] = {
     ev.StepCompacted: at_node.step_compacted,
     ev.ControlReturned: at_node.control_returned,
     ev.LateResultDropped: at_node.late_result,
+    ev.CancelRequested: at_node.cancel_requested,
     ev.IncidentOpened: at_node.incident_opened,
     ev.IncidentAnswered: at_node.incident_answered,
     ev.IncidentClosed: at_node.incident_closed,
+    ev.AnswerProposed: at_node.answer_proposed,
     ev.GrantUsed: at_node.grant_used,
     ev.AnalysisStarted: at_node.analysis_started,
     ev.AnalysisAdded: at_node.analysis_added,
 }
 
-_AFTER_END_EVENTS = (ev.AnalysisStarted, ev.AnalysisAdded, ev.RewindRequested, ev.LateResultDropped)
+_AFTER_END_EVENTS = (ev.AnalysisStarted, ev.AnalysisAdded, ev.AnswerProposed, ev.RewindRequested, ev.LateResultDropped)
 
 _TIMED: frozenset[type[ev.JournalEvent]] = frozenset(
     {

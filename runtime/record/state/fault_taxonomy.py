@@ -143,7 +143,10 @@ class Classification(BaseModel):
     `retry_after_s` is the server's hint in seconds from the moment of classification, `hint_source` where it was
     read ("retry-after header", "message"). `proposal` is a remedy that the author of the code asked for
     (`classify_error` of seed 002: replan, reroute); deciding whether it is taken is not this model's business.
-    `technical` may quote a provider; secrets in it are already masked. `metadata` is the author's, as JSON.
+    `recoverable` is what was said where the error was raised (seed 003); None: nothing was.
+    `technical` may quote a provider; secrets in it are already masked. `metadata` is the author's, as JSON; `context`
+    is what the error itself carried (``limit``, ``used``), masked. Where an author's words stand in `user_message`,
+    `rule_message` has the sentence of the rules.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
@@ -163,15 +166,23 @@ class Classification(BaseModel):
     node_path: tuple[str, ...] = ()
     limit: Limit | None = None
     proposal: Remedy | None = None
+    recoverable: bool | None = None
     user_message: str = ""
+    rule_message: str = ""
     technical: str = ""
     suggestions: tuple[str, ...] = ()
     rule_id: str = ""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    context: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def author_message(self) -> str:
+        """The words of the author's `classify_error`; empty where it said none."""
+        return self.user_message if self.rule_message else ""
 
     @property
     def severity(self) -> Severity:
-        """How loudly it is shown: by impact; what was absorbed is a warning unless nobody needs to act (telemetry)."""
+        """How loudly it is shown: by impact; what was absorbed is a warning unless no act is needed (telemetry)."""
         if self.impact is Impact.ABSORBED:
             return Severity.INFO if self.origin is Origin.TELEMETRY else Severity.WARNING
         return _SEVERITY[self.impact]
@@ -179,7 +190,19 @@ class Classification(BaseModel):
     @property
     def repeatable(self) -> bool:
         """Whether it may be repeated without asking anybody: transient, and the failed call changed nothing."""
-        return self.persistence is Persistence.TRANSIENT and self.effect in (Effect.NOT_ATTEMPTED, Effect.NONE)
+        return self.persistence is Persistence.TRANSIENT and self.safe_to_repeat
+
+    @property
+    def safe_to_repeat(self) -> bool:
+        """Whether repeating all of the step does no harm, as far as is known.
+
+        A tool that could not connect did nothing by that call; what its code did before that call is not known, so a
+        person, its author (`idempotent=True`, RETRIABLE) or the agent decides whether it runs again.
+        """
+        unsent = self.effect is Effect.NOT_ATTEMPTED and self.cause in (Cause.NETWORK, Cause.TIMEOUT)
+        if unsent and self.origin in (Origin.TOOL, Origin.HOOK) and self.proposal is not Remedy.RETRY:
+            return False
+        return self.effect in (Effect.NOT_ATTEMPTED, Effect.NONE)
 
 
 _SEVERITY = {Impact.NODE: Severity.ERROR, Impact.RUN: Severity.CRITICAL, Impact.PROCESS: Severity.FATAL}

@@ -21,7 +21,7 @@ def run_created(s: RunData, e: ev.RunCreated) -> bool:
     if s.id:
         return False
     s.id, s.ref, s.title, s.input = e.run_id, e.ref, e.title, e.input
-    s.options, s.program, s.created_at = dict(e.options), e.program, e.ts
+    s.options, s.program, s.code, s.created_at = dict(e.options), e.program, e.code, e.ts
     if isinstance(fork := e.options.get("fork"), dict) and fork.get("at") and fork.get("changes"):
         s.changes[str(fork["at"])] = dict(fork["changes"])
     return True
@@ -54,7 +54,7 @@ def run_started(s: RunData, e: ev.RunStarted) -> bool:
     s.driver, s.moved, s.loaded = driver_of(e.owner), False, False
     if s.phase != "frozen":  # a freeze that came between claim and start holds
         s.phase = "running"
-    s.epoch, s.parked, s.wake_at = e.epoch, None, None
+    s.epoch, s.parked, s.wake_at, s.code = e.epoch, None, None, s.code or e.code
     s.owners[e.epoch] = e.owner
     s.lives += 1
     s.busy.clear()
@@ -101,6 +101,11 @@ def run_frozen(s: RunData, e: ev.RunFrozen) -> bool:
     return True
 
 
+def run_moved(s: RunData, e: ev.RunMoved) -> bool:
+    s.code = e.code
+    return True
+
+
 def run_thawed(s: RunData, e: ev.RunThawed) -> bool:
     if s.phase != "frozen":
         return False
@@ -133,8 +138,7 @@ def run_rewound(s: RunData, e: ev.RunRewound) -> bool:
         if node.phase == "cancelled" and node.id not in dropped:
             reopen(s, node)
     for node_id in dropped:
-        node = s.nodes.pop(node_id)
-        s.counts[node.phase] -= 1
+        node = s.drop(node_id)
         if node_id in s.busy:
             s.busy.remove(node_id)
         for siblings in (s.roots, s.nodes[node.parent_id].children if node.parent_id in s.nodes else []):

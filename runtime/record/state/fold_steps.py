@@ -16,6 +16,7 @@ from runtime.record.state.nodes import (
     FailedAttempt,
     Incident,
     Node,
+    with_proposal,
 )
 from runtime.record.state.summary import NodePhase
 
@@ -35,15 +36,14 @@ def cancel_below(s: RunData, top: Node, e: ev.JournalEvent) -> None:
 
 
 def reopen(s: RunData, node: Node) -> None:
-    s.counts[node.phase] -= 1
-    s.counts["running"] += 1
-    node.phase, node.output, node.error, node.closed_at = "running", "", "", None
+    s.enter(node, "running")
+    node.output, node.error, node.closed_at, node.closed_seq = "", "", None, 0
 
 
 def node_opened(s: RunData, e: ev.NodeOpened) -> bool:
     if e.node_id in s.nodes:
         return False
-    node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts)
+    node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts, opened_seq=e.seq)
     node.active_at_open = s.active_seconds(e.ts)
     s.add(node)
     return True
@@ -53,7 +53,7 @@ def node_closed(s: RunData, e: ev.NodeClosed) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.terminal:
         return False
-    node.output, node.error, node.closed_at = e.output, e.error, e.ts
+    node.output, node.error, node.closed_at, node.closed_seq = e.output, e.error, e.ts, e.seq
     s.move(node, e.state)
     cancel_below(s, node, e)
     return True
@@ -71,6 +71,7 @@ def _introduce(s: RunData, e: ev.StepRecord, phase: NodePhase) -> Node:
     if node is None:
         node = Node(e.node_id, e.parent_id, e.kind, e.name, agent=e.agent, phase=phase, is_step=True, opened_at=e.ts)
         node.requested, node.permissions, node.idempotent = e.requested, e.permissions, e.idempotent
+        node.opened_seq = e.seq
         s.add(node)
         s.steps += 1
     return node
@@ -101,6 +102,7 @@ def step_started(s: RunData, e: ev.StepStarted) -> bool:
     if node.id not in s.busy:
         s.busy.append(node.id)
     node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
+    node.began_at, node.began_seq, node.cancel = e.ts, e.seq, None
     return s.move(node, "running")
 
 
@@ -131,10 +133,11 @@ def step_ended(s: RunData, e: ev.StepEnded) -> bool:
     if e.fault is not None:
         node.error = e.fault.technical or e.fault.user_message
         if e.by is None:
-            node.tries.append(FailedAttempt(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500]))
+            failed = FailedAttempt(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500], seq=e.seq)
+            node.tries.append(failed)
             del node.tries[:-MAX_FAILED_ATTEMPTS]
     if e.secret:
-        node.secret, node.closed_at = True, e.ts
+        node.secret, node.closed_at, node.closed_seq = True, e.ts, e.seq
         return s.move(node, "succeeded")
     if e.fault is not None and not e.absorbed:
         return True
@@ -144,12 +147,19 @@ def step_ended(s: RunData, e: ev.StepEnded) -> bool:
 
 
 def _settle(s: RunData, node: Node, e: ev.JournalEvent) -> bool:
-    node.recorded, node.hooks_due, node.closed_at = True, False, e.ts
+    node.recorded, node.hooks_due, node.closed_at, node.closed_seq = True, False, e.ts, e.seq
     if node.by is not None and isinstance(e, ev.StepEnded) and e.skipped:
         return s.move(node, "skipped")
     if node.fault is None:
         return s.move(node, "succeeded")
     return s.move(node, "timed_out" if node.fault.cause is Cause.TIMEOUT else "failed")
+
+
+def cancel_requested(s: RunData, e: ev.CancelRequested) -> bool:
+    node = s.nodes.get(e.node_id)
+    if node is not None and node.under_way and node.attempts == e.attempt:  # else it came to its end meanwhile
+        node.cancel = e
+    return True
 
 
 def step_settled(s: RunData, e: ev.StepSettled) -> bool:
@@ -171,6 +181,7 @@ def step_compacted(s: RunData, e: ev.StepCompacted) -> bool:
     if node is None or node.recorded:
         return False
     node.compactions = max(node.compactions, e.round)
+    node.compacted.append(e)
     return True
 
 
@@ -235,6 +246,14 @@ def incident_closed(s: RunData, e: ev.IncidentClosed) -> bool:
     incident.closed = e.reason
     if s.phase == "waiting":
         s.phase = "queued"
+    return True
+
+
+def answer_proposed(s: RunData, e: ev.AnswerProposed) -> bool:
+    incident = s.incidents.get(e.incident_id)
+    if incident is None:
+        return False
+    incident.proposals = with_proposal(incident.proposals, e)
     return True
 
 

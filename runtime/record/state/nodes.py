@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -11,6 +12,10 @@ from runtime.record.state.fault_taxonomy import Classification
 from runtime.record.state.summary import NODE_TERMINAL, NodePhase
 
 NodeKind = Literal["swarm", "group", "agent", "tool", "llm", "value"]
+
+
+MAX_PROPOSALS = 5
+"""Proposals that are kept of an incident."""
 
 
 @dataclass(slots=True)
@@ -23,6 +28,14 @@ class Incident:
     analysing: ev.AnalysisStarted | None = None
     """A model is being asked, and since when; None before and once `analysis` is there."""
     analysis: ev.AnalysisAdded | None = None
+    proposals: list[ev.AnswerProposed] = field(default_factory=list)
+    """What agents propose, the latest last; one of each agent."""
+
+    @property
+    def proposal(self) -> ev.AnswerProposed | None:
+        """The latest that fits the incident as it is now, while it is open."""
+        fitting = [each for each in self.proposals if each.revision == self.opened.revision]
+        return fitting[-1] if fitting and self.open else None
 
     @property
     def open(self) -> bool:
@@ -31,6 +44,11 @@ class Incident:
     @property
     def state(self) -> Literal["open", "answered", "closed"]:
         return "open" if self.open else "answered" if self.answer is not None else "closed"
+
+
+def with_proposal(known: Sequence[ev.AnswerProposed], added: ev.AnswerProposed) -> list[ev.AnswerProposed]:
+    """The proposals after one more: it replaces the one that the same agent made before."""
+    return [*(each for each in known if each.by != added.by), added][-MAX_PROPOSALS:]
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,6 +62,8 @@ class FailedAttempt:
     message: str
     wait_s: float | None = None
     wait_source: str = ""
+    seq: int = 0
+    """The event that says so."""
 
 
 MAX_DEATHS = 3
@@ -64,6 +84,8 @@ class Node:
     phase: NodePhase = "running"
     info: dict[str, Any] = field(default_factory=dict)
     children: list[str] = field(default_factory=list)
+    open_children: int = 0
+    """How many of them have not ended."""
     opened_at: datetime | None = None
     closed_at: datetime | None = None
     output: str = ""
@@ -74,6 +96,10 @@ class Node:
     """Its failure went back into the swarm, as decided here."""
     active_at_open: float = 0.0
     """The run's active seconds when it opened."""
+    opened_seq: int = 0
+    """The event that introduced it."""
+    closed_seq: int = 0
+    """The event that ended it; 0 while it is open."""
     is_step: bool = False
     # what follows is of steps only
     requested: dict[str, Any] = field(default_factory=dict)
@@ -105,10 +131,28 @@ class Node:
     """How many processes have ended while an attempt was under way, since one last came to its end."""
     compactions: int = 0
     """How often its conversation was made smaller."""
+    compacted: list[ev.StepCompacted] = field(default_factory=list)
+    """Each time that it was, in order."""
+    began_at: datetime | None = None
+    """When its latest attempt began."""
+    began_seq: int = 0
+    """The event that says so."""
+    cancel: ev.CancelRequested | None = None
+    """An operator wants the latest attempt cancelled."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
 
     @property
+    def under_way(self) -> bool:
+        """Whether it is a step with an attempt that has begun and not ended, and does not itself wait for a person."""
+        return self.in_flight is not None and self.phase == "running"
+
+    @property
     def terminal(self) -> bool:
         return self.phase in NODE_TERMINAL
+
+    @property
+    def holds(self) -> bool:
+        """Whether it runs only in that something below it is open."""
+        return self.phase == "running" and self.open_children > 0

@@ -6,11 +6,22 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.record.state import events as ev
 from runtime.record.state.nodes import Incident, Node
-from runtime.record.state.summary import NODE_TERMINAL, RUN_TERMINAL, NodePhase, RunPhase, Summary
+from runtime.record.state.run_title import run_title
+from runtime.record.state.summary import FOLD_VERSION, NODE_TERMINAL, RUN_TERMINAL, NodePhase, RunPhase, Summary
+
+
+class ForkOrigin(NamedTuple):
+    """The run of which another is a fork, the node from which that goes its own way (empty: at the end), and the `seq`
+    up to which they are the same.
+    """
+
+    run_id: str = ""
+    node_id: str = ""
+    seq: int = 0
 
 
 @dataclass(slots=True)
@@ -23,6 +34,8 @@ class RunData:
     input: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     program: str = ""
+    code: str = ""
+    """The label of the code that it is for."""
     phase: RunPhase = "queued"
     output: str = ""
     error: str = ""
@@ -55,6 +68,8 @@ class RunData:
     roots: list[str] = field(default_factory=list)
     incidents: dict[str, Incident] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    holding: int = 0
+    """Nodes that run and have an open child: what they do is what their children do, so no count has them."""
     granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
     """By node: the grants that let its attempts pass, each time."""
     returned: list[ev.ControlReturned] = field(default_factory=list)
@@ -64,7 +79,7 @@ class RunData:
     output_tokens: int = 0
     cost_usd: float | None = None
     llm_calls: int = 0
-    """Models asked, by steps begun; a second attempt is no second call."""
+    """Models asked, by steps begun; a second attempt is not a second call."""
     tool_calls: int = 0
     unpriced_calls: int = 0
     """Answers of models whose price is unknown; `cost_usd` is without them."""
@@ -114,6 +129,15 @@ class RunData:
             if not ((somebody_waits or nodes[node_id].children) and self._waits_inside(node_id))
         ]
 
+    def calls_under_way(self, node_id: str) -> list[Node]:
+        """The tool's call that a node is, if it is under way; else those that are under way inside it. One that was cut
+        off with its runtime is among them: it may be made again.
+        """
+        node = self.nodes.get(node_id)
+        if node is None or (node.under_way and node.kind == "tool"):
+            return [] if node is None else [node]
+        return [each for _, each in self.walk(node_id) if each.under_way and each.kind == "tool"]
+
     @property
     def stuck(self) -> bool:
         """Whether the run is held in memory, and every node that is open waits for a person or for one that does."""
@@ -131,9 +155,28 @@ class RunData:
         return "waiting" if self.stuck else self.phase
 
     @property
+    def shown_title(self) -> str:
+        """What people call it (`run_title`)."""
+        return run_title(self.title, self.ref, self.input)
+
+    @property
+    def fork_origin(self) -> ForkOrigin:
+        """Of which run this is a fork; all empty where it is not one."""
+        plan = self.options.get("fork")
+        if not isinstance(plan, dict):
+            return ForkOrigin()
+        return ForkOrigin(str(plan.get("of", "")), str(plan.get("at", "")), int(plan.get("seq", 0)))
+
+    @property
     def freezing(self) -> bool:
         """Frozen, and not yet still."""
         return self.phase == "frozen" and bool(self.in_flight)
+
+    @property
+    def leaves(self) -> dict[str, int]:
+        """Nodes by state, without those that only hold others: what people are told."""
+        found = {**self.counts, "running": max(0, self.counts["running"] - self.holding)}
+        return {phase: number for phase, number in found.items() if number > 0}
 
     def _waits_inside(self, node_id: str) -> bool:
         below = f"{node_id}/"
@@ -215,6 +258,8 @@ class RunData:
             wake_at=self.wake_at,
             error=self.error[:500],
             stuck=self.stuck,
+            holding=self.holding,
+            fold=FOLD_VERSION,
         )
 
     def move(self, node: Node, phase: NodePhase) -> bool:
@@ -222,13 +267,44 @@ class RunData:
             return True
         if node.terminal:
             return False
+        self.enter(node, phase)
+        return True
+
+    def enter(self, node: Node, phase: NodePhase) -> None:
+        """Put a node into a phase, also one that had ended."""
+        was_open, held = not node.terminal, node.holds
         self.counts[node.phase] -= 1
         self.counts[phase] += 1
         node.phase = phase
-        return True
+        self.holding += node.holds - held
+        if was_open == node.terminal:
+            self._count_child(node, 1 if was_open is False else -1)
 
     def add(self, node: Node) -> None:
         self.nodes[node.id] = node
         self.counts[node.phase] += 1
         parent = self.nodes.get(node.parent_id)
         (parent.children if parent is not None else self.roots).append(node.id)
+        node.open_children = sum(
+            not self.nodes[each].terminal for each in self.roots if self.nodes[each].parent_id == node.id
+        )  # those that came before it
+        self.holding += node.holds
+        if not node.terminal:
+            self._count_child(node, 1)
+
+    def drop(self, node_id: str) -> Node:
+        """Take a node out: a rewind goes back to before it."""
+        node = self.nodes.pop(node_id)
+        self.counts[node.phase] -= 1
+        self.holding -= node.holds
+        if not node.terminal:
+            self._count_child(node, -1)
+        return node
+
+    def _count_child(self, node: Node, more: int) -> None:
+        parent = self.nodes.get(node.parent_id)
+        if parent is None or parent is node:
+            return
+        held = parent.holds
+        parent.open_children += more
+        self.holding += parent.holds - held

@@ -1,5 +1,6 @@
-"""Work that is done once for a workspace beside its runs: analyses and notices.
+"""Work that is done once for a workspace beside its runs: analyses, notices, and the index of searches.
 
 Imports `orbiter`, `orbiter.models`, `orbiter.redaction`, `runtime.execution`, `runtime.execution.gates`,
-`runtime.judgement.*`, `runtime.operations`, `runtime.record`, `runtime.record.state` and `httpx`.
+`runtime.judgement.*`, `runtime.operations`, `runtime.record`, `runtime.record.rules`, `runtime.record.state` and
+`httpx`.
 """

@@ -1,4 +1,5 @@
 """What prompts and forms show and offer.
 
-Imports `runtime.judgement.recovery`, `runtime.record.state`, `screens.render` and `screens.views.*`.
+Imports `msgspec`, `runtime.judgement.forms`, `runtime.judgement.recovery`, `runtime.judgement.reports.explanation`,
+`runtime.operations.requests`, `runtime.record.state`, `screens.render` and `screens.views.*`.
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from runtime.operations.requests.runs import AbortRun, FreezeRuns, ThawRuns
+from runtime.operations.requests.struct import Request
 from screens.render.layout import (
     Span,
     Spans,
@@ -19,9 +21,11 @@ _WORD_WIDTH = 13
 CONSEQUENCES: Final = {
     "freeze": "No new step begins until it is thawed. Nothing is lost.",
     "thaw": "New steps begin again, where they stopped.",
-    "abort": "Steps under way are cancelled, nothing is done again.",
+    "abort": "It ends now, for good: steps under way are cancelled. What is done stays on record.",
 }
 """What an order to a run does, by its verb."""
+ORDERS: Final[Mapping[str, Callable[..., Request[Any]]]] = {"freeze": FreezeRuns, "thaw": ThawRuns, "abort": AbortRun}
+"""The request of an order, by its verb; it takes a `run_id`."""
 
 
 def order_question(verb: str, what: str) -> str:
@@ -49,18 +53,18 @@ class BatchOutcome:
 NOT_YET = BatchOutcome("pending", "not yet")
 
 
-def item_lines(items: Sequence[BatchItem], came: Mapping[str, BatchOutcome], looks: RenderContext) -> list[Spans]:
+def item_lines(items: Sequence[BatchItem], came: Mapping[str, BatchOutcome], context: RenderContext) -> list[Spans]:
     """A line for each: sign and word, what it is, what is known of it."""
-    return [_line(item, came.get(item.key, NOT_YET), looks) for item in items]
+    return [_line(item, came.get(item.key, NOT_YET), context) for item in items]
 
 
-def _line(item: BatchItem, came: BatchOutcome, looks: RenderContext) -> Spans:
-    state = looks.state(came.state, came.word)
+def _line(item: BatchItem, came: BatchOutcome, context: RenderContext) -> Spans:
+    state = context.state_spans(came.state, came.word)
     filled = Span(" " * max(2, _WORD_WIDTH - len(came.word)))
     return (
         *state,
         filled,
-        *join_spans((span(item.title), span(looks.line(came.detail, 300), "ink-muted")), looks.glyphs.dot),
+        *join_spans((span(item.title), span(context.sanitize_line(came.detail, 300), "ink-muted")), context.glyphs.dot),
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.recovery.options import needs_look, wording_of
+from runtime.operations.requests.answers import BulkOutcome, Precedent
 from runtime.record.state.events import IncidentOpened
 from screens.render.formatting import format_age, pluralize
 from screens.render.layout import (
@@ -17,7 +19,7 @@ from screens.render.layout import (
 )
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.prompt import LATER_OPTION, PromptChoice, prompt_choices
+from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice, prompt_choices
 from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
 
@@ -40,19 +42,19 @@ def subject_words(opened: IncidentOpened) -> str:
     return json_text(opened.action["arguments"]) if opened.action.get("arguments") else ""
 
 
-def items_of(alike: Sequence[OpenDecision], looks: RenderContext) -> list[BatchItem]:
+def items_of(alike: Sequence[OpenDecision], context: RenderContext) -> list[BatchItem]:
     """One for each: its run, what exactly it is about, and who was asked to do what there."""
     return [
         BatchItem(
             found.opened.incident_id,
-            looks.glyphs.dot.join(
+            context.glyphs.dot.join(
                 part
                 for part in (
-                    looks.line(found.title, 60),
-                    looks.line(found.run_id, 40),
-                    looks.line(" ".join(subject_words(found.opened).split()), MAX_VALUE_CHARS),
-                    looks.glyphs.crumb.join(looks.line(name, 40) for name in found.opened.lineage),
-                    looks.line(found.opened.task, 100),
+                    context.sanitize_line(found.title, 60),
+                    context.sanitize_line(found.run_id, 40),
+                    context.sanitize_line(" ".join(subject_words(found.opened).split()), MAX_VALUE_CHARS),
+                    context.glyphs.crumb.join(context.sanitize_line(name, 40) for name in found.opened.lineage),
+                    context.sanitize_line(found.opened.task, 100),
                 )
                 if part
             ),
@@ -62,59 +64,60 @@ def items_of(alike: Sequence[OpenDecision], looks: RenderContext) -> list[BatchI
 
 
 def common_choices(
-    alike: Sequence[OpenDecision], looks: RenderContext, letters: Mapping[str, str]
+    alike: Sequence[OpenDecision], context: RenderContext, letters: Mapping[str, str]
 ) -> list[PromptChoice]:
     """What may be said to all of them: once, and nothing that every one of them would have to be read for."""
     return [
         _for_all(choice, alike)
-        for choice in prompt_choices(alike[0].opened, looks, letters)
+        for choice in prompt_choices(alike[0].opened, context, letters)
         if choice.option != LATER_OPTION
     ]
 
 
 def _for_all(choice: PromptChoice, alike: Sequence[OpenDecision]) -> PromptChoice:
-    refused = choice.refused
+    refused, effect = choice.refused, effect_of(choice.option)
     if choice.standing:
         refused = "to several at once only what is for once is said"
-    elif choice.option == "grant" and any(len(subject_words(found.opened)) >= MAX_VALUE_CHARS for found in alike):
+    elif effect == "grant" and any(len(subject_words(found.opened)) >= MAX_VALUE_CHARS for found in alike):
         refused = "one of the actions is too long to be shown here: answer it by itself"
-    elif choice.option == "edit" and len({subject_words(found.opened) for found in alike}) > 1:
+    elif effect == "edit" and len({subject_words(found.opened) for found in alike}) > 1:
         refused = "their arguments differ"
     elif alike[0].opened.secret_key:
         refused = "a secret is given at each by itself"
     return replace(choice, refused=refused)
 
 
-def before_words(precedent: Mapping[str, Any], looks: RenderContext) -> Spans:
-    """What somebody answered one of them, and what came of it; nothing where nobody did."""
-    if not precedent:
+def before_words(precedent: Precedent | None, context: RenderContext) -> Spans:
+    """What one of them was answered, and what came of it; nothing where none was."""
+    if precedent is None:
         return span("None of them was answered yet: the oldest goes first.", "ink-muted")
-    state = str(precedent.get("state", ""))
-    said = f"{looks.line(str(precedent.get('by', '')), 40)} answered one of them {looks.line(precedent['option'], 40)}"
+    state = precedent.state
+    actor, option = context.sanitize_line(precedent.by, 40), context.sanitize_line(precedent.option, 40)
+    said = f"{actor} answered one of them {option}"
     return (
         Span(f"{said}: "),
-        *looks.state(_STATE_BY_OUTCOME.get(state, "pending"), looks.line(state, 40)),
-        *span(f"{looks.glyphs.dot}{looks.line(str(precedent.get('detail', '')), 200)}", "ink-muted"),
+        *context.state_spans(_STATE_BY_OUTCOME.get(state, "pending"), context.sanitize_line(state, 40)),
+        *span(f"{context.glyphs.dot}{context.sanitize_line(precedent.detail, 200)}", "ink-muted"),
     )
 
 
-def same_words(precedent: Mapping[str, Any], alike: Sequence[OpenDecision]) -> str:
+def same_words(precedent: Precedent | None, alike: Sequence[OpenDecision]) -> str:
     """The option that the rest may be answered, as one was; empty where that has not proved right, or says nothing of
     the others.
     """
-    if precedent.get("state") != "went on":
+    if precedent is None or precedent.state != "went on":
         return ""
-    option = str(precedent["option"])
+    option = precedent.option
     return "" if any(needs_look(found.opened, option) for found in alike) else option
 
 
 def choice_lines(
-    offer: Sequence[PromptChoice], precedent: Mapping[str, Any], alike: Sequence[OpenDecision], looks: RenderContext
+    offer: Sequence[PromptChoice], precedent: Precedent | None, alike: Sequence[OpenDecision], context: RenderContext
 ) -> list[Spans]:
     """The keys."""
     lines: list[Spans] = []
     if same := same_words(precedent, alike):
-        words = f"Answer {'it' if len(alike) == 1 else f'all {len(alike)}'} the same: {looks.line(same, 40)}"
+        words = f"Answer {'it' if len(alike) == 1 else f'all {len(alike)}'} the same: {context.sanitize_line(same, 40)}"
         lines.append((Span("B      ", "ink-key", bold=True), Span(words, "ink-strong")))
     for choice in offer:
         ink = "ink-muted" if choice.refused else "ink"
@@ -124,19 +127,31 @@ def choice_lines(
 
 
 def to_look_at(alike: Sequence[OpenDecision], option: str) -> list[OpenDecision]:
-    """Those of which somebody must say that they did not happen, before they are repeated."""
+    """Those of which an operator must say that they did not happen, before they are repeated."""
     return [found for found in alike if needs_look(found.opened, option)]
 
 
 def look_words(item: BatchItem, number: int, count: int) -> list[Spans]:
     """One of them, and what is asked about it."""
     return [
-        span(f"{number} of {count}: did you look, and did it not happen?", "severity-warning", bold=True),
+        span(f"{number} of {count}: Did it happen? Look first.", "severity-warning", bold=True),
         span(item.title, "ink-strong"),
         (),
         (Span("y      ", "ink-key", bold=True), Span("It did not happen: repeat it")),
         (Span("n      ", "ink-key", bold=True), Span("It may have happened: leave it open")),
     ]
+
+
+def answer_words(choice: PromptChoice, params: Mapping[str, Any], context: RenderContext) -> str:
+    """An answer in words: its label, and what was typed or ticked for it as it was offered."""
+    given = ", ".join(context.sanitize_line(_value_words(value), 80) for name, value in params.items() if name != "for")
+    return f"{choice.label}: {given}" if given else choice.label
+
+
+def _value_words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_value_words, value)) or "none of them"
+    return value if isinstance(value, str) else json_text(value)
 
 
 def incidents_reached(alike: Sequence[OpenDecision], option: str) -> list[OpenDecision]:
@@ -148,7 +163,7 @@ def incidents_reached(alike: Sequence[OpenDecision], option: str) -> list[OpenDe
 
 
 def plan_words(
-    label: str, alike: Sequence[OpenDecision], looks: RenderContext, *, proven: bool, option: str = ""
+    label: str, alike: Sequence[OpenDecision], context: RenderContext, *, proven: bool, option: str = ""
 ) -> str:
     """What `y` will do, with the number in it."""
     others = len(alike)
@@ -156,9 +171,9 @@ def plan_words(
     others -= len(alike)
     rest = len(alike) - 1
     if proven:
-        return f"Answer {pluralize(len(alike), 'decision')} with {label}, once each, as the one that proved right?"
-    title = looks.line(alike[0].title or alike[0].run_id, 60)
-    then = f" When that proved right, the other {rest} too, once each." if rest else ""
+        return f"Answer {pluralize(len(alike), 'decision')} with {label}, once each, as the one that worked?"
+    title = context.sanitize_line(alike[0].title or alike[0].run_id, 60)
+    then = f" When that worked, the other {rest} too, once each." if rest else ""
     then += f" {others} ask for something else and are left alone." if others else ""
     return f"Answer the oldest ({title}) with {label}?{then}"
 
@@ -186,21 +201,18 @@ def _reopened_incident(one: OpenDecision, open_now: Iterable[OpenDecision]) -> s
     return ""
 
 
-def outcomes(told: Iterable[Mapping[str, Any]]) -> dict[str, BatchOutcome]:
+def outcomes(told: Iterable[BulkOutcome]) -> dict[str, BatchOutcome]:
     """What the runtime says came of each."""
     return {
-        str(each["id"]): BatchOutcome(
-            _STATE_BY_OUTCOME.get(str(each["state"]), "pending"), str(each["state"]), str(each.get("detail", ""))
-        )
-        for each in told
+        each.id: BatchOutcome(_STATE_BY_OUTCOME.get(each.state, "pending"), each.state, each.detail) for each in told
     }
 
 
-def head_lines(alike: Sequence[OpenDecision], what: Spans, looks: RenderContext) -> list[Spans]:
+def head_lines(alike: Sequence[OpenDecision], what: Spans, context: RenderContext) -> list[Spans]:
     """How many there are, what went wrong, since when."""
-    count = Span(f"{len(alike)} like this", "ink-strong", bold=True)
-    since = span(f"the oldest waits {format_age(alike[0].opened.ts, looks.now)}", "ink-muted")
-    lines: list[Spans] = [join_spans(((count,), since), looks.glyphs.dot), what]
+    count = Span(f"{len(alike)} alike", "ink-strong", bold=True)
+    since = span(f"the oldest waits {format_age(alike[0].opened.ts, context.now)}", "ink-muted")
+    lines: list[Spans] = [join_spans(((count,), since), context.glyphs.dot), what]
     if any(needs_look(found.opened, "retry") for found in alike):
-        lines.append(span("They may have happened: before a retry you are asked about each.", "severity-warning"))
+        lines.append(span("Each may have happened: you are asked one by one.", "severity-warning"))
     return lines

@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.judgement.recovery.input_validation import is_secret
+from runtime.judgement.forms.schema_form import form_of
+from runtime.judgement.forms.secret_schema import is_secret
+from runtime.judgement.recovery.param_validation import schema_of
 from runtime.record.state.events import IncidentOpened
 from screens.render.layout import Span, Spans
-from screens.views.decisions.prompt import PromptChoice
+from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
 
@@ -20,30 +22,39 @@ class ChoiceOffer:
 
     values: tuple[Any, ...]
     several: bool
+    titles: tuple[str, ...] = ()
+    """What each is called; empty: as it is written."""
+    boxes: bool = False
+    """Also one of them is ticked, and not only marked: it may be left out."""
 
 
-def schema_of(opened: IncidentOpened, choice: PromptChoice) -> Mapping[str, Any]:
+def _schema_of(opened: IncidentOpened, choice: PromptChoice) -> Mapping[str, Any]:
     """The schema of what is typed for a choice; empty where any text will do."""
-    schema = {"input": opened.answer_schema, "result": opened.result_schema}.get(choice.option)
-    return schema or {}
+    return (schema_of(opened, choice.param) if choice.param is not None else None) or {}
+
+
+def is_secret_choice(opened: IncidentOpened, choice: PromptChoice) -> bool:
+    """Whether what is typed for a choice is not shown."""
+    return is_secret(_schema_of(opened, choice))
 
 
 def offer_of(opened: IncidentOpened, choice: PromptChoice) -> ChoiceOffer | None:
     """What may be chosen; None where the answer is typed."""
-    schema = schema_of(opened, choice)
-    if is_secret(schema):
+    if choice.param is not None and choice.param.choices:
+        named = choice.param.choices
+        titles = tuple(each.words for each in named) if choice.takes_model else ()
+        return ChoiceOffer(tuple(each.value for each in named), several=False, titles=titles)
+    schema = _schema_of(opened, choice)
+    field = form_of(schema).single if schema and not is_secret(schema) else None
+    if field is None or not field.choices:
         return None
-    if isinstance(values := schema.get("enum"), list) and values:
-        return ChoiceOffer(tuple(values), several=False)
-    items = schema.get("items")
-    if isinstance(items, Mapping) and isinstance(values := items.get("enum"), list) and values:
-        return ChoiceOffer(tuple(values), several=True)
-    return None
+    values = tuple(each.value for each in field.choices)
+    return ChoiceOffer(values, several=field.kind == "several", titles=tuple(each.title for each in field.choices))
 
 
 def wants_file(opened: IncidentOpened, choice: PromptChoice) -> bool:
     """Whether the answer is a file's content, in base64."""
-    return schema_of(opened, choice).get("contentEncoding") == "base64"
+    return _schema_of(opened, choice).get("contentEncoding") == "base64"
 
 
 def answer_of(offer: ChoiceOffer, ticked: Collection[int]) -> Any:
@@ -52,13 +63,20 @@ def answer_of(offer: ChoiceOffer, ticked: Collection[int]) -> Any:
     return chosen if offer.several else chosen[0]
 
 
-def pick_line(offer: ChoiceOffer, index: int, looks: RenderContext, *, marked: bool, ticked: bool) -> Spans:
-    """One of them, with the digit that chooses it, too."""
+def choice_words(offer: ChoiceOffer, index: int) -> str:
+    """How one of them is written: its title, with its value where that is another."""
     value = offer.values[index]
-    sign = looks.glyphs.cursor if marked else " "
+    word = value if isinstance(value, str) else json_text(value)
+    title = offer.titles[index] if offer.titles else word
+    return title if title.startswith(word) else f"{title}  {word}"
+
+
+def pick_line(offer: ChoiceOffer, index: int, context: RenderContext, *, marked: bool, ticked: bool) -> Spans:
+    """One of them, with the digit that chooses it, too."""
+    sign = context.glyphs.cursor if marked else " "
     digit = f"{index + 1}" if index < 9 else " "
-    box = f"[{'x' if ticked else ' '}] " if offer.several else ""
-    words = looks.line(value if isinstance(value, str) else json_text(value), 200)
+    box = f"[{'x' if ticked else ' '}] " if offer.several else f"({'x' if ticked else ' '}) " if offer.boxes else ""
+    words = context.sanitize_line(choice_words(offer, index), 200)
     ink = "ink-strong" if marked or ticked else "ink"
     return (
         Span(sign, "line-focus"),

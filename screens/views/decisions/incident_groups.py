@@ -1,4 +1,4 @@
-"""Groups of equal incidents on one line: "17 like this". What makes two the same is their fingerprint."""
+"""Groups of equal incidents on one line: "17 alike". What makes two the same is their fingerprint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP_KEY_PREFIX = "group:"
 class OpenDecision(Protocol):
     """An open incident and the run that it belongs to.
 
-    `runtime.link.wire.startup_messages.InboxRow` and `runtime.record.journal.OpenIncident` are such.
+    `runtime.link.wire.protocol.InboxRow` and `runtime.record.journal.OpenIncident` are such.
     """
 
     @property
@@ -26,6 +26,12 @@ class OpenDecision(Protocol):
 
     @property
     def opened(self) -> IncidentOpened: ...
+
+    @property
+    def proposed(self) -> str: ...
+
+    @property
+    def proposed_by(self) -> str: ...
 
 
 def group_key(found: OpenDecision, where: str = "") -> str:

@@ -1,4 +1,5 @@
 """The rows of each list.
 
-Imports `runtime.judgement.recovery`, `runtime.record.state`, `screens.render`, `screens.views.*` and `pydantic`.
+Imports `runtime.operations.requests`, `runtime.judgement.amounts`, `runtime.judgement.recovery`,
+`runtime.judgement.reports`, `runtime.record.state`, `screens.render`, `screens.views.*` and `pydantic`.
 """

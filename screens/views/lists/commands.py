@@ -5,15 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from enum import IntEnum
 from typing import Final
 
 from screens.render.layout import Column, Row, span
 
 MAX_SHOWN_COMMANDS: Final = 200
-"""Commands that are listed at once; whoever wants another types on."""
+"""Commands that are listed at once; typing on finds the others."""
 _NO_MATCH: Final = 99
+_LIKELIHOOD: Final = (0, 0, 1, 1, 2, 2, 3)
+"""By rank: the whole name; the beginning of it or of its words; words of what it does; letters."""
 
-COLUMNS: Final = (Column("command", 32, grow=2, both_ends=True), Column("key", 8), Column("what", 24, grow=3, drop=1))
+PALETTE_COLUMNS: Final = (
+    Column("kind", 4),
+    Column("command", 30, grow=2, both_ends=True),
+    Column("key", 7),
+    Column("what", 20, grow=3, drop=1),
+)
+
+
+class CommandKind(IntEnum):
+    """What a command is for. What goes somewhere stands before what acts: enter on the first hit changes no run."""
+
+    PLACE = 0
+    RUN = 1
+    """Goes to a run."""
+    LOOK = 2
+    KEY = 3
+    """What a key of this screen does that changes no run."""
+    ACT = 4
+    """Acts on what is shown."""
+    ACT_ELSEWHERE = 5
+    """Acts on another run."""
+    ACT_ALL = 6
+
+
+KIND_WORDS: Final = {
+    CommandKind.PLACE: "go", CommandKind.RUN: "go", CommandKind.LOOK: "look", CommandKind.KEY: "key",
+    CommandKind.ACT: "act", CommandKind.ACT_ELSEWHERE: "act", CommandKind.ACT_ALL: "act",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +60,18 @@ class Command:
     key: str = ""
     also: tuple[str, ...] = ()
     why_not: str = ""
+    kind: CommandKind = CommandKind.KEY
 
 
 def matching_commands(commands: Iterable[Command], typed: str) -> list[Command]:
-    """Those that `typed` can mean, the likeliest first: named so, begun so, with these words, these letters."""
+    """Those that `typed` can mean, the likeliest first: named so, with these words in the name, in what it does, with
+    these letters. Of those that are equally likely, what goes somewhere first, and what acts last.
+    """
     wanted = typed.strip().removeprefix(":").strip().lower()
     if not wanted:
         return list(commands)
     ranked = [(rank, command) for command in commands if (rank := _rank(wanted, command)) < _NO_MATCH]
-    ranked.sort(key=lambda found: found[0])
+    ranked.sort(key=lambda found: (_LIKELIHOOD[found[0]], found[1].kind, found[0]))
     return [command for _, command in ranked]
 
 
@@ -90,6 +123,8 @@ def command_rows(commands: Sequence[Command]) -> list[Row]:
     for number, command in enumerate(commands[:MAX_SHOWN_COMMANDS]):
         ink = "ink-muted" if command.why_not else "ink-strong"
         what = command.why_not or command.does
-        cells = (span(command.name, ink), span(command.key, "ink-key"), span(what, "ink-muted"))
+        acts = command.kind >= CommandKind.ACT
+        kind = span(KIND_WORDS[command.kind], "state-waiting" if acts else "ink-muted")
+        cells = (kind, span(command.name, ink), span(command.key, "ink-key"), span(what, "ink-muted"))
         rows.append(Row(str(number), cells))
     return rows

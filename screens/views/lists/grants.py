@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
+from runtime.operations.requests.permissions import Grant, GrantUse, GrantUses, PermissionRule, Permissions
 from runtime.record.state.events import GrantAdded
 from screens.render.formatting import format_age, format_ago, pluralize
 from screens.render.glyphs import state_ink
@@ -23,7 +24,7 @@ from screens.render.layout import (
 from screens.views.run.node_names import names_in, place_words
 from screens.views.shared.render_context import RenderContext
 
-COLUMNS: Final = (
+GRANT_COLUMNS: Final = (
     Column("state", width=11),
     Column("who", width=12, grow=1),
     Column("what", width=20, grow=3),
@@ -52,137 +53,134 @@ _VERDICTS: Final = {"allow": ("succeeded", "allow"), "ask": ("waiting", "ask"), 
 
 @dataclass(frozen=True, slots=True)
 class HostPermissions:
-    """What one host's runtime said of its permissions: the answer of `permissions`, and the host's name."""
+    """What one host's runtime said of its permissions."""
 
     host: str
-    uses: Mapping[str, Mapping[str, Any]]
-    recent: Sequence[Mapping[str, Any]]
-    rules: Sequence[Mapping[str, Any]]
-
-    @classmethod
-    def parse(cls, answer: Mapping[str, Any], host: str = "") -> HostPermissions:
-        """Raises `KeyError` for what is no answer of `permissions`."""
-        return cls(host, {each["id"]: each for each in answer["grants"]}, answer["recent"], answer["rules"])
+    found: Permissions
 
 
-def ledger_rows(grants: Mapping[str, GrantAdded], known: Iterable[HostPermissions], looks: RenderContext) -> list[Row]:
+def ledger_rows(
+    grants: Mapping[str, GrantAdded], known: Iterable[HostPermissions], context: RenderContext
+) -> list[Row]:
     """Three groups, each under its heading, without those that are empty. `grants` are those in force by now; what was
     `known` a moment ago says how often each was used.
     """
     known = list(known)
     return with_headings(
         (
-            Part("Grants in force", "state-succeeded", [grant_row(grant, known, looks) for grant in grants.values()]),
-            Part("Lately used or denied", "state-running", _recent_rows(known, looks)),
-            Part("Rules of orbiter.toml, read only", "ink-muted", _rule_rows(known, looks)),
+            Part("Grants in force", "state-succeeded", [grant_row(grant, known, context) for grant in grants.values()]),
+            Part("Lately used or denied", "state-running", _recent_rows(known, context)),
+            Part("Rules of orbiter.toml, read only", "ink-muted", _rule_rows(known, context)),
         )
     )
 
 
-def grant_words(grant: GrantAdded, looks: RenderContext) -> str:
+def grant_words(grant: GrantAdded, context: RenderContext) -> str:
     """`keeper may fs.write:/data/**, in this run`: what a grant says, on one line and clean."""
-    who = "every agent" if grant.subject == "*" else looks.line(grant.subject, 60)
-    return f"{who} may {grant_object(grant, looks)}, {lifetime_words(grant, looks)}"
+    who = "every agent" if grant.subject == "*" else context.sanitize_line(grant.subject, 60)
+    return f"{who} may {grant_object(grant, context)}, {lifetime_words(grant, context)}"
 
 
-def grant_object(grant: GrantAdded, looks: RenderContext) -> str:
+def grant_object(grant: GrantAdded, context: RenderContext) -> str:
     """`fs.write:/data/**`."""
-    return looks.line(f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb, 300)
+    return context.sanitize_line(f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb, 300)
 
 
-def lifetime_words(grant: GrantAdded, looks: RenderContext) -> str:
+def lifetime_words(grant: GrantAdded, context: RenderContext) -> str:
     """`run run-1`, `swarm digest.py:swarm`, `always`, each with its date if it has one; times in the local zone."""
-    scope = f" {looks.line(grant.scope.rpartition('/')[2], 60)}" if grant.scope else ""
+    scope = f" {context.sanitize_line(grant.scope.rpartition('/')[2], 60)}" if grant.scope else ""
     until = f" until {local_time(grant.until)[:16]}" if grant.until is not None else ""
     return f"{grant.lifetime}{scope}{until}"
 
 
 def local_time(at: datetime) -> str:
-    """`2026-11-20 10:00:00` in the zone of whoever looks."""
+    """`2026-11-20 10:00:00` in the zone of this machine."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], looks: RenderContext) -> Row:
+def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], context: RenderContext) -> Row:
     """One grant in force."""
     held, host = held_by(known, grant.grant_id)
-    uses, last = held.get("uses"), parse_instant(held.get("last_used"))
+    uses, last = (held.uses, held.last_used) if held is not None else (None, None)
     by = join_spans(
-        (span(looks.line(grant.by.name, 40) or "a rule"), span(format_ago(grant.ts, looks.now), "ink-muted")), " "
+        (
+            span(context.sanitize_line(grant.by.name, 40) or "a rule"),
+            span(format_ago(grant.ts, context.now), "ink-muted"),
+        ),
+        " ",
     )
     return Row(
         f"{GRANT_KEY_PREFIX}{grant.grant_id}",
         (
-            looks.state("succeeded", "in force"),
-            at_host(span(looks.line(grant.subject, 60), "ink-strong"), host, looks),
-            span(grant_object(grant, looks), "ink-strong"),
-            span(lifetime_words(grant, looks)),
+            context.state_spans("succeeded", "in force"),
+            at_host(span(context.sanitize_line(grant.subject, 60), "ink-strong"), host, context),
+            span(grant_object(grant, context), "ink-strong"),
+            span(lifetime_words(grant, context)),
             by,
             span("" if uses is None else str(uses)),
-            span(format_age(last, looks.now), "ink-muted"),
+            span(format_age(last, context.now), "ink-muted"),
         ),
         values=(
-            "in force", grant.subject, grant_object(grant, looks), lifetime_words(grant, looks),
+            "in force", grant.subject, grant_object(grant, context), lifetime_words(grant, context),
             grant.ts.timestamp(), uses, last.timestamp() if last is not None else None,
         ),
     )  # fmt: skip
 
 
-def _recent_rows(known: Sequence[HostPermissions], looks: RenderContext) -> list[Row]:
+def _recent_rows(known: Sequence[HostPermissions], context: RenderContext) -> list[Row]:
     """Newest first; a row's key leads to its run and its node."""
-    found = [(use, each.host) for each in known for use in each.recent]
-    found.sort(key=lambda pair: str(pair[0]["ts"]), reverse=True)
+    found = [(use, each.host) for each in known for use in each.found.recent]
+    found.sort(key=lambda pair: pair[0].ts, reverse=True)
     keys: set[str] = set()
     rows: list[Row] = []
     for use, host in found:
-        key = f"{USE_KEY_PREFIX}{use['run_id']}:{use['ts']}:{use['node_id']}:{use['need']}"
+        key = f"{USE_KEY_PREFIX}{use.run_id}:{use.ts}:{use.node_id}:{use.need}"
         while key in keys:
             key += "+"
         keys.add(key)
-        rows.append(_use_row(key, use, host, looks))
+        rows.append(_use_row(key, use, host, context))
     return rows
 
 
-def _use_row(key: str, use: Mapping[str, Any], host: str, looks: RenderContext) -> Row:
-    state, word = _HOW.get(str(use["how"]), ("pending", "?"))
-    at, run_id, node_id = parse_instant(use["ts"]), str(use["run_id"]), str(use["node_id"])
-    names = names_in(node_id)
-    who = looks.line(names[-2] if len(names) > 1 else "".join(names), 60)
-    by = {"policy": "the configuration", "grant": f"grant {use['grant_id']}"}.get(str(use["how"]), str(use["by"]))
+def _use_row(key: str, use: GrantUse, host: str, context: RenderContext) -> Row:
+    state, word = _HOW.get(use.how, ("pending", "?"))
+    names = names_in(use.node_id)
+    who = context.sanitize_line(names[-2] if len(names) > 1 else "".join(names), 60)
+    by = {"policy": "the configuration", "grant": f"grant {use.grant_id}"}.get(use.how, use.by)
     return Row(
         key,
         (
-            looks.state(state, word),
-            at_host(span(who), host, looks),
-            span(looks.line(str(use["need"]), 300)),
-            span(looks.line(run_id, 40), "ink-muted"),
-            span(looks.line(by, 60), "ink-muted"),
+            context.state_spans(state, word),
+            at_host(span(who), host, context),
+            span(context.sanitize_line(use.need, 300)),
+            span(context.sanitize_line(use.run_id, 40), "ink-muted"),
+            span(context.sanitize_line(by, 60), "ink-muted"),
             (),
-            span(format_age(at, looks.now), "ink-muted"),
+            span(format_age(use.ts, context.now), "ink-muted"),
         ),
-        values=(word, who, str(use["need"]), run_id, by, None, at.timestamp() if at is not None else None),
+        values=(word, who, use.need, use.run_id, by, None, use.ts.timestamp()),
         fault=state == "failed",
     )
 
 
-def _rule_rows(known: Sequence[HostPermissions], looks: RenderContext) -> list[Row]:
-    found = [(rule, each.host) for each in known for rule in each.rules]
-    return [_rule_row(number, rule, host, looks) for number, (rule, host) in enumerate(found)]
+def _rule_rows(known: Sequence[HostPermissions], context: RenderContext) -> list[Row]:
+    found = [(rule, each.host) for each in known for rule in each.found.rules]
+    return [_rule_row(number, rule, host, context) for number, (rule, host) in enumerate(found)]
 
 
-def _rule_row(number: int, rule: Mapping[str, Any], host: str, looks: RenderContext) -> Row:
-    state, word = _VERDICTS.get(str(rule["verdict"]), ("pending", "?"))
-    pattern = rule["pattern"]
-    what = "everything else" if rule["verb"] == "*" else f"{rule['verb']}:{pattern}" if pattern else str(rule["verb"])
-    note = "" if rule["in_force"] else "after a restart"
-    ink = state_ink(state) if rule["in_force"] else "ink-muted"
+def _rule_row(number: int, rule: PermissionRule, host: str, context: RenderContext) -> Row:
+    state, word = _VERDICTS.get(rule.verdict, ("pending", "?"))
+    what = "everything else" if rule.verb == "*" else f"{rule.verb}:{rule.pattern}" if rule.pattern else rule.verb
+    note = "" if rule.in_force else "after a restart"
+    ink = state_ink(state) if rule.in_force else "ink-muted"
     return Row(
         f"rule:{host}:{number}",
         (
-            (Span(f"{looks.glyphs.state[state]} {word}", ink),),
-            at_host(span(looks.line(str(rule["subject"]), 60)), host, looks),
-            span(looks.line(what, 300)),
+            (Span(f"{context.glyphs.state[state]} {word}", ink),),
+            at_host(span(context.sanitize_line(rule.subject, 60)), host, context),
+            span(context.sanitize_line(what, 300)),
             span(note, "severity-warning"),
-            span(looks.line(short_source(str(rule["source"])), 120), "ink-muted"),
+            span(context.sanitize_line(short_source(rule.source), 120), "ink-muted"),
             (),
             (),
         ),
@@ -195,47 +193,42 @@ def short_source(source: str) -> str:
     return f"{path.rpartition('/')[2]}:{line}" if colon and line.isdecimal() else source
 
 
-def held_by(known: Iterable[HostPermissions], grant_id: str) -> tuple[Mapping[str, Any], str]:
+def held_by(known: Iterable[HostPermissions], grant_id: str) -> tuple[Grant | None, str]:
     """What is known of a grant's uses, and by which host; nothing, where nothing is."""
-    return next(((each.uses[grant_id], each.host) for each in known if grant_id in each.uses), ({}, ""))
+    found = ((grant, each.host) for each in known for grant in each.found.grants if grant.id == grant_id)
+    return next(found, (None, ""))
 
 
-def grant_lines(grant: GrantAdded, held: Mapping[str, Any], looks: RenderContext) -> list[Spans]:
+def grant_lines(grant: GrantAdded, held: Grant | None, context: RenderContext) -> list[Spans]:
     """What a grant says, where it comes from, and how often it was used."""
-    counted = pluralize(int(held["uses"]), "use") if held else "not known how often it was used"
-    by = f"{looks.line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local_time(grant.ts)}"
-    answering = f", answering {looks.line(grant.incident_id, 60)}" if grant.incident_id else ""
+    counted = pluralize(held.uses, "use") if held is not None else "not known how often it was used"
+    by = f"{context.sanitize_line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local_time(grant.ts)}"
+    answering = f", answering {context.sanitize_line(grant.incident_id, 60)}" if grant.incident_id else ""
     return [
-        span(f" {grant_words(grant, looks)}", "ink-strong", bold=True),
+        span(f" {grant_words(grant, context)}", "ink-strong", bold=True),
         (Span(f" {counted}; granted by {by}{answering}", "ink-muted"),),
     ]
 
 
-def use_rows(uses: Mapping[str, Any] | None, looks: RenderContext) -> list[Row]:
+def use_rows(uses: GrantUses | None, context: RenderContext) -> list[Row]:
     """Every remembered use of a grant, newest first: when, what exactly, by which node of which run."""
-    found = list(uses["recent"])[::-1] if uses is not None else []
+    found = uses.recent[::-1] if uses is not None else ()
     rows: list[Row] = []
     for number, use in enumerate(found):
-        at = parse_instant(use["ts"])
         rows.append(
             Row(
-                f"{number}:{use['run_id']}",
+                f"{number}:{use.run_id}",
                 (
-                    span(local_time(at) if at is not None else "", "ink-muted"),
-                    span(looks.line(str(use["need"]), 300)),
-                    span(place_words(str(use["node_id"]), looks), "ink-muted"),
-                    span(looks.line(str(use["run_id"]), 60), "ink-accent"),
+                    span(local_time(use.ts), "ink-muted"),
+                    span(context.sanitize_line(use.need, 300)),
+                    span(place_words(use.node_id, context), "ink-muted"),
+                    span(context.sanitize_line(use.run_id, 60), "ink-accent"),
                 ),
             )
         )
     return rows
 
 
-def at_host(who: Spans, host: str, looks: RenderContext) -> Spans:
+def at_host(who: Spans, host: str, context: RenderContext) -> Spans:
     """Behind the name of the host, where there are several."""
-    return join_spans((span(looks.line(host, 40), "ink-muted"), who), looks.glyphs.dot) if host else who
-
-
-def parse_instant(text: Any) -> datetime | None:
-    """A time as JSON has it. Raises `ValueError` for what is none."""
-    return datetime.fromisoformat(str(text)).astimezone(UTC) if text else None
+    return join_spans((span(context.sanitize_line(host, 40), "ink-muted"), who), context.glyphs.dot) if host else who

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
+from runtime.judgement.amounts import format_cost_limit
+from runtime.operations.requests.limits import Breaker, LimitUse, RunBudget
 from runtime.record.state.durable_run import Summary
 from screens.render.formatting import (
     format_ago,
@@ -32,7 +34,7 @@ from screens.views.lists.grants import at_host
 from screens.views.lists.runs import title_of
 from screens.views.shared.render_context import RenderContext
 
-COLUMNS: Final = (
+LIMIT_COLUMNS: Final = (
     Column("state", width=11),
     Column("of", width=16, grow=2),
     Column("limit", width=11),
@@ -68,23 +70,23 @@ class HostLimits:
 
     host: str
     at: datetime
-    breakers: Sequence[Mapping[str, Any]]
-    budgets: Sequence[Mapping[str, Any]]
+    breakers: Sequence[Breaker]
+    budgets: Sequence[RunBudget]
 
 
 def limit_rows(
     told: Iterable[HostLimits],
     summaries: Mapping[str, Summary],
     incidents: Iterable[OpenDecision],
-    looks: RenderContext,
+    context: RenderContext,
 ) -> list[Row]:
     """Breakers that hold back first, then limits that are used up or near; then the rest of both, each under its
     heading.
     """
     told = list(told)
     held = waits_by_breaker(incidents)
-    breakers = [breaker_row(each, row, held.get(row["id"], ()), looks) for each in told for row in each.breakers]
-    limits = [row for each in told for run in each.budgets for row in _limit_rows(each.host, run, summaries, looks)]
+    breakers = [breaker_row(each, row, held.get(row.id, ()), context) for each in told for row in each.breakers]
+    limits = [row for each in told for run in each.budgets for row in _limit_rows(each.host, run, summaries, context)]
     limits.sort(key=lambda row: -float(row.values[4]))
     return with_headings(
         (Part("Circuit breakers", "ink-accent", breakers), Part("Budgets of runs", "ink-accent", limits))
@@ -101,33 +103,31 @@ def waits_by_breaker(incidents: Iterable[OpenDecision]) -> dict[str, tuple[str, 
     return found
 
 
-def breaker_row(told: HostLimits, breaker: Mapping[str, Any], waiting: Sequence[str], looks: RenderContext) -> Row:
+def breaker_row(told: HostLimits, breaker: Breaker, waiting: Sequence[str], context: RenderContext) -> Row:
     """One breaker. What counts down goes on from when it was told."""
-    name, failures, threshold = str(breaker["id"]), int(breaker["failures"]), int(breaker["threshold"])
-    left = _left(told, breaker["again_s"], looks)
-    word = "half_open" if breaker["state"] == "open" and left is not None and left <= 0 else str(breaker["state"])
+    name, left = breaker.id, _left(told, breaker.again_s, context)
+    word = "half_open" if breaker.state == "open" and left is not None and left <= 0 else breaker.state
     state, shown = _BREAKER_STATES.get(word, ("pending", word))
     about = {
-        "open": f"tries again in {whole_seconds(left + 1)}" if left is not None else "",
-        "half_open": "one call is probing" if breaker.get("prober") else "the next call probes",
+        "open": f"next test call in {whole_seconds(left + 1)}" if left is not None else "",
+        "half_open": "one test call is out" if breaker.prober else "next call is a test",
     }.get(word, "")
-    seconds = breaker.get("failed_s")
-    failed_at = told.at - timedelta(seconds=float(seconds)) if seconds is not None else None
-    error = looks.line(str(breaker.get("error", "")), 200)
-    lately = f"{error} ({format_ago(failed_at, looks.now)})" if error else ""
-    names = ", ".join(looks.line(title, 40) for title in waiting[:3])
+    failed_at = told.at - timedelta(seconds=breaker.failed_s) if breaker.failed_s is not None else None
+    error = context.sanitize_line(breaker.error, 200)
+    lately = f"{error} ({format_ago(failed_at, context.now)})" if error else ""
+    names = ", ".join(context.sanitize_line(title, 40) for title in waiting[:3])
     waits = f"{pluralize(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
     return Row(
         f"{BREAKER_KEY_PREFIX}{told.host}\n{name}",
         (
-            looks.state(state, shown),
-            at_host(span(looks.line(kind_and_name(name), 120), "ink-strong"), told.host, looks),
+            context.state_spans(state, shown),
+            at_host(span(context.sanitize_line(kind_and_name(name), 120), "ink-strong"), told.host, context),
             span("failures", "ink-muted"),
-            span(f"{failures} of {threshold}"),
+            span(f"{breaker.failures} of {breaker.threshold}"),
             span(about, state_ink("waiting")),
-            join_spans((span(waits, state_ink("waiting")), span(lately, "ink-muted")), looks.glyphs.dot),
+            join_spans((span(waits, state_ink("waiting")), span(lately, "ink-muted")), context.glyphs.dot),
         ),
-        values=(shown, name, "failures", failures, left or 0.0, error),
+        values=(shown, name, "failures", breaker.failures, left or 0.0, error),
         fault=state != "succeeded",
     )
 
@@ -138,102 +138,108 @@ def kind_and_name(key: str) -> str:
     return f"{kind} {name}" if name else key
 
 
-def _left(told: HostLimits, again_s: Any, looks: RenderContext) -> float | None:
-    return None if again_s is None else float(again_s) - (looks.now - told.at).total_seconds()
+def _left(told: HostLimits, again_s: float | None, context: RenderContext) -> float | None:
+    return None if again_s is None else again_s - (context.now - told.at).total_seconds()
 
 
-def _limit_rows(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> list[Row]:
+def _limit_rows(host: str, run: RunBudget, summaries: Mapping[str, Summary], context: RenderContext) -> list[Row]:
     """A row for each limit of a run; one that says what it spent, where nothing limits it."""
-    rows = [limit_row(host, run, limit, summaries, looks) for limit in run["limits"]]
-    return rows or [_unlimited_row(host, run, summaries, looks)]
+    rows = [limit_row(host, run, limit, summaries, context) for limit in run.limits]
+    return rows or [_unlimited_row(host, run, summaries, context)]
 
 
-def _unlimited_row(host: str, run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> Row:
-    spent, title = run["spent"], _title(run, summaries, looks)
-    unknown = pluralize(int(spent["unpriced_calls"]), "call") + " of unknown price" if spent["unpriced_calls"] else ""
+def _unlimited_row(host: str, run: RunBudget, summaries: Mapping[str, Summary], context: RenderContext) -> Row:
+    spent, title = run.spent, _title(run, summaries, context)
+    unpriced = int(spent.get("unpriced_calls", 0))
+    unknown = f"{pluralize(unpriced, 'call')} of unknown price" if unpriced else ""
     parts = (
         pluralize(int(spent["steps"]), "step"),
         f"{format_count(int(spent['tokens']))} tokens",
-        format_cost(float(spent["cost_usd"])),
-        format_duration(float(spent["wall_time_s"])),
+        format_cost(spent["cost_usd"]),
+        format_duration(spent["wall_time_s"]),
         unknown,
     )
     return Row(
-        f"{LIMIT_KEY_PREFIX}{run['id']}::",
+        f"{LIMIT_KEY_PREFIX}{run.id}::",
         (
-            looks.state("pending", "no limit"),
-            at_host(span(title, "ink-strong"), host, looks),
+            context.state_spans("pending", "no limit"),
+            at_host(span(title, "ink-strong"), host, context),
             span("none", "ink-muted"),
             (),
             (),
-            span(looks.glyphs.dot.join(part for part in parts if part), "ink-muted"),
+            span(context.glyphs.dot.join(part for part in parts if part), "ink-muted"),
         ),
         values=("no limit", title, "none", None, -1.0, ""),
     )
 
 
-def _title(run: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext) -> str:
-    summary = summaries.get(str(run["id"]))
-    return title_of(summary, looks) if summary is not None else looks.line(str(run["title"] or run["id"]), 60)
+def _title(run: RunBudget, summaries: Mapping[str, Summary], context: RenderContext) -> str:
+    summary = summaries.get(run.id)
+    return title_of(summary, context) if summary is not None else context.sanitize_line(run.title or run.id, 60)
 
 
 def limit_row(
-    host: str, run: Mapping[str, Any], limit: Mapping[str, Any], summaries: Mapping[str, Summary], looks: RenderContext
+    host: str,
+    run: RunBudget,
+    limit: LimitUse,
+    summaries: Mapping[str, Summary],
+    context: RenderContext,
 ) -> Row:
     """One limit of one run, or of a swarm in it."""
-    used, allowed, run_id = float(limit["used"]), float(limit["allowed"]), str(run["id"])
+    name, used, allowed = limit.limit, limit.used, limit.allowed
     share = used / allowed if allowed else 1.0
-    state, word = _LEVELS.get(str(limit["level"]), _LEVELS[""])
-    title = _title(run, summaries, looks)
-    name = str(limit["limit"])
-    unpriced = int(run["spent"].get("unpriced_calls", 0)) if name == "max_total_cost_usd" else 0
-    waits = f"waits for a decision: {looks.key('list.open', 'enter')}" if limit.get("incident_id") else ""
+    state, word = _LEVELS.get(limit.level, _LEVELS[""])
+    title = _title(run, summaries, context)
+    unpriced = int(run.spent.get("unpriced_calls", 0)) if name == "max_total_cost_usd" else 0
+    waits = f"waits for a decision: {context.key('list.open', 'enter')}" if limit.incident_id else ""
     return Row(
-        f"{LIMIT_KEY_PREFIX}{run_id}:{limit.get('incident_id', '')}:{name}:{limit['scope']}",
+        f"{LIMIT_KEY_PREFIX}{run.id}:{limit.incident_id}:{name}:{limit.scope}",
         (
-            looks.state(state, word),
-            at_host(span(title, "ink-strong"), host, looks),
-            span(_NAMES.get(name, looks.line(name, 40))),
-            (Span(limit_bar(share, looks), state_ink(state)),),
+            context.state_spans(state, word),
+            at_host(span(title, "ink-strong"), host, context),
+            span(_NAMES.get(name, context.sanitize_line(name, 40))),
+            (Span(limit_bar(share, context), state_ink(state)),),
             span(f"{min(share, 9.99):>4.0%} {format_amount(name, used)} of {format_amount(name, allowed)}"),
             join_spans(
                 (
                     span(waits, state_ink("waiting")),
                     span(f"{pluralize(unpriced, 'call')} unpriced" if unpriced else "", "severity-warning"),
-                    span("" if not limit["scope"] else f"of {looks.line(str(limit['of']), 60)}", "ink-muted"),
+                    span(f"of {context.sanitize_line(limit.of, 60)}" if limit.scope else "", "ink-muted"),
                 ),
-                looks.glyphs.dot,
+                context.glyphs.dot,
             ),
         ),
         values=(word, title, _NAMES.get(name, name), used, share, waits),
-        fault=bool(limit["level"]),
+        fault=bool(limit.level),
     )
 
 
-def limit_bar(share: float, looks: RenderContext) -> str:
+def limit_bar(share: float, context: RenderContext) -> str:
     """A bar of `BAR` cells; what is begun is not full, and what is used at all is to be seen."""
     share = min(1.0, max(0.0, share))
     full = BAR_CELLS if share >= 1 else min(BAR_CELLS - 1, max(1 if share > 0 else 0, round(share * BAR_CELLS)))
-    on, off = ("#", ".") if looks.ascii_only else ("█", "░")
+    on, off = ("#", ".") if context.ascii_only else ("█", "░")
     return on * full + off * (BAR_CELLS - full)
 
 
 def format_amount(name: str, value: float) -> str:
     """A limit's number with its unit."""
     if name == "max_total_cost_usd":
-        return f"${value:.3f}" if 0 < value < 0.1 else format_cost(value)
+        return format_cost_limit(value)
     return format_duration(value) if name == "max_wall_time_s" else format_count(int(value))
 
 
-def workspace_words(summaries: Mapping[str, Summary], told: Iterable[HostLimits], looks: RenderContext) -> Spans:
+def workspace_words(summaries: Mapping[str, Summary], told: Iterable[HostLimits], context: RenderContext) -> Spans:
     """What all runs that the console knows have spent together, and how many breakers hold something back."""
     runs = list(summaries.values())
     spent = [summary.cost_usd for summary in runs if summary.cost_usd is not None]
     tokens = sum(summary.input_tokens + summary.output_tokens for summary in runs)
-    held = sum(row["state"] != "closed" for each in told for row in each.breakers)
+    held = sum(row.state != "closed" for each in told for row in each.breakers)
     parts = (
         span(f"{pluralize(len(runs), 'run')} here spent {format_count(tokens)} tokens"),
         span(format_cost(sum(spent)) if spent else "price unknown" if tokens else "$0.00"),
-        looks.state("failed", f"{pluralize(held, 'breaker holds', 'breakers hold')} calls back") if held else (),
+        context.state_spans("failed", f"{pluralize(held, 'breaker holds', 'breakers hold')} calls back")
+        if held
+        else (),
     )
-    return join_spans(parts, looks.glyphs.dot)
+    return join_spans(parts, context.glyphs.dot)

@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
+from runtime.judgement.reports.narration import LogLevel
 from screens.render.layout import Span, Spans, plain_text
 from screens.views.shared.row_filter import RowFilter
 
 MAX_KEPT_LINES: Final = 20_000
 """Lines that a log remembers; the oldest go first."""
-LogLevel = Literal["info", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runtime.record.state.summary import RUN_TERMINAL, Summary
 from screens.render.formatting import (
@@ -14,7 +15,7 @@ from screens.render.formatting import (
     format_count,
     format_elapsed,
     format_tokens,
-    pluralize,
+    restarts_text,
     whole_seconds,
 )
 from screens.render.glyphs import state_ink, state_word
@@ -32,7 +33,7 @@ from screens.views.shared.render_context import RenderContext
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
 
-COLUMNS: Final = (
+RUN_COLUMNS: Final = (
     Column("state", width=13),
     Column("run", width=16, grow=1, ending=True),
     Column("what", width=34, grow=4),
@@ -49,26 +50,45 @@ _ID_END: Final = 4
 """Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
 
 
-def title_spans(summary: Summary, looks: RenderContext, ink: str = "ink", limit: int = 120) -> Spans:
-    """What a run is called: its title, else the end of its reference and that of its id."""
-    title, swarm = looks.line(summary.title, limit), looks.line(summary.ref.rpartition("/")[2], limit)
-    if title or not swarm:
-        return span(title or looks.line(summary.id, limit), ink)
-    return (*span(swarm, ink), Span(f" {looks.line(summary.id[-_ID_END:], _ID_END)}", "ink-muted"))
+def equal_titles(summaries: Iterable[Summary]) -> frozenset[str]:
+    """Titles that several runs have."""
+    counts = Counter(found.shown_title for found in summaries)
+    return frozenset(title for title, count in counts.items() if count > 1)
 
 
-def title_of(summary: Summary, looks: RenderContext, limit: int = 120) -> str:
+def title_spans(
+    summary: Summary, context: RenderContext, ink: str = "ink", limit: int = 120, *, equal: bool = False
+) -> Spans:
+    """What a run is called: its title; where others have the same (`equal`) or it has none of its own, with its swarm
+    and the end of its id.
+    """
+    title, swarm = (
+        context.sanitize_line(summary.shown_title, limit),
+        context.sanitize_line(summary.ref.rpartition("/")[2], limit),
+    )
+    end = context.sanitize_line(summary.id[-_ID_END:], _ID_END)
+    if not swarm or (title not in ("", swarm) and not equal):
+        return span(title or context.sanitize_line(summary.id, limit), ink)
+    if title in ("", swarm):
+        return (*span(swarm, ink), Span(f" {end}", "ink-muted"))
+    where = f"{context.glyphs.dot}{swarm.rpartition(':')[0] or swarm}"
+    return (*span(title, ink), Span(where, "ink-muted"), Span(f" {end}", "ink-muted"))
+
+
+def title_of(summary: Summary, context: RenderContext, limit: int = 120) -> str:
     """The same in a sentence."""
-    return plain_text(title_spans(summary, looks, limit=limit))
+    return plain_text(title_spans(summary, context, limit=limit))
 
 
 def is_done(summary: Summary) -> bool:
     return summary.state in RUN_TERMINAL
 
 
-def title_at_host(title: Spans, where: str, looks: RenderContext) -> Spans:
+def title_at_host(title: Spans, where: str, context: RenderContext) -> Spans:
     """A run's title, behind the host that it is on where there are several."""
-    return join_spans((span(looks.line(where, 40), "ink-muted"), title), looks.glyphs.dot) if where else title
+    return (
+        join_spans((span(context.sanitize_line(where, 40), "ink-muted"), title), context.glyphs.dot) if where else title
+    )
 
 
 _NO_FAULT: Final = frozenset({"completed", "aborted"})
@@ -76,7 +96,7 @@ _FAULT_STATES: Final = ("failed", "degraded", "timed_out", "waiting")
 
 
 def has_fault(summary: Summary) -> bool:
-    """Whether something went wrong in a run, or waits for a person; what an operator ended is no fault."""
+    """Whether something went wrong in a run, or waits for a person; what an operator ended is not a fault."""
     if is_done(summary):
         return summary.state not in _NO_FAULT
     return bool(summary.open_incidents) or any(summary.nodes.get(name) for name in _FAULT_STATES)
@@ -94,50 +114,63 @@ def changes_at(summary: Summary, now: datetime) -> datetime:
     return age_ends(age_start(summary), now)
 
 
-def run_values(summary: Summary, looks: RenderContext) -> tuple[Any, ...]:
-    """What a row of runs is sorted by, column by column."""
+class RunSortKeys(NamedTuple):
+    """What a row of runs is sorted by: one for each of `RUN_COLUMNS`."""
+
+    state: str
+    title: str
+    steps: int
+    tokens: int
+    cost: float | None
+    age: float | None
+
+
+def run_sort_keys(summary: Summary, context: RenderContext) -> RunSortKeys:
+    """What the row of one run is sorted by."""
     since = age_start(summary)
-    return (
-        summary.shown_phase,
-        title_of(summary, looks),
-        summary.steps,
-        summary.input_tokens + summary.output_tokens,
-        summary.cost_usd,
-        -since.timestamp() if since is not None else None,
+    return RunSortKeys(
+        state=summary.shown_phase,
+        title=title_of(summary, context),
+        steps=summary.steps,
+        tokens=summary.input_tokens + summary.output_tokens,
+        cost=summary.cost_usd,
+        age=-since.timestamp() if since is not None else None,
     )
 
 
-def run_row(summary: Summary, looks: RenderContext, where: str = "") -> Row:
+def run_row(summary: Summary, context: RenderContext, where: str = "", *, equal: bool = False) -> Row:
     """One run in the list of runs."""
     done = is_done(summary)
     detail = (
-        span(looks.line(summary.error, 200), "state-failed") if done and summary.error else progress(summary, looks)
+        span(context.sanitize_line(summary.error, 200), "state-failed")
+        if done and summary.error
+        else progress(summary, context)
     )
     return Row(
         f"run:{summary.id}",
         (
-            looks.state(summary.shown_phase),
-            title_at_host(title_spans(summary, looks, "ink" if done else "ink-strong"), where, looks),
-            detail or span(looks.line(summary.input, 200), "ink-muted"),
+            context.state_spans(summary.shown_phase),
+            title_at_host(title_spans(summary, context, "ink" if done else "ink-strong", equal=equal), where, context),
+            detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(format_cost(summary.cost_usd), "ink-muted"),
-            span(format_age(age_start(summary), looks.now), "ink-muted"),
+            span(format_age(age_start(summary), context.now), "ink-muted"),
         ),
-        values=run_values(summary, looks),
+        values=run_sort_keys(summary, context),
         fault=has_fault(summary),
     )
 
 
-def progress(summary: Summary, looks: RenderContext) -> Spans:
-    """Nodes by state, those that need somebody first; what a run waits for, if it waits for a time."""
-    parts = node_counts(summary.nodes)
+def progress(summary: Summary, context: RenderContext) -> Spans:
+    """Nodes by state, those that need an operator first; what a run waits for, if it waits for a time."""
+    parts = node_counts(summary.leaves)
     if summary.wake_at is not None and summary.state == "waiting":
-        left = (summary.wake_at - looks.now).total_seconds()
+        left = (summary.wake_at - context.now).total_seconds()
         parts = (
             span(f"goes on in {whole_seconds(left + 1)}" if left > 0 else "goes on now", "state-waiting"),
             *parts,
         )
-    return join_spans(parts, looks.glyphs.dot)
+    return join_spans(parts, context.glyphs.dot)
 
 
 def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
@@ -158,14 +191,14 @@ def time_left(summary: Summary, now: datetime) -> str:
     return format_age(now - whole, now).replace("now", "10s")
 
 
-def rate_facts(summary: Summary, looks: RenderContext) -> tuple[tuple[str, str], ...]:
+def rate_facts(summary: Summary, context: RenderContext) -> tuple[tuple[str, str], ...]:
     """How fast a run goes: on average up to the last thing that happened in it, once that took a minute; and what is
-    left, where its parts are known. How many steps a team or a handoff takes nobody knows before, and so it is said.
+    left, where its parts are known. How many steps a team or a handoff takes is not known before, and so it is said.
     """
     used, minutes = summary.input_tokens + summary.output_tokens, 0.0
     if summary.created_at is not None and summary.updated_at is not None:
         minutes = (summary.updated_at - summary.created_at).total_seconds() / 60
-    left, rest = time_left(summary, looks.now), summary.members - summary.members_done
+    left, rest = time_left(summary, context.now), summary.members - summary.members_done
     if left:
         left = f"about {left}, if the other {rest} of {summary.members} parts take as long"
     elif summary.shown_phase == "running" and not summary.members:
@@ -181,33 +214,38 @@ def _with_rate(total: str, number: int, minutes: float) -> str:
     return f"{total}, {format_count(round(number / minutes))} a minute" if minutes >= 1 else total
 
 
-def head_line(state: DurableRun, looks: RenderContext) -> Spans:
+def head_line(state: DurableRun, context: RenderContext) -> Spans:
     """A run in one line: state, time, nodes by state, tokens, cost."""
-    nodes = {name: number for name, number in state.counts.items() if number > 0}
     parts = (
-        looks.state(state.shown_phase),
-        span(format_elapsed(state.created_at, state.finished_at, looks.now), "ink"),
-        *node_counts(nodes),
+        context.state_spans(state.shown_phase),
+        span(format_elapsed(state.created_at, state.finished_at, context.now), "ink"),
+        *node_counts(state.leaves),
         _unit(format_tokens(state.input_tokens, state.output_tokens), "tokens"),
         span(format_cost(state.cost_usd), "ink-muted"),
-        span(pluralize(state.lives, "life", "lives"), "ink-muted") if state.lives > 1 else (),
+        span(restarts_text(state.lives), "ink-muted") if state.lives > 1 else (),
     )
-    return join_spans(parts, looks.glyphs.dot)
+    return join_spans(parts, context.glyphs.dot)
 
 
 def _unit(number: str, unit: str) -> Spans:
     return (Span(f"{number} {unit}", "ink-muted"),) if number else ()
 
 
-def outcome_lines(state: DurableRun, looks: RenderContext) -> list[Spans]:
-    """What a finished run came to; what an unfinished one was asked."""
-    lines: list[Spans] = [span("Task", "ink-accent", bold=True)]
-    lines += [span(text) for text in looks.block(state.input)]
-    for title, text, ink in (("Error", state.error, "state-failed"), ("Output", state.output, "ink")):
-        if text:
-            lines += [(), span(title, "ink-accent", bold=True), *(span(found, ink) for found in looks.block(text))]
+def outcome_lines(state: DurableRun, context: RenderContext) -> list[Spans]:
+    """What a finished run came to, then its task; of an unfinished one the task, and how far it is."""
+    task, error, output = (
+        ("Task", state.input, "ink"),
+        ("Error", state.error, "state-failed"),
+        ("Result", state.output, "ink"),
+    )
+    lines: list[Spans] = []
+    for title, text, ink in (error, output, task) if state.terminal else (task, error, output):
+        if text or title == "Task":
+            lines += [()] if lines else []
+            lines += [span(title, "ink-accent", bold=True)]
+            lines += [span(found, ink) for found in context.sanitize_lines(text)]
     if not state.terminal:
-        facts = [(name, value) for name, value in rate_facts(state.summary(), looks) if value]
+        facts = [(name, value) for name, value in rate_facts(state.summary(), context) if value]
         lines += [(), span("So far", "ink-accent", bold=True)] if facts else []
         lines += [(Span(f"{name:<6}  ", "ink-muted"), Span(value)) for name, value in facts]
     return lines

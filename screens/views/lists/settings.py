@@ -10,7 +10,7 @@ from typing import Final
 from screens.render.layout import Column, Row, span
 from screens.views.shared.render_context import RenderContext
 
-COLUMNS: Final = (
+SETTING_COLUMNS: Final = (
     Column("setting", width=29, grow=1),
     Column("value", width=28, grow=3),
     Column("from", width=14, grow=2, drop=1),
@@ -31,24 +31,24 @@ class Setting:
     chosen: bool = False
 
 
-def settings_rows(settings: Sequence[Setting], looks: RenderContext) -> list[Row]:
+def settings_rows(settings: Sequence[Setting], context: RenderContext) -> list[Row]:
     """A heading for each group, and a row for each setting."""
     rows: list[Row] = []
     for group, members in groupby(settings, key=lambda setting: setting.group):
         rows.append(Row(f"group:{group}", (span(f" {group}", "ink-accent", bold=True),), heading=True))
-        rows += [_row(setting, looks) for setting in members]
+        rows += [_row(setting, context) for setting in members]
     return rows
 
 
-def _row(setting: Setting, looks: RenderContext) -> Row:
+def _row(setting: Setting, context: RenderContext) -> Row:
     ink = "ink-strong" if setting.chosen else "ink"
-    mark = f"{looks.glyphs.cursor} " if setting.chosen else "  "
+    mark = f"{context.glyphs.cursor} " if setting.chosen else "  "
     key = f"{THEME_KEY_PREFIX}{setting.theme}" if setting.theme else f"{setting.group}/{setting.name}"
     return Row(
         key,
         (
-            span(f"{mark}{looks.line(setting.name, 60)}", ink, bold=setting.chosen),
-            span(looks.line(setting.value, 300), ink),
-            span(looks.line(setting.source, 200), "ink-muted"),
+            span(f"{mark}{context.sanitize_line(setting.name, 60)}", ink, bold=setting.chosen),
+            span(context.sanitize_line(setting.value, 300), ink),
+            span(context.sanitize_line(setting.source, 200), "ink-muted"),
         ),
     )

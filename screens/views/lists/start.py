@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from runtime.judgement.recovery.budget import Budget, checked_limits
 from runtime.record.state.durable_run import Summary
-from screens.render.layout import Column, Row, span
+from screens.render.layout import Column, Row, Spans, span
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
+from screens.views.shared.row_sort import LONG_AGO
 
-COLUMNS = (Column("swarm", width=30, grow=1), Column("from", width=12, drop=1))
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+SUGGESTION_COLUMNS = (
+    Column("swarm", width=30, grow=1),
+    Column("kind", width=21, drop=1),
+    Column("from", width=10, drop=2),
+)
 
 
 def known_refs(summaries: Iterable[Summary], root: str = "") -> list[str]:
     """The references of earlier runs, the latest first; those below `root` relative to it. One that cannot be shown as
     it is cannot be typed either.
     """
-    newest = sorted(summaries, key=lambda found: (found.created_at or _LONG_AGO, found.id), reverse=True)
+    newest = sorted(summaries, key=lambda found: (found.created_at or LONG_AGO, found.id), reverse=True)
     below = f"{root.rstrip('/')}/" if root else ""
     refs = (found.ref.removeprefix(below) if below else found.ref for found in newest)
     return list(dict.fromkeys(ref for ref in refs if ref and ref.isprintable()))
 
 
-def suggested_refs(typed: str, known: Sequence[str], found: Sequence[str], looks: RenderContext) -> list[Row]:
-    """References that have what was typed: those that were run before it first, then those of the workspace's files."""
+def suggested_refs(
+    typed: str, known: Sequence[str], found: Sequence[str], context: RenderContext, kinds: Mapping[str, str] = {}
+) -> list[Row]:
+    """References that have what was typed: those that were run before it first, then those of the workspace's files.
+    `kinds` says what they are, where that is known.
+    """
     means = RowFilter(typed.strip()).matches
-    refs = dict.fromkeys(known, "run before") | dict.fromkeys((ref for ref in found if ref not in known), "in a file")
+    refs = dict.fromkeys(known, "run before") | dict.fromkeys((ref for ref in found if ref not in known), "not run yet")
     return [
-        Row(ref, (span(looks.line(ref, 300)), span(source, "ink-muted")))
+        Row(ref, (span(context.sanitize_line(ref, 300)), kind_spans(ref, kinds, context), span(source, "ink-muted")))
         for ref, source in refs.items()
         if ref != typed and ref.isprintable() and means(ref)
     ]
 
 
+def kind_spans(ref: str, kinds: Mapping[str, str], context: RenderContext) -> Spans:
+    """What is behind a reference: ``agent (pydantic-ai)``; empty where that is not known."""
+    return span(context.sanitize_line(kinds.get(ref, ""), 40), "ink-muted")
+
+
 class InvalidLimits(ValueError):
-    """A limit that is none, or is not written as a name and a number."""
+    """A limit that does not exist, or is not written as a name and a number."""
 
 
 LIMIT_NAMES = tuple(Budget.model_fields)

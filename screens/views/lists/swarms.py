@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from runtime.record.state.durable_run import Summary
@@ -25,11 +25,12 @@ from screens.render.layout import (
 from screens.views.lists.runs import (
     age_start,
     changes_at,
+    equal_titles,
     has_fault,
     is_done,
     node_counts,
     progress,
-    run_values,
+    run_sort_keys,
     time_left,
     title_at_host,
     title_spans,
@@ -37,10 +38,11 @@ from screens.views.lists.runs import (
 from screens.views.run.sparkline import MAX_BARS, TokenTrends, sparkline
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
+from screens.views.shared.row_sort import LONG_AGO
 
 SWARM_KEY_PREFIX: Final = "swarm:"
 """What the key of a swarm's line begins with."""
-COLUMNS: Final = (
+SWARM_COLUMNS: Final = (
     Column("state", width=15),
     Column("run", width=16, grow=2, ending=True),
     Column("progress", width=26, grow=3),
@@ -49,40 +51,47 @@ COLUMNS: Final = (
     Column("cost", width=7, right=True, drop=1),
     Column("age", width=4, right=True),
 )
+NO_KINDS: Final[Mapping[str, str]] = {}
 BAR_CELLS: Final = 8
 """Cells of a progress bar."""
 _STATES: Final = (
     "waiting", "running", "frozen", "queued", "failed", "interrupted", "degraded", "aborted", "completed",
 )  # fmt: skip
 """What a swarm is said to be: the first of these that one of its runs is."""
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def swarm_rows(
     summaries: Mapping[str, Summary],
-    looks: RenderContext,
+    context: RenderContext,
     trends: TokenTrends,
     where: Callable[[str], str] = lambda _run_id: "",
+    *,
     memory: RowCache | None = None,
+    kinds: Mapping[str, str] = NO_KINDS,
 ) -> list[Row]:
-    """A line for each swarm, that with the newest run first, and its runs under it, the newest first."""
+    """A line for each swarm, that with the newest run first, and its runs under it, the newest first. `kinds` says what
+    swarms are, by the key of their line, where that is known.
+    """
     memory = memory or RowCache()
     swarms: dict[str, list[Summary]] = {}
     for run_id in memory.order.order(summaries.keys(), lambda: _newest_first(summaries)):
         found = summaries[run_id]
-        swarms.setdefault(f"{SWARM_KEY_PREFIX}{where(run_id)}:{found.ref}", []).append(found)
+        swarms.setdefault(swarm_key(where(run_id), found.ref), []).append(found)
     names = short_names([runs[0].ref for runs in swarms.values()])
     rows: list[Row] = []
+    equal = equal_titles(summaries.values())
     for key, runs in swarms.items():
-        rows.append(_swarm_row(key, names[runs[0].ref], runs, looks, where(runs[0].id)))
+        rows.append(
+            _swarm_row(key, names[runs[0].ref], runs, context, where=where(runs[0].id), kind=kinds.get(key, ""))
+        )
         rows += (
             memory.row(
                 found.id,
-                (found, trends.trend(found.id)),
-                looks.now,
+                (found, trends.trend(found.id), found.shown_title in equal),
+                context.now,
                 lambda found=found, key=key: (  # type: ignore[misc]
-                    run_row(found, looks, trends.trend(found.id), key),
-                    changes_at(found, looks.now),
+                    swarm_run_row(found, context, trends.trend(found.id), key, equal=found.shown_title in equal),
+                    changes_at(found, context.now),
                 ),
             )
             for found in runs
@@ -92,7 +101,7 @@ def swarm_rows(
 
 
 def _newest_first(summaries: Mapping[str, Summary]) -> list[str]:
-    return sorted(summaries, key=lambda run_id: (summaries[run_id].created_at or _LONG_AGO, run_id), reverse=True)
+    return sorted(summaries, key=lambda run_id: (summaries[run_id].created_at or LONG_AGO, run_id), reverse=True)
 
 
 def short_names(refs: Sequence[str]) -> dict[str, str]:
@@ -108,7 +117,7 @@ def runs_of(key: str, summaries: Mapping[str, Summary], where: Callable[[str], s
     kind, _, name = key.partition(":")
     if kind == "run":
         return [name]
-    return [run_id for run_id, found in summaries.items() if f"{SWARM_KEY_PREFIX}{where(run_id)}:{found.ref}" == key]
+    return [run_id for run_id, found in summaries.items() if swarm_key(where(run_id), found.ref) == key]
 
 
 def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
@@ -119,7 +128,12 @@ def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
     return name.partition(":")[2]
 
 
-def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContext, where: str) -> Row:
+def swarm_key(host: str, ref: str) -> str:
+    """The key of a swarm's line."""
+    return f"{SWARM_KEY_PREFIX}{host}:{ref}"
+
+
+def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderContext, *, where: str, kind: str) -> Row:
     states = {found.shown_phase for found in runs}
     state = next((each for each in _STATES if each in states), runs[0].shown_phase)
     live = sum(not is_done(found) and found.shown_phase != "waiting" for found in runs)
@@ -128,6 +142,7 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContex
         span(pluralize(len(runs), "run"), "ink"),
         span(f"{live} at work", "state-running") if live else (),
         span(pluralize(waiting, "decision"), "state-waiting") if waiting else (),
+        span(context.sanitize_line(kind, 40), "ink-muted"),
     )
     used = sum(found.input_tokens + found.output_tokens for found in runs)
     known = [found.cost_usd for found in runs if found.cost_usd is not None]
@@ -135,44 +150,46 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], looks: RenderContex
     return Row(
         key,
         (
-            looks.state(state),
-            title_at_host(span(looks.line(name, 120), "ink-strong", bold=True), where, looks),
-            join_spans(counts, looks.glyphs.dot),
+            context.state_spans(state),
+            title_at_host(span(context.sanitize_line(name, 120), "ink-strong", bold=True), where, context),
+            join_spans(counts, context.glyphs.dot),
             (),
             span(format_tokens(used, 0), "ink-muted"),
             span(format_cost(sum(known)) if known else "", "ink-muted"),
-            span(format_age(since, looks.now), "ink-muted"),
+            span(format_age(since, context.now), "ink-muted"),
         ),
         values=(state, name, len(runs), None, used, sum(known) if known else None, _older(since)),
         fold=False,
     )
 
 
-def run_row(summary: Summary, looks: RenderContext, used: tuple[int, ...] = (), under: str = "") -> Row:
+def swarm_run_row(
+    summary: Summary, context: RenderContext, used: tuple[int, ...] = (), under: str = "", *, equal: bool = False
+) -> Row:
     """One run below its swarm."""
     done = is_done(summary)
-    state, title, steps, total, spent, since = run_values(summary, looks)
-    far: Spans = span(looks.line(summary.error, 200), "state-failed") if done and summary.error else ()
-    far = far or join_spans((progress_bar(summary, looks), progress(summary, looks)))
+    keys = run_sort_keys(summary, context)
+    far: Spans = span(context.sanitize_line(summary.error, 200), "state-failed") if done and summary.error else ()
+    far = far or join_spans((progress_bar(summary, context), progress(summary, context)))
     return Row(
         f"run:{summary.id}",
         (
-            looks.state(summary.shown_phase),
-            title_spans(summary, looks, "ink" if done else "ink-strong"),
-            far or span(looks.line(summary.input, 200), "ink-muted"),
-            sparkline(used, looks.glyphs),
+            context.state_spans(summary.shown_phase),
+            title_spans(summary, context, "ink" if done else "ink-strong", equal=equal),
+            far or span(context.sanitize_line(summary.input, 200), "ink-muted"),
+            sparkline(used, context.glyphs),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(format_cost(summary.cost_usd), "ink-muted"),
-            span(format_age(age_start(summary), looks.now), "ink-muted"),
+            span(format_age(age_start(summary), context.now), "ink-muted"),
         ),
         values=(
-            state,
-            title,
-            done_share(summary) if summary.members else steps,
+            keys.state,
+            keys.title,
+            done_share(summary) if summary.members else keys.steps,
             sum(used) or None,
-            total,
-            spent,
-            since,
+            keys.tokens,
+            keys.cost,
+            keys.age,
         ),
         fault=has_fault(summary),
         under=under,
@@ -184,7 +201,7 @@ def done_share(summary: Summary) -> float:
     return min(1.0, summary.members_done / summary.members) if summary.members else 0.0
 
 
-def progress_bar(summary: Summary, looks: RenderContext) -> Spans:
+def progress_bar(summary: Summary, context: RenderContext) -> Spans:
     """`████░░░░ 2/4 ~3m`, where it is known how many parts a run has and while it has not ended; the time that is left
     if the rest takes as long as what is done did, while it is at work.
     """
@@ -192,16 +209,20 @@ def progress_bar(summary: Summary, looks: RenderContext) -> Spans:
         return ()
     full = round(BAR_CELLS * done_share(summary))
     bar = (
-        Span(looks.glyphs.bar * full, "state-running"),
-        Span(looks.glyphs.no_bar * (BAR_CELLS - full), "ink-muted"),
+        Span(context.glyphs.bar * full, "state-running"),
+        Span(context.glyphs.no_bar * (BAR_CELLS - full), "ink-muted"),
         Span(f" {summary.members_done}/{summary.members}"),
     )
-    left = time_left(summary, looks.now)
+    left = time_left(summary, context.now)
     return (*bar, *span(f" ~{left}", "ink-muted")) if left else bar
 
 
 def swarm_lines(
-    key: str, summaries: Mapping[str, Summary], looks: RenderContext, where: Callable[[str], str]
+    key: str,
+    summaries: Mapping[str, Summary],
+    context: RenderContext,
+    where: Callable[[str], str],
+    kinds: Mapping[str, str] = NO_KINDS,
 ) -> list[Spans]:
     """What is known of a swarm, for the pane beside the list."""
     runs = [summaries[run_id] for run_id in runs_of(key, summaries, where)]
@@ -210,30 +231,32 @@ def swarm_lines(
     ref = ref_of(key, summaries)
     nodes: dict[str, int] = {}
     for found in runs:
-        for state, count in found.nodes.items():
+        for state, count in found.leaves.items():
             nodes[state] = nodes.get(state, 0) + count
     by_state = {state: sum(found.shown_phase == state for found in runs) for state in _STATES}
     ended = [found for found in runs if is_done(found) and found.created_at is not None]
     lines: list[Spans] = [
-        span(looks.line(ref, 300), "ink-strong", bold=True),
+        span(context.sanitize_line(ref, 300), "ink-strong", bold=True),
         join_spans(
-            ((*looks.state(state), Span(f" {count}")) for state, count in by_state.items() if count), looks.glyphs.dot
+            ((*context.state_spans(state), Span(f" {count}")) for state, count in by_state.items() if count),
+            context.glyphs.dot,
         ),
         (),
     ]
     facts = (
-        ("nodes", join_spans(node_counts(nodes), looks.glyphs.dot)),
-        ("took", span(f"{_duration_text(ended[-1], looks)}, the last that ended") if ended else ()),
+        ("kind", span(context.sanitize_line(kinds.get(key, ""), 40))),
+        ("nodes", join_spans(node_counts(nodes), context.glyphs.dot)),
+        ("took", span(f"{_duration_text(ended[-1], context)}, the last that ended") if ended else ()),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]
-    start = looks.key("swarms.start", "s")
+    start = context.key("swarms.start", "s")
     return (
         [*lines, (), (Span(f"{start} ", "ink-key"), Span("starts another run of it", "ink-muted"))] if start else lines
     )
 
 
-def _duration_text(summary: Summary, looks: RenderContext) -> str:
-    return format_elapsed(summary.created_at, summary.updated_at, looks.now)
+def _duration_text(summary: Summary, context: RenderContext) -> str:
+    return format_elapsed(summary.created_at, summary.updated_at, context.now)
 
 
 def _older(since: datetime | None) -> float | None:

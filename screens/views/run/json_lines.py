@@ -17,7 +17,7 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=repr, skipkeys=True)
 
 
-def json_lines(value: Any, looks: RenderContext) -> list[Spans]:
+def json_lines(value: Any, context: RenderContext) -> list[Spans]:
     """Text as it is, everything else as JSON; both through the gate."""
     text = value if isinstance(value, str) else json_text(value)
-    return [(Span(line),) if line else () for line in looks.block(text)]
+    return [(Span(line),) if line else () for line in context.sanitize_lines(text)]

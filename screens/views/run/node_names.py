@@ -17,9 +17,9 @@ def _unescaped(name: str) -> str:
     return name.replace("%7E", "~").replace("%2F", "/").replace("%25", "%")
 
 
-def place_words(node_id: str, looks: RenderContext, *, root: bool = True) -> str:
+def place_words(node_id: str, context: RenderContext, *, root: bool = True) -> str:
     """`researcher · write_file`: the last two names of a path, clean; empty for the run itself, and for its root where
     that is not to be named.
     """
     names = names_in(node_id) if root else names_in(node_id)[1:]
-    return looks.glyphs.dot.join(looks.line(name, 60) for name in names[-2:])
+    return context.glyphs.dot.join(context.sanitize_line(name, 60) for name in names[-2:])

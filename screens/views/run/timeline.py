@@ -5,7 +5,7 @@ The scale grows by steps, so that a bar grows cell by cell and the whole stands 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -26,10 +26,11 @@ from screens.render.layout import (
     Spans,
     span,
 )
+from screens.views.run.node_state import NO_HOLDING, shown_state
 from screens.views.run.tree import RunTree, node_label, state_words
 from screens.views.shared.render_context import RenderContext
 
-COLUMNS: Final = (
+TIMELINE_COLUMNS: Final = (
     Column("node", width=24, grow=1),
     Column("timeline", width=36, grow=3),
     Column("state", width=16, drop=1),
@@ -44,6 +45,7 @@ _SIGNS: Final[dict[str, dict[TimelineState, str]]] = {
     "unicode": {"": " ", "open": "─", "work": "━", "pause": "┄", "person": "▒"},
     "ascii": {"": " ", "open": "-", "work": "=", "pause": ".", "person": "?"},
 }
+_MEANINGS: Final[dict[TimelineState, str]] = {"open": "open", "work": "works", "pause": "pauses", "person": "a person"}
 _INKS: Final[dict[TimelineState, str]] = {
     "": "ink",
     "open": "line",
@@ -67,10 +69,10 @@ class Scale(NamedTuple):
         at = int((instant - self.start).total_seconds() / self.seconds * self.width)
         return min(max(0, at), self.width - 1)
 
-    def words(self, looks: RenderContext) -> Spans:
+    def words(self, context: RenderContext) -> Spans:
         """The scale, and what its signs mean."""
-        signs = _SIGNS[looks.glyphs.name]
-        legend = " ".join((f"{signs['work']} works", f"{signs['pause']} pauses", f"{signs['person']} a person"))
+        signs = _SIGNS[context.glyphs.name]
+        legend = " ".join(f"{signs[state]} {words}" for state, words in _MEANINGS.items())
         cell = format_duration(self.seconds / self.width)
         each = f"{format_duration(self.seconds)} from {self.start:%H:%M:%S}, a cell is {cell}"
         return (Span(f"{each}  ", "ink-muted"), Span(legend, "ink-muted"))
@@ -94,55 +96,107 @@ class Timeline(RunTree):
 
     def row(self, key: str) -> Row:
         node = self.state.nodes[key]
-        bar = bar_of(node, self.state, self.scale, self.looks) if self.scale is not None else ()
-        took = format_elapsed(node.opened_at, node.closed_at, self.looks.now)
+        bar = bar_of(node, self.state, self.scale, self.context, self.holding) if self.scale is not None else ()
+        took = format_elapsed(node.opened_at, node.closed_at, self.context.now)
         return Row(
             key,
             (
-                node_label(node, self.looks),
+                node_label(node, self.context, self.holding),
                 bar,
-                state_words(node, self.state, self.looks),
+                state_words(node, self.state, self.context, self.holding),
                 span(took, "ink-muted" if node.terminal else "ink"),
             ),
         )
 
 
-def bar_of(node: Node, state: DurableRun, scale: Scale, looks: RenderContext) -> Spans:
+def bar_of(
+    node: Node, state: DurableRun, scale: Scale, context: RenderContext, holding: Mapping[str, int] = NO_HOLDING
+) -> Spans:
     """One node's bar; its last cell has the sign of its state."""
     if node.opened_at is None:
         return ()
-    end = node.closed_at or looks.now
+    end = node.closed_at or context.now
     first, last = scale.cell(node.opened_at), scale.cell(max(end, node.opened_at))
     cells: list[TimelineState] = [""] * last
-    for since, until, doing in _stretches(node, state, end):
+    for since, until, doing in node_stretches(node, state, end):
         for at in range(scale.cell(since), min(scale.cell(until) + 1, last)):
             cells[at] = doing
-    found = _merge_cells(cells[:first], looks)
+    found = _merge_cells(cells[:first], context)
     ended = state_ink(node.phase) if node.is_step else ""
     found += [piece._replace(ink=ended) if ended and piece.ink == _INKS["work"] else piece
-              for piece in _merge_cells(cells[first:], looks)]  # fmt: skip
-    return (*found, looks.sign(node.phase))
+              for piece in _merge_cells(cells[first:], context)]  # fmt: skip
+    return (*found, context.state_glyph(shown_state(node, holding)))
 
 
-def _stretches(node: Node, state: DurableRun, end: datetime) -> Iterator[tuple[datetime, datetime, TimelineState]]:
-    """What a node did when; later ones cover earlier ones."""
+def node_stretches(node: Node, state: DurableRun, end: datetime) -> Iterator[tuple[datetime, datetime, TimelineState]]:
+    """What a node did when, up to `end`; later ones cover earlier ones. Where a node has others below it, it waited for
+    a person while one of them did and no other step of them worked.
+    """
+    above_others = bool(node.children)
     if node.opened_at is not None:
-        yield node.opened_at, end, "work" if node.is_step else "open"
+        yield node.opened_at, end, "work" if node.is_step and not above_others else "open"
     for each in node.tries:
         if each.wait_s is not None:
             yield each.ended_at, min(end, each.ended_at + timedelta(seconds=each.wait_s)), "pause"
+    if above_others:
+        waits = [each for key in state.incidents for each in _waits(key, state, end, below=node.id)]
+        steps = (each for _, each in state.walk(node.id) if each.is_step and not each.children) if waits else ()
+        worked = sorted(each for step in steps for each in _worked(step, state, end))
+        for wait in waits:
+            for since, until in _without(wait, worked):
+                yield since, until, "person"
     for key in node.incidents:
-        if (incident := state.incidents.get(key)) is not None:
-            yield incident.opened.ts, _answered(incident, end), "person"
+        for since, until in _waits(key, state, end):
+            yield since, until, "person"
+
+
+def _waits(
+    incident_id: str, state: DurableRun, end: datetime, *, below: str = ""
+) -> Iterator[tuple[datetime, datetime]]:
+    """When a person was waited for by an incident: of any node, or of one `below` a node."""
+    incident = state.incidents.get(incident_id)
+    if incident is None or (below and not incident.opened.node_id.startswith(f"{below}/")):
+        return
+    node = state.nodes.get(incident.opened.node_id)
+    if node is not None:
+        yield incident.opened.ts, min(end, _answered(incident, node.closed_at or end))
+
+
+def _without(
+    wait: tuple[datetime, datetime], worked: Sequence[tuple[datetime, datetime]]
+) -> Iterator[tuple[datetime, datetime]]:
+    """The parts of a wait in which nothing worked; `worked` is in order of its beginnings."""
+    since, until = wait
+    for begun, over in worked:
+        if begun >= until:
+            break
+        if begun > since:
+            yield since, begun
+        since = max(since, over)
+    if since < until:
+        yield since, until
+
+
+def _worked(step: Node, state: DurableRun, end: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """When a step was under way, without what it waited for a person."""
+    since = step.opened_at or end
+    for key in step.incidents:
+        for begun, over in _waits(key, state, end):
+            if since < begun:
+                yield since, begun
+            since = over
+    until = step.closed_at or end
+    if since < until and step.phase != "waiting":
+        yield since, until
 
 
 def _answered(incident: Incident, end: datetime) -> datetime:
     return incident.answer.ts if incident.answer is not None else end
 
 
-def _merge_cells(cells: list[TimelineState], looks: RenderContext) -> list[Span]:
+def _merge_cells(cells: list[TimelineState], context: RenderContext) -> list[Span]:
     """Equal cells as one piece."""
-    signs = _SIGNS[looks.glyphs.name]
+    signs = _SIGNS[context.glyphs.name]
     found: list[Span] = []
     for doing in cells:
         if found and found[-1].ink == _INKS[doing] and found[-1].text[0] == signs[doing]:
@@ -152,11 +206,11 @@ def _merge_cells(cells: list[TimelineState], looks: RenderContext) -> list[Span]
     return found
 
 
-def run_line(state: DurableRun, looks: RenderContext, width: int) -> Spans:
+def run_line(state: DurableRun, context: RenderContext, width: int) -> Spans:
     """The whole run in one line: where any step worked, and where anything waited for a person. Steps are looked at
     until all of it is accounted for: of a run with thousands under way, the first few do.
     """
-    scale, end = scale_of(state, looks.now, width), state.finished_at or looks.now
+    scale, end = scale_of(state, context.now, width), state.finished_at or context.now
     cells: list[TimelineState] = [""] * (scale.cell(end) + 1)
 
     def mark(since: datetime, until: datetime, doing: TimelineState) -> None:
@@ -171,4 +225,4 @@ def run_line(state: DurableRun, looks: RenderContext, width: int) -> Spans:
         node = state.nodes.get(incident.opened.node_id)
         if node is not None:
             mark(incident.opened.ts, _answered(incident, node.closed_at or end), "person")
-    return tuple(_merge_cells(cells, looks))
+    return tuple(_merge_cells(cells, context))

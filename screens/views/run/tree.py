@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
+from runtime.judgement.reports.waiting_nodes import holding_nodes
+from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.formatting import format_elapsed, format_tokens, whole_seconds
 from screens.render.glyphs import state_ink, state_word
@@ -19,10 +21,11 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.node import KIND_WORDS
+from screens.views.run.node_state import shown_state, shown_word
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 
-COLUMNS: Final = (
+NODE_COLUMNS: Final = (
     Column("node", width=24, grow=1, both_ends=True),
     Column("state", width=16),
     Column("tries", width=4, right=True, drop=1),
@@ -40,6 +43,8 @@ _MAX_VALUES: Final = 6
 """Arguments of a call that its line tells."""
 _MAX_VALUE_CHARS: Final = 80
 """Characters of one of them: its beginning and its end."""
+_MAX_PROGRESS_CHARS: Final = 160
+"""Characters of what a call says of its progress."""
 _FAULT_STATES: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
 _FOLDED_STATES: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
 
@@ -49,13 +54,19 @@ class RunTree:
     """A run as `screens.render.tree_outline.OutlineSource`. Rows are made only for lines in sight.
 
     With `only` set, what it holds is all there is (see `narrowed`). Nodes that came after `since` are marked as new for
-    a while.
+    a while. `texts` gives what a node has said so far.
     """
 
     state: DurableRun
-    looks: RenderContext
+    context: RenderContext
     only: frozenset[str] | None = None
     since: datetime | None = None
+    texts: Callable[[str], StreamedText | None] | None = None
+    holding: Mapping[str, int] = field(init=False)
+    """Nodes below which nothing moves (`holding_nodes`)."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holding", holding_nodes(self.state))
 
     def roots(self) -> Sequence[str]:
         return [key for key in self.state.roots if self._shown(self.state.nodes[key])]
@@ -79,31 +90,60 @@ class RunTree:
         done = node.terminal and bool(node.parent_id) and node.phase not in _UNFINISHED_BUSINESS
         return done and self.only is None
 
-    def shape(self) -> object:
+    def shape(self) -> tuple[tuple[object, ...], int]:
         state = self.state
         counts = tuple(state.counts.get(phase, 0) for phase in _FOLDED_STATES)
-        return (state.id, state.lives, len(state.nodes), len(state.incidents), counts, self.only)
+        others = (state.id, state.lives, len(state.rewound), len(state.incidents), counts, self.only)
+        return (others, len(state.nodes))
+
+    def added_since(self, shape: object) -> Sequence[str] | None:
+        others, count = self.shape()
+        if not isinstance(shape, tuple) or shape[0] != others or self.only is not None or count < shape[1]:
+            return None
+        nodes = self.state.nodes
+        came = list(islice(reversed(nodes), count - shape[1]))[::-1]
+        places = {key: place for place, key in enumerate(came)}
+        if any(places.get(nodes[key].parent_id, -1) > place for key, place in places.items()):
+            return None  # a child that came before its parent is a root
+        return [key for key in came if self._shown(nodes[key])]
+
+    def sibling_before(self, key: str) -> str:
+        nodes = self.state.nodes
+        parent = nodes.get(nodes[key].parent_id)
+        siblings = reversed(parent.children if parent is not None else self.state.roots)
+        for each in siblings:
+            if each == key:
+                break
+        return next((each for each in siblings if self._shown(nodes[each])), "")
 
     def fresh(self, key: str) -> bool:
         node = self.state.nodes.get(key)
         opened = node.opened_at if node is not None else None
-        return self.since is not None and opened is not None and opened > max(self.since, self.looks.now - FRESH_SPAN)
+        return self.since is not None and opened is not None and opened > max(self.since, self.context.now - FRESH_SPAN)
 
     def row(self, key: str) -> Row:
         """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
         node = self.state.nodes.get(key)
         if node is None:
-            return Row(key, ((),) * len(COLUMNS))
+            return Row(key, ((),) * len(NODE_COLUMNS))
         return Row(
             key,
             (
-                node_label(node, self.looks),
-                state_words(node, self.state, self.looks),
-                _attempt_spans(node, self.looks),
-                _time(node, self.looks),
+                (*node_label(node, self.context, self.holding), *self._progress(node)),
+                state_words(node, self.state, self.context, self.holding),
+                _attempt_spans(node, self.context),
+                _time(node, self.context),
                 _tokens(node),
             ),
         )
+
+    def _progress(self, node: Node) -> Spans:
+        """What a tool that works says of how far it has come: the last line of it."""
+        if self.texts is None or node.kind != "tool" or node.phase != "running":
+            return ()
+        said = self.texts(node.id)
+        last = said.text[-_MAX_PROGRESS_CHARS:].rstrip().rpartition("\n")[2] if said is not None else ""
+        return span(f"  {self.context.sanitize_line(last, _MAX_PROGRESS_CHARS)}", "ink-accent") if last else ()
 
     def _shown(self, node: Node) -> bool:
         """Recorded values are the engine's own bookkeeping, unless a person is asked for one."""
@@ -130,7 +170,7 @@ def filter_nodes(state: DurableRun, pattern: RowFilter, *, faults_only: bool) ->
 
 
 def is_fault(node: Node) -> bool:
-    """Whether somebody who looks for trouble wants to see it: it waits, failed, is tried again, or warned."""
+    """Whether the filter for trouble shows it: it waits, failed, is tried again, or warned."""
     return node.phase in _FAULT_STATES or bool(node.warnings) or (node.fault is not None and not node.terminal)
 
 
@@ -156,29 +196,34 @@ def _ends(text: str) -> str:
     )
 
 
-def node_label(node: Node, looks: RenderContext) -> Spans:
+def node_label(node: Node, context: RenderContext, holding: Mapping[str, int]) -> Spans:
     """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
-    name = looks.line(node.name, 120) or "?"
-    found = [looks.sign(node.phase), Span(f" {name}", ink, bold=not node.is_step and not node.terminal)]
+    name = context.sanitize_line(node.name, 120) or "?"
+    found = [
+        context.state_glyph(shown_state(node, holding)),
+        Span(f" {name}", ink, bold=not node.is_step and not node.terminal),
+    ]
     if node.kind in ("llm", "group", "value", "swarm"):
         found.append(Span(f" {KIND_WORDS.get(node.kind, node.kind)}", "ink-muted"))
+    if framework := context.sanitize_line(str(node.info.get("framework", "")), 40):  # a guest's
+        found.append(Span(f" {KIND_WORDS.get(node.kind, node.kind)} ({framework})", "ink-muted"))
     if node.warnings:
-        found.append(Span(f" {looks.glyphs.warning}", "severity-warning"))
-    if given := looks.line(argument_digest(node), _MAX_VALUES * _MAX_VALUE_CHARS):
+        found.append(Span(f" {context.glyphs.warning}", "severity-warning"))
+    if given := context.sanitize_line(argument_digest(node), _MAX_VALUES * _MAX_VALUE_CHARS):
         found.append(Span(f" {given}", "ink-muted"))
     return tuple(found)
 
 
-def state_words(node: Node, state: DurableRun, looks: RenderContext) -> Spans:
+def state_words(node: Node, state: DurableRun, context: RenderContext, holding: Mapping[str, int]) -> Spans:
     """The state of a node, with what it counts down to or how long it has been waiting."""
-    word = state_word(node.phase)
+    word = shown_word(node, holding)
     if node.phase == "retrying" and node.retry is not None:
-        left = (node.retry.until - looks.now).total_seconds()
+        left = (node.retry.until - context.now).total_seconds()
         word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
     elif node.phase == "waiting" and (since := _waiting_since(node, state)):
-        word = f"waits {format_elapsed(since, None, looks.now)}"
-    return span(word, state_ink(node.phase))
+        word = f"waits {format_elapsed(since, None, context.now)}"
+    return span(word, state_ink(shown_state(node, holding)))
 
 
 def _waiting_since(node: Node, state: DurableRun) -> datetime | None:
@@ -186,16 +231,16 @@ def _waiting_since(node: Node, state: DurableRun) -> datetime | None:
     return next((incident.opened.ts for incident in found if incident.open), None)
 
 
-def _attempt_spans(node: Node, looks: RenderContext) -> Spans:
+def _attempt_spans(node: Node, context: RenderContext) -> Spans:
     if node.attempts < 2:
         return ()
-    return span(f"{looks.glyphs.times}{min(node.attempts, 999)}", "state-retrying")
+    return span(f"{context.glyphs.times}{min(node.attempts, 999)}", "state-retrying")
 
 
-def _time(node: Node, looks: RenderContext) -> Spans:
+def _time(node: Node, context: RenderContext) -> Spans:
     until = node.closed_at
     ink = "ink-muted" if node.terminal else "ink"
-    return span(format_elapsed(node.opened_at, until, looks.now), ink)
+    return span(format_elapsed(node.opened_at, until, context.now), ink)
 
 
 def _tokens(node: Node) -> Spans:

@@ -14,7 +14,7 @@ from screens.render.layout import (
 from screens.views.shared.render_context import RenderContext
 
 NEAR_S = 0.05
-"""A round trip that nobody feels: on this machine it is not spoken of."""
+"""A round trip too short to be felt: on this machine it is not shown."""
 SLOW_S = 0.4
 """One that everybody feels."""
 VIEW_ONLY = "view only"
@@ -23,13 +23,13 @@ WHO_MAY = "an operator's key may (no --viewer, no viewer = true)"
 """What helps there: the role comes from the socket that is dialled (`docs/remote.md`)."""
 
 
-def link_words(links: Sequence[LinkQuality], looks: RenderContext) -> Spans:
+def link_words(links: Sequence[LinkQuality], context: RenderContext) -> Spans:
     """What is worth saying of each link; nothing of the one to this machine while it is as fast as it should be."""
-    return join_spans(tuple(found for link in links if (found := _words(link, looks))))
+    return join_spans(tuple(found for link in links if (found := _words(link, context))))
 
 
-def _words(link: LinkQuality, looks: RenderContext) -> Spans:
-    told = _told(link, looks.line(link.host, 40))
+def _words(link: LinkQuality, context: RenderContext) -> Spans:
+    told = _told(link, context.sanitize_line(link.host, 40))
     if link.phase == "connected" and link.role == "viewer":
         return join_spans((told, span(VIEW_ONLY, "ink-accent")), " ")
     return told

@@ -25,7 +25,7 @@ FRESH_S = timedelta(seconds=60)
 
 
 class StableOrder:
-    """Keys in an order that is worked out anew only if keys came or went, or `renew` was called: what is looked at
+    """Keys in an order that is worked out again only if keys came or went, or `renew` was called: what is looked at
     does not move because a number in it changed.
     """
 
@@ -35,7 +35,7 @@ class StableOrder:
         self._stale = True
 
     def renew(self) -> None:
-        """Sort anew at the next look."""
+        """Sort again at the next look."""
         self._stale = True
 
     def order(self, keys: Collection[str], ranked: Callable[[], Iterable[str]]) -> list[str]:
@@ -58,6 +58,8 @@ class ListState:
     sort: RowSort = field(default_factory=RowSort)
     faults_only: bool = False
     selected: set[str] = field(default_factory=set)
+    found_elsewhere: Callable[[Row], bool] | None = None
+    """Whether what a row stands for has the words of the filter where the row does not show it."""
     left_out: int = 0
     """Rows that the filter, or `faults_only`, leaves out."""
     shown: tuple[str, ...] = ()
@@ -70,6 +72,8 @@ class ListState:
 
     def narrow(self, text: str) -> None:
         """Leave out what this pattern does not mean."""
+        if text != self.filter.text:
+            self.found_elsewhere = None
         self.filter = RowFilter(text)
         if self.filter.active:
             self.last_filter = text
@@ -98,7 +102,7 @@ class ListState:
         if self.selected:
             self.selected = set()
         elif self.filter.text or self.faults_only:
-            self.filter, self.faults_only = RowFilter(), False
+            self.filter, self.faults_only, self.found_elsewhere = RowFilter(), False, None
         else:
             return False
         return True
@@ -115,7 +119,7 @@ class ListState:
         if self.selected:
             self.selected &= {row.key for row in rows}
         left = matching_rows(rows, lambda row: row.fault) if self.faults_only else list(rows)
-        left = filter_rows(left, self.filter)
+        left = filter_rows(left, self.filter, self.found_elsewhere)
         self.left_out = 0 if len(left) == len(rows) else _count_rows(rows) - _count_rows(left)
         left = self._in_places(left)
         self.shown = tuple(row.key for row in left if not row.heading and row.fold is None)
@@ -154,19 +158,19 @@ class ListState:
                 found.add(row.key)
         return found
 
-    def words(self, looks: RenderContext) -> Spans:
+    def words(self, context: RenderContext) -> Spans:
         """The filter, what it leaves out, and what is selected, in one line; nothing where nothing is."""
-        text = looks.line(self.filter.text, 60)
+        text = context.sanitize_line(self.filter.text, 60)
         parts = (
             (*span("/", "ink-key"), *span(text, "ink-accent")) if text else (),
-            span(looks.line(self.filter.problem, 120), "severity-error"),
+            span(context.sanitize_line(self.filter.problem, 120), "severity-error"),
             span("faults only", "state-failed") if self.faults_only else (),
             span(f"{self.left_out} left out", "ink-muted")
             if self.faults_only or (text and not self.filter.problem)
             else (),
             span(f"{len(self.selected)} selected", "ink-strong", bold=True) if self.selected else (),
         )
-        return join_spans(parts, looks.glyphs.dot)
+        return join_spans(parts, context.glyphs.dot)
 
 
 def _count_rows(rows: Iterable[Row]) -> int:

@@ -13,7 +13,7 @@ from screens.render.glyphs import (
     state_word,
 )
 from screens.render.layout import Span, Spans
-from screens.render.sanitize import clean, clean_line
+from screens.render.sanitize import sanitize_line, sanitize_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RenderContext:
         return self.glyphs.name == "ascii"
 
     def key(self, action: str, usual: str) -> str:
-        """The key of an action in words, which is `usual` if nobody gave it another; empty if it has none."""
+        """The key of an action in words, which is `usual` if it was not given another; empty if it has none."""
         return self.keys.get(action, usual)
 
     def hints(self, *hints: tuple[str, str]) -> str:
@@ -42,19 +42,19 @@ class RenderContext:
         """Said where a filter leaves nothing."""
         return f"Nothing matches. {self.hints((self.key('app.up', 'esc'), 'shows all.'))}".rstrip()
 
-    def line(self, text: str, limit: int = 500) -> str:
+    def sanitize_line(self, text: str, limit: int = 500) -> str:
         """Foreign text on one line, through the gate."""
-        return clean_line(text, limit=limit, ascii_only=self.ascii_only)
+        return sanitize_line(text, limit=limit, ascii_only=self.ascii_only)
 
-    def block(self, text: str) -> list[str]:
+    def sanitize_lines(self, text: str) -> list[str]:
         """Foreign text on several lines, through the gate."""
-        return clean(text, ascii_only=self.ascii_only).split("\n")
+        return sanitize_text(text, ascii_only=self.ascii_only).split("\n")
 
-    def sign(self, state: str) -> Span:
+    def state_glyph(self, state: str) -> Span:
         """The glyph of a state, in its colour."""
         return Span(self.glyphs.state.get(state, "?"), state_ink(state))
 
-    def state(self, state: str, word: str = "") -> Spans:
+    def state_spans(self, state: str, word: str = "") -> Spans:
         """Glyph and word of a state."""
         ink = state_ink(state)
         return (Span(f"{self.glyphs.state.get(state, '?')} {word or state_word(state)}", ink),)

@@ -1,7 +1,7 @@
 """The cache of rows that were made already.
 
-A list of 10,000 runs is looked at ten times a second; a row is made anew only when what it tells of is another, or when
-it would say something else by now.
+A list of 10,000 runs is looked at ten times a second; a row is made again only when what it tells of is another, or
+when it would say something else by now.
 """
 
 from __future__ import annotations

@@ -30,13 +30,19 @@ class RowFilter:
         return self.text.startswith("!")
 
     @property
+    def words(self) -> str:
+        """The pattern, where it is words only: such can be looked for in what rows do not show. Else empty."""
+        text = self.text.strip()
+        return "" if self.inverse or _REGEX_SIGNS.intersection(text) else text
+
+    @property
     def active(self) -> bool:
         """Whether it can leave anything out."""
         return self._matcher is not None
 
     @property
     def problem(self) -> str:
-        """Why the pattern is none; empty if it is one."""
+        """Why the pattern is not valid; empty if it is."""
         found = self._compiled
         return found if isinstance(found, str) else ""
 
@@ -77,10 +83,18 @@ class RowFilter:
         return lambda line: all(each.search(line) for each in found) is not inverse
 
 
-def filter_rows(rows: Sequence[Row], pattern: RowFilter | str) -> list[Row]:
-    """The rows that a pattern means (see `kept`). What is under another row is also found by that row's key."""
+def filter_rows(
+    rows: Sequence[Row], pattern: RowFilter | str, elsewhere: Callable[[Row], bool] | None = None
+) -> list[Row]:
+    """The rows that a pattern means. What is under another row is also found by that row's key. `elsewhere`: whether
+    a row is meant for what it does not show.
+    """
     chosen = RowFilter(pattern) if isinstance(pattern, str) else pattern
-    return matching_rows(rows, lambda row: chosen.matches(searchable_text(row))) if chosen.active else list(rows)
+    if not chosen.active:
+        return list(rows)
+    if elsewhere is None:
+        return matching_rows(rows, lambda row: chosen.matches(searchable_text(row)))
+    return matching_rows(rows, lambda row: chosen.matches(searchable_text(row)) or elsewhere(row))
 
 
 def matching_rows(rows: Sequence[Row], wanted: Callable[[Row], bool]) -> list[Row]:

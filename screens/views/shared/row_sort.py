@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from screens.render.glyphs import Glyphs
 from screens.render.layout import (
@@ -16,6 +17,9 @@ from screens.render.layout import (
     plain_text,
     set_line,
 )
+
+LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Where what has no time yet is sorted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,11 @@ from screens.pages.settings import SettingsScreen
 from screens.pages.swarms import SwarmsScreen
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.row_list import RowList
-from tests.console.app.test_app import console, settled, text_of, until
+from tests.console.app.test_app import console, settled, text_of
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
 from tests.screens.stories import digest, finished
+from tests.screens.waiting import until
 
 pytestmark = pytest.mark.mishaps
 
@@ -99,8 +100,8 @@ async def test_a_handler_that_fails_is_a_line_and_its_screen_stands(
 
 
 async def test_work_in_the_background_that_fails_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with console(digest(), size=(160, 30), run_id="run-1") as (pilot, desk):
-        monkeypatch.setattr(desk, "command", fails)
+    async with console(digest(), size=(160, 30), run_id="run-1") as (pilot, link):
+        monkeypatch.setattr(link, "command", fails)
         await until(pilot, lambda: pilot.app.screen.query_one("Prompt").armed)  # type: ignore[attr-defined]
         await pilot.press("d", "enter")
         await until(pilot, lambda: shows(pilot, "This did not work", "[/x] a bug"))
@@ -179,4 +180,4 @@ def test_the_log_is_gated_redacted_and_kept_small(tmp_path: Path) -> None:
     assert log.path.stat().st_size < 200
     assert log.path.with_name("console.log.1").stat().st_size == MAX_LOG_BYTES
     log.path = tmp_path / "state" / "console.log" / "no directory"
-    write("nowhere")  # is none
+    write("nowhere")  # is not a file

@@ -14,16 +14,19 @@ from console.preferences.schema import Preferences
 from runtime.link.client.client import LinkQuality
 from screens.base.runtime_screen import RuntimeScreen
 from screens.base.screen_registry import SCREENS
+from screens.dialogs.batch_action import BatchActionScreen
 from screens.dialogs.palette import PaletteScreen
 from screens.dialogs.palette_commands import palette_commands
 from screens.pages.inbox import InboxScreen
 from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
 from screens.shell.key_actions import actions
+from screens.views.lists.commands import CommandKind, matching_commands
 from screens.widgets.node_tree import NodeTree
-from tests.console.app.test_app import console, redrawn, settled, text_of, until
-from tests.screens.desk import Desk
+from tests.console.app.test_app import console, redrawn, settled, text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story, digest, finished
+from tests.screens.waiting import until
 
 
 def here(pilot: Pilot[None]) -> RuntimeScreen:
@@ -57,9 +60,9 @@ async def test_the_palette_lists_what_can_be_done_here_with_its_keys() -> None:
 
 
 async def test_without_text_places_and_decisions_stand_first_and_movement_last() -> None:
-    async with console(digest(), finished()) as (pilot, desk):
+    async with console(digest(), finished()) as (pilot, link):
         names = [command.name for command in palette_commands(here(pilot))]
-        waiting = next(iter(desk.incidents.values())).run_id
+        waiting = next(iter(link.incidents.values())).run_id
         places = len(SCREENS)
         assert names[:places] == list(SCREENS)
         assert names[places].startswith("run ")
@@ -74,12 +77,12 @@ async def test_without_text_places_and_decisions_stand_first_and_movement_last()
 
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
 async def test_both_keys_open_it_and_escape_leaves_it(key: str) -> None:
-    async with console(digest()) as (pilot, desk):
+    async with console(digest()) as (pilot, link):
         await pilot.press(key)
         await until(pilot, lambda: isinstance(pilot.app.screen, PaletteScreen))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_a_run_is_found_by_its_title_and_by_its_id() -> None:
@@ -90,6 +93,39 @@ async def test_a_run_is_found_by_its_title_and_by_its_id() -> None:
             await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
             assert here(pilot).run_here == "run-0"
             await pilot.press("1")
+            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+
+
+async def test_every_title_as_typed_goes_to_its_run_and_changes_none() -> None:
+    titles = ("Plan three days in Basel", "freeze", "abort everything", "the theme", "thaw")
+    stories = []
+    for number, title in enumerate(titles):
+        story = Story(f"run-{number}", title)
+        story.start("llm", "gpt", story.open("agent", "a", story.begin()))
+        stories.append(story)
+    async with console(*stories, size=(110, 40)) as (pilot, link):
+        commands = palette_commands(here(pilot))
+        for title in (*titles, "Basel", "plan basel", "three d"):
+            assert matching_commands(commands, title)[0].kind is CommandKind.RUN, title
+        kinds = [command.kind for command in matching_commands(commands, "b")]
+        assert kinds.index(CommandKind.ACT_ELSEWHERE) > kinds.index(CommandKind.RUN)
+        await asked(pilot, "Basel")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert here(pilot).run_here == "run-0"
+        assert link.said == []
+
+
+async def test_what_acts_asks_first() -> None:
+    async with console(going(), size=(110, 40)) as (pilot, link):
+        acting = [command for command in palette_commands(here(pilot)) if command.kind >= CommandKind.ACT]
+        assert {command.name.partition(" ")[0] for command in acting} >= {"freeze", "abort", "thaw"}
+        for typed in ("freeze everything", "thaw everything", "abort long haul run-7", "freeze long haul run-7"):
+            await asked(pilot, typed)
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, BatchActionScreen))
+            assert link.said == []
+            await pilot.press("escape")
             await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
 
 
@@ -130,35 +166,35 @@ async def test_a_theme_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_freeze_and_thaw_of_the_run_that_is_shown() -> None:
-    async with console(going(), run_id="run-7") as (pilot, desk):
+    async with console(going(), run_id="run-7") as (pilot, link):
         await asked(pilot, "freeze")
         await pilot.press("enter")
         await until(pilot, lambda: type(pilot.app.screen).__name__ == "ConfirmActionScreen")
         await pilot.press("y")
-        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze"])
+        await until(pilot, lambda: [verb for verb, _ in link.said] == ["freeze"])
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await asked(pilot, "thaw")
         await pilot.press("enter")
         await until(pilot, lambda: "y does it" in text_of(pilot))
         await pilot.press("y")
-        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["freeze", "thaw"])
+        await until(pilot, lambda: [verb for verb, _ in link.said] == ["freeze", "thaw"])
 
 
 async def test_abort_and_freeze_of_everything_ask_first() -> None:
-    async with console(going(), size=(110, 36)) as (pilot, desk):
+    async with console(going(), size=(110, 36)) as (pilot, link):
         for typed, verb, args in (("abort long", "abort", {"run_id": "run-7"}), ("freeze every", "freeze", {})):
             await asked(pilot, typed)
             await pilot.press("enter")
             await until(pilot, lambda: "y does it" in text_of(pilot))
             await pilot.press("escape")
-            assert desk.said == []
+            assert link.said == []
             await asked(pilot, typed)
             await pilot.press("enter")
             await until(pilot, lambda: "y does it" in text_of(pilot))
             await pilot.press("y")
-            await until(pilot, lambda said=(verb, args): desk.said == [said])  # type: ignore[misc]
+            await until(pilot, lambda said=(verb, args): link.said == [said])  # type: ignore[misc]
             await pilot.press("escape")
-            desk.said.clear()
+            link.said.clear()
 
 
 async def test_names_are_told_apart_and_no_decision_is_among_them() -> None:
@@ -171,18 +207,18 @@ async def test_names_are_told_apart_and_no_decision_is_among_them() -> None:
 
 
 async def test_a_host_that_is_lost_keeps_an_order_to_all_from_no_other_and_is_named() -> None:
-    async with console(going(), size=(130, 36)) as (pilot, desk):
-        desk.lose("two: gone")
+    async with console(going(), size=(130, 36)) as (pilot, link):
+        link.lose("two: gone")
         (found,) = (each for each in palette_commands(here(pilot)) if each.name == "freeze everything")
-        assert found.why_not == "there is no runtime"
-        desk.host_names = ("one",)
-        desk.qualities = (LinkQuality("one", "connected"), LinkQuality("two", "lost"))
+        assert found.why_not == "no runtime is connected"
+        link.host_names = ("one",)
+        link.qualities = (LinkQuality("one", "connected"), LinkQuality("two", "lost"))
         await asked(pilot, "freeze every")
         await pilot.press("enter")
         await until(pilot, lambda: "y does it" in text_of(pilot))
         assert "every run (but not on two: out of reach)" in text_of(pilot)
         await pilot.press("y")
-        await until(pilot, lambda: desk.said == [("freeze", {})])
+        await until(pilot, lambda: link.said == [("freeze", {})])
 
 
 async def test_hostile_titles_are_shown_as_they_are() -> None:
@@ -208,12 +244,12 @@ async def test_each_place_has_its_digit_and_escape_leads_back() -> None:
 
 
 async def test_back_and_forward_in_history() -> None:
-    async with console(digest(), finished()) as (pilot, desk):
+    async with console(digest(), finished()) as (pilot, link):
         await pilot.press("end", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await pilot.press("left_square_bracket")
         await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
-        await until(pilot, lambda: desk.watched == [])
+        await until(pilot, lambda: link.watched == [])
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         assert here(pilot).run_here == "run-0"
@@ -245,16 +281,16 @@ async def test_the_crumbs_of_a_run_name_the_place_that_one_came_from() -> None:
 async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> None:
     found = build_keymap(
         actions(),
-        {"app": {"help": ["f9"], "next_decision": []}, "run": {"zoom": ["N"]}, "decision": {"abort": "X"}},
+        {"app": {"help": ["f9"], "next_decision": []}, "run": {"zoom": ["N"]}, "decision": {"abort": "Z"}},
     )
-    desk = Desk(digest())
-    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
+    link = MemoryLink(digest())
+    session = ConsoleContext(link, clock=lambda: link.now, arm_after=0.0, letters=found.letters())
     app = OrbiterApp(session, run_id="run-1", preferences=Preferences(keymap=found))
     async with app.run_test(size=(110, 36)) as pilot:
         await settled(pilot)
         await until(pilot, lambda: "Abort execution" in text_of(pilot))
         text = text_of(pilot)
-        assert " X Abort execution" in text
+        assert " Z Abort execution" in text
         assert "f9 help" in text
         assert "n next" not in text.splitlines()[-1]
         pilot.app.screen.query_one(NodeTree).focus()
@@ -264,13 +300,13 @@ async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> Non
         assert here(pilot).query_one("#panes").has_class("-tree")
         await pilot.press("f9")
         await until(pilot, lambda: "Keys" in text_of(pilot))
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_the_vim_preset_moves_as_vi_does_and_grants_with_another_letter() -> None:
     found = build_keymap(actions(), {"preset": "vim"})
-    desk = Desk(digest())
-    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0, letters=found.letters())
+    link = MemoryLink(digest())
+    session = ConsoleContext(link, clock=lambda: link.now, arm_after=0.0, letters=found.letters())
     async with OrbiterApp(session, run_id="run-1", preferences=Preferences(keymap=found)).run_test() as pilot:
         await settled(pilot)
         tree = pilot.app.screen.query_one(NodeTree)
@@ -279,6 +315,6 @@ async def test_the_vim_preset_moves_as_vi_does_and_grants_with_another_letter() 
         assert tree.cursor_key == tree.keys[0]
         await pilot.press("G")
         assert tree.cursor_key == tree.keys[-1]
-        assert desk.said == []
+        assert link.said == []
         await pilot.press("p")
-        await until(pilot, lambda: [verb for verb, _ in desk.said] == ["answer"])
+        await until(pilot, lambda: [verb for verb, _ in link.said] == ["answer"])

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
+from rich.color import Color as PaintedColor
+from rich.color import ColorType
+from textual.color import Color
 
 from console.app import theming
 from console.app.app import OrbiterApp
 from screens.shell.context import ConsoleContext
 from screens.widgets.bar import Bar
-from tests.screens.desk import Desk
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest
+from tests.screens.waiting import until
+from themes.builtin_themes import builtin_theme
 from themes.catalog import ThemeCatalog, ThemePlace
-from themes.choice import BUILTIN_NAMES, DEFAULT_THEME, PLAINEST_THEME, ThemeError
+from themes.choice import BUILTIN_NAMES, DEFAULT_THEME, PLAINEST_THEME, ColorDepth, ThemeError
+from themes.color_depth import nearest_fixed, theme_for_depth
 
 FILE = "base: orbiter-dark\ngrounds:\n  surface: '{}'\n"
 
@@ -31,17 +35,9 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def app_in(theme: str, *folders: Path) -> OrbiterApp:
-    desk = Desk(digest())
-    session = ConsoleContext(desk, clock=lambda: desk.now)
+    link = MemoryLink(digest())
+    session = ConsoleContext(link, clock=lambda: link.now)
     return OrbiterApp(session, theme=theme, shelf=ThemeCatalog([ThemePlace(folder, "user") for folder in folders]))
-
-
-async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
-    for _ in range(500):
-        await pilot.pause(0.01)
-        if true():
-            return
-    raise AssertionError("it did not come about")
 
 
 def grounds(app: OrbiterApp) -> set[str]:
@@ -71,7 +67,7 @@ async def test_a_broken_edit_is_said_in_a_line_and_changes_nothing(mine: Path) -
         mine.write_text(FILE.format("#20212"))
         await until(pilot, lambda: notice.has_class("-shown"))
         (said,) = notice.shown
-        assert "mine.yaml:3: grounds.surface: '#20212' is no opaque colour" in said.text
+        assert "mine.yaml:3: grounds.surface: '#20212' is not an opaque colour" in said.text
         assert "as it was" in said.text
         assert "#101010" in grounds(app)
         mine.unlink()
@@ -85,17 +81,17 @@ async def test_files_are_looked_at_only_while_one_of_them_is_shown(mine: Path) -
     app = app_in(DEFAULT_THEME, mine.parent)
     async with app.run_test() as pilot:
         await until(pilot, lambda: "mine" in app.available_themes)
-        assert app._watch is None
+        assert not app.themes.watching
         app.theme = "mine"
-        await until(pilot, lambda: app._watch is not None)
-        looks: list[object] = []
-        app._learn = looks.append  # type: ignore[assignment, method-assign]
+        await until(pilot, lambda: app.themes.watching)
+        reads: list[object] = []
+        app.themes._learn = reads.append  # type: ignore[assignment, method-assign]
         os.utime(mine, (1, 1))  # changed once, and then no more: the file is read once
-        await until(pilot, lambda: bool(looks))
+        await until(pilot, lambda: bool(reads))
         await pilot.pause(0.1)
-        assert len(looks) == 1
+        assert len(reads) == 1
         app.theme = DEFAULT_THEME
-        await until(pilot, lambda: app._watch is None)
+        await until(pilot, lambda: not app.themes.watching)
 
 
 async def test_a_file_that_cannot_be_used_is_no_choice_and_cannot_be_asked_for(mine: Path) -> None:
@@ -106,6 +102,35 @@ async def test_a_file_that_cannot_be_used_is_no_choice_and_cannot_be_asked_for(m
         assert set(app.available_themes) == set(BUILTIN_NAMES)
     with pytest.raises(ThemeError, match=r"mine\.yaml:1"):
         app_in("mine", mine.parent)
+
+
+def painted(app: OrbiterApp) -> set[PaintedColor]:
+    """Every colour of the screen as it is painted now."""
+    strips = app.screen._compositor.render_strips()
+    styles = [segment.style for strip in strips for segment in strip if segment.style]
+    return {colour for style in styles for colour in (style.color, style.bgcolor) if colour is not None}
+
+
+@pytest.mark.parametrize(("term", "kind"), [("xterm-256color", ColorType.EIGHT_BIT), ("xterm", ColorType.STANDARD)])
+async def test_few_colours_are_those_of_the_theme_and_a_change_leaves_none_of_the_old(
+    monkeypatch: pytest.MonkeyPatch, term: str, kind: ColorType
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setenv("COLORTERM", "")
+    depth: ColorDepth = "256" if kind is ColorType.EIGHT_BIT else "16"
+    app = app_in("orbiter-light")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: len(app.available_themes) == len(BUILTIN_NAMES))
+        for name in ("orbiter-light", "orbiter-dark", "orbiter-ansi-dark", "orbiter-contrast-dark"):
+            variables = theme_for_depth(builtin_theme(name), depth).variables.values()
+            theirs = [Color.parse(value) for value in variables if value.startswith(("#", "ansi_"))]
+            if builtin_theme(name).ansi or depth == "16":
+                own = {colour.rich_color for colour in theirs} | {PaintedColor.default()}
+            else:
+                own = {PaintedColor.from_ansi(nearest_fixed(*colour.rgb)) for colour in theirs}
+            app.theme = name
+            await until(pilot, lambda own=own: painted(app) <= own)  # type: ignore[misc]
+            assert {colour.type for colour in painted(app)} <= {kind, ColorType.STANDARD, ColorType.DEFAULT}
 
 
 async def test_without_colours_only_themes_for_that_are_chosen_from(monkeypatch: pytest.MonkeyPatch) -> None:

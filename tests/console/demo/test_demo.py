@@ -26,7 +26,7 @@ FILES = {
     "notes.txt": "costs $$5 and ${result}\n",
 }
 STEPS = {"list_files": 1, "read_file": 4, "check_file": 4, "ask_reader": 1, "write_report": 1}
-"""What the demo's tools do once each for these files; `fetch_index` is tried as often as somebody says so."""
+"""What the demo's tools do once each for these files; `fetch_index` is tried as often as an operator says so."""
 
 
 @pytest.fixture
@@ -81,7 +81,9 @@ def test_nothing_that_had_succeeded_is_carried_out_again(project: Program) -> No
     project("demo")
     found = counted(project)
     assert {name: found[name] for name in STEPS} == STEPS
-    assert found["fetch_index"] == 4  # two attempts, an answer, two attempts; then skipped
+    # Two calls, each of two attempts, an answer and up to two attempts: the catalogue comes back when one of them was
+    # refused four times, for which the other may have been too early.
+    assert 7 <= found["fetch_index"] <= 8
 
 
 def test_siblings_go_on_while_a_node_waits(project: Program) -> None:
@@ -171,7 +173,7 @@ def test_resume_with_nothing_unfinished_begins_anew(project: Program) -> None:
 
 
 class Terminal:
-    """A pseudo-terminal with the program in it, and somebody who types."""
+    """A pseudo-terminal with the program in it, and a person who types."""
 
     def __init__(self, directory: Path, *arguments: str) -> None:
         self._leader, follower = pty.openpty()
@@ -195,7 +197,7 @@ class Terminal:
             assert ready, f"{text!r} did not come; the end of what did: {self.seen[-2000:]}"
             try:
                 piece = os.read(self._leader, 65536)
-            except OSError as exc:  # EIO: nobody is left at the other end
+            except OSError as exc:  # EIO: no process is left at the other end
                 raise AssertionError(f"{text!r} did not come before the end: {self.seen[-2000:]}") from exc
             self.seen += piece.decode()
         found, _, self.seen = self.seen.partition(text)
@@ -263,7 +265,7 @@ def test_who_reads_no_further_is_told_how_it_goes_on(project: Program) -> None:
 def test_what_was_typed_before_a_question_answers_nothing(project: Program) -> None:
     terminal = Terminal(project.directory, "demo", "--linear")
     try:
-        terminal.until("is driven")
+        terminal.until(" started")
         terminal.type("abort\nabort\nabort")
         terminal.until("q to leave it]:")
         terminal.type("q")

@@ -1,4 +1,4 @@
-"""Runs that nobody may be asked about, each in a process of its own: what `orbiter-console run` ends with."""
+"""Runs without an operator to ask, each in a process of its own: what `orbiter-console run` ends with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How incidents are put before an operator: one after the other, and none that somebody else has settled."""
+"""How incidents are put before an operator: one after the other, and none that another operator has settled."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from console.demo.operator import DemoOperator
-from console.demo.tools import report_file
+from console.demo.report_place import report_file
 from console.linear.operators import OperatorAnswer
 from console.linear.run_follower import IncidentAnswering, follow_run
-from runtime.operations.decisions import Decisions
+from runtime.operations.context import OperationContext
+from runtime.operations.operations import Operations
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
@@ -75,8 +76,9 @@ class Scene:
         self.journal = journal
         self.root = root
         self.operator = Asked()
-        self.desk = Decisions(journal, root)
-        self.clerk = IncidentAnswering(self.desk, self.operator, journal)
+        context = OperationContext(journal, root, root / "runtime.log")
+        self.decisions = context.decisions
+        self.clerk = IncidentAnswering(Operations(context), self.operator)
 
     async def begin(self) -> None:
         state = DurableRun()
@@ -158,7 +160,7 @@ async def test_lines_that_go_by_make_the_question_stand_again(scene: Scene) -> N
 
 async def test_a_question_that_somebody_else_answered_is_taken_back(scene: Scene) -> None:
     assert await scene.operator.questions.get() == "i-1"
-    await scene.desk.answer("i-1", "abort", by=ev.Actor(name="other", channel="cli"))
+    await scene.decisions.answer("i-1", "abort", by=ev.Actor(name="other", channel="cli"))
     await scene.look()
     assert await scene.operator.questions.get() == "i-2"
     scene.operator.answers.put_nowait(OperatorAnswer("retry"))
@@ -232,7 +234,8 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
         if answered:
             await journal.answer(ev.IncidentAnswered(run_id="r", incident_id="i-1", revision=1, option="abort"))
         await journal.append(lease, [ev.RunParked(reason="waiting")])
-        following = asyncio.create_task(follow_run(journal, Decisions(journal, tmp_path), "r", present, None))
+        operations = Operations(OperationContext(journal, tmp_path, tmp_path / "runtime.log"))
+        following = asyncio.create_task(follow_run(journal, operations, "r", present, None))
         await parked.wait()
         if answered:
             await journal.append(lease, [ev.RunFinished(state="aborted")])

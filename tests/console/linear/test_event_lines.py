@@ -13,7 +13,6 @@ import pytest
 
 from console import output
 from console.linear.event_lines import EventLines
-from runtime.judgement.reports import incident_report
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -101,7 +100,7 @@ def told(text: str, *, ascii_only: bool = False) -> list[str]:
         state.apply(placed)
         found += [line.text for line in lines.lines_for(placed, state)]
         if isinstance(placed, ev.IncidentOpened):
-            found += [line.text for line in lines.incident(placed, incident_report.build_report(state, placed))]
+            found += [line.text for line in lines.incident(placed, state)]
     return found
 
 
@@ -144,20 +143,24 @@ def test_foreign_text_neither_leaks_nor_forges_a_line(payload: dict[str, Any]) -
 def test_what_an_operator_reads() -> None:
     lines = "\n".join(line[9:] if line[2:3] == ":" else line for line in told("pump"))
     for expected in (
-        "run r1: pump",
+        "run r1 (pump) created by pump (cli): pump",
+        "run r1 started",
+        "pump warns: pump",
         'pump · pump(pump="pump") failed: network: pump',
-        "pump · denied() is not done by pump (cli): pump",
+        "pump · denied() not done, decided by pump (cli): pump",
         "retries: attempt 2 of 4 in 1.0s, by pump",
-        "the clock was set back by 1h00m or more: waits are held against the new time",
-        "run frozen by pump (cli): pump; under way and coming to an end: 1",
-        "asked by pump (cli) to go back to s/a/t: pump",
-        "turned back to s/a/t by pump (cli); nodes dropped: 1",
+        "the clock was set back by 1h00m or more: waits that were under way end so much earlier",
+        "the clock was set back by 2h00m: waits are as long as they were",
+        "run r1 frozen by pump (cli); under way and coming to an end: 1: pump",
+        "rewind to s/a/t requested by pump (cli): pump",
+        "rewound to s/a/t by pump (cli); nodes dropped: 1",
         "◆ incident i-1 waits for an answer",
-        "    [1] retry - Retry operation: pump",
-        "    [2] abort - Abort (the safe default)",
+        "    [1] retry - Retry operation: Calls pump again, same arguments, attempt 2.",
+        "    what: pump",
+        "    [2] abort - Abort… (the safe default): Ends the whole run.",
         "    by itself: Abort (abort), without anybody's answer, at ",
-        "incident i-1: pump is asked what it makes of it",
-        "incident i-1: analysis (a machine's, pump):\n    pump",
+        "incident i-1: pump is asked what went wrong",
+        "incident i-1: analysis by the model pump\n    pump",
         "incident i-1 answered by pump (cli): retry",
         "run r1 waits for a person",
         "run r1 aborted",

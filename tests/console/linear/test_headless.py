@@ -1,4 +1,4 @@
-"""A run that nobody may be asked about comes to its end, and its exit code says which; the many are in `tests/soak`."""
+"""A run without an operator to ask comes to its end, and its exit code says which; the many are in `tests/soak`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ async def login(host: str) -> str:
 
 @tool(idempotent=True)
 async def later(what: str) -> str:
-    """Take a moment, while somebody is being asked."""
+    """Take a moment, while an operator is being asked."""
     await asyncio.sleep(2)
     return what
 
@@ -53,9 +53,11 @@ def answer(terminal: Terminal, question: str, line: str) -> None:
 def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_seen(program: Program) -> None:
     (program.directory / "asks.py").write_text(SWARM)
     with Terminal(*ENTRY, "run", "asks.py:swarm", "go", cwd=program.directory, size=(160, 40)) as terminal:
-        terminal.until("which nobody granted [1 grant, 2 deny, 3 skip, 4 abort, ? the whole report, q to leave it]:")
+        terminal.until(
+            "is not granted [1 grant, 2 deny, 3 edit, 4 result, 5 skip, 6 abort, ? the whole report, q to leave it]:"
+        )
         # A line goes by; the question is said again beneath it.
-        while "q to leave it]:" not in terminal.text.partition("done (")[2]:
+        while "q to leave it]:" not in terminal.text.partition("done after ")[2]:
             terminal.quiet(0.1)
         terminal.quiet(0.5)
         terminal.press("?\r")
@@ -142,7 +144,7 @@ def test_an_export_opens_in_the_console_and_can_only_be_looked_at(program: Progr
     assert not (elsewhere / ".orbiter").exists()
     (still,) = program.json("incidents")
     assert still["id"] == incident["id"]
-    for name, said in (("nowhere", "cannot be read"), ("keeper.py", "line 1 is no header")):
+    for name, said in (("nowhere", "cannot be read"), ("keeper.py", "line 1 is not the header")):
         refused = program("replay", name)
         assert refused.returncode == 2
         assert said in refused.stderr

@@ -12,14 +12,14 @@ import pytest
 from console.linear.operators import OperatorAnswer, PersonAtTerminal
 from runtime.judgement.recovery.options import make_option
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
     Origin,
     Persistence,
 )
-from screens.shell.armed_keys import ARM_AFTER
+from screens.shell.armed_keys import ARM_AFTER_S
 from tests.screens.stepping import Clock
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
@@ -70,12 +70,12 @@ def waiting(*options: str, **more: object) -> ev.IncidentOpened:
 async def test_a_line_that_comes_before_the_question_can_be_read_is_counted_and_no_answer(seat: Seat) -> None:
     deciding = asyncio.create_task(seat.person.decide(DurableRun(), waiting("retry", "skip")))
     await seat.until("q to leave it]:")
-    for number, pause in enumerate((0.0, 0.9 * ARM_AFTER, 0.9 * ARM_AFTER), 1):
+    for number, pause in enumerate((0.0, 0.9 * ARM_AFTER_S, 0.9 * ARM_AFTER_S), 1):
         seat.type("retry", pause)
         await seat.until(f"ignored {number} line")
         await seat.until("q to leave it]:")
     assert not deciding.done()
-    seat.type("retry", ARM_AFTER)
+    seat.type("retry", ARM_AFTER_S)
     assert await deciding == OperatorAnswer("retry")
 
 
@@ -122,8 +122,51 @@ async def test_a_wrong_value_is_asked_for_again_and_never_taken_for_an_option(se
 
 async def test_what_the_desk_refuses_is_asked_for_again_at_the_same_option(seat: Seat) -> None:
     asked = waiting("switch_model", "skip")
-    seat.person.answer_refused(asked, OperatorAnswer("switch_model", {"model": "x:y"}), "there is no provider 'x'")
+    seat.person.answer_refused(asked, OperatorAnswer("switch_model", {"model": "x:y"}), "unknown provider 'x'")
     deciding = asyncio.create_task(seat.person.decide(DurableRun(), asked))
-    await seat.until("there is no provider 'x'. model, as provider:name")
+    await seat.until("unknown provider 'x'. model, as provider:name")
     seat.type("openai:gpt-5", 60)
     assert await deciding == OperatorAnswer("switch_model", {"model": "openai:gpt-5"})
+
+
+def proposed(option: str, reason: str = "it is up again", **params: object) -> ev.AnswerProposed:
+    by = ev.Actor(name="Claude Code (ada)", channel="mcp")
+    return ev.AnswerProposed(incident_id="i", revision=1, option=option, params=params, reason=reason, by=by)
+
+
+async def test_what_an_agent_proposes_is_said_before_the_question_and_adopted_by_one_sign(seat: Seat) -> None:
+    state, asked = DurableRun(), waiting("retry", "skip")
+    state.incidents["i"] = Incident(asked, proposals=[proposed("retry")])
+    deciding = asyncio.create_task(seat.person.decide(state, asked))
+    await seat.until("Claude Code (ada) proposes retry: it is up again")
+    await seat.until("= as proposed")
+    seat.type("=", 60)
+    assert await deciding == OperatorAnswer("retry", {}, "as Claude Code (ada) proposed: it is up again")
+
+
+async def test_a_proposal_that_came_meanwhile_is_shown_before_it_can_be_adopted(seat: Seat) -> None:
+    state, asked = DurableRun(), waiting("retry", "edit", "skip")
+    state.incidents["i"] = Incident(asked)
+    deciding = asyncio.create_task(seat.person.decide(state, asked))
+    await seat.until("q to leave it]:")
+    state.incidents["i"].proposals = [proposed("edit", arguments={"path": "a\x1b[2J"})]
+    seat.type("=", 60)
+    await seat.until("proposes edit")
+    await seat.until("= as proposed")
+    seat.type("=", 60)
+    await seat.until("Type yes to do it")
+    seat.type("yes", 60)
+    assert (await deciding) == OperatorAnswer(
+        "edit", {"arguments": {"path": "a\x1b[2J"}}, "as Claude Code (ada) proposed: it is up again"
+    )
+
+
+async def test_no_sign_adopts_a_grant(seat: Seat) -> None:
+    state, asked = DurableRun(), waiting("grant", "deny", action={"permission": "fs.write:/x"})
+    state.incidents["i"] = Incident(asked, proposals=[proposed("grant")])
+    deciding = asyncio.create_task(seat.person.decide(state, asked))
+    await seat.until("= as proposed")
+    seat.type("=", 60)
+    await seat.until("a person says how long a grant lasts")
+    seat.type("q", 60)
+    assert await deciding is None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from console.linear.prompts import GoBack, read_params
-from runtime.judgement.recovery.options import OPTION_LABELS, make_option
+from console.linear.entries import GoBack
+from console.linear.prompts import read_params
+from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.recovery.options import make_option
 from runtime.operations.answer_params import checked_params
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
@@ -26,13 +29,13 @@ FORM = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
 def asked_of(**more: Any) -> ev.IncidentOpened:
-    offered = tuple(make_option(each) for each in OPTION_LABELS)
+    offered = tuple(make_option(each) for each in OPTIONS)
     action = {"permission": "fs.write:/data/x", "arguments": {"path": "x"}}
     return ev.IncidentOpened(incident_id="i", fault=FAULT, options=offered, action=action, **more)
 
 
 class Terminal:
-    """Somebody who types these lines, and whose editor leaves these texts."""
+    """A person who types these lines, and whose editor leaves these texts."""
 
     def __init__(self, *lines: str | None, editor: str = "", texts: tuple[str, ...] = ()) -> None:
         self.lines = list(lines)
@@ -74,11 +77,11 @@ WRONG: list[tuple[str, str, dict[str, Any], str, str]] = [
     ("input", "1, 9", {"answer_schema": {"type": "array", "items": {"enum": [1, 2]}}, "question": "?"}, "should", "1"),
     ("input", "many", {"answer_schema": {"type": "integer"}, "question": "how many?"}, "integer", "3"),
     ("result", "x", {"result_schema": {"type": "number"}}, "number", "2.5"),
-    ("edit", "{", {}, "no JSON", "{}"),
+    ("edit", "{", {}, "not JSON", "{}"),
     ("edit", '{"path": 5}', {"arguments_schema": {"properties": {"path": {"type": "string"}}}}, "string", "{}"),
     ("wait_retry", "soon", {}, "seconds", "5"),
     ("extend", "-2", {}, "amount", "2"),
-    ("grant", "forever", {}, "is none of these", "once"),
+    ("grant", "forever", {}, "is not one of these", "once"),
     ("skip", "@/nowhere/at/all", {}, "no such file", "x"),
 ]
 
@@ -102,8 +105,8 @@ async def test_a_wrong_end_of_a_grant_asks_for_the_end_again() -> None:
 
 async def test_what_the_desk_refused_is_said_before_the_question_of_the_same_option() -> None:
     terminal = Terminal("openai:gpt-5")
-    await read_params(asked_of(), make_option("switch_model"), terminal, "there is no provider 'x'")
-    assert terminal.questions[0].startswith("there is no provider 'x'. model, as provider:name")
+    await read_params(asked_of(), make_option("switch_model"), terminal, "unknown provider 'x'")
+    assert terminal.questions[0].startswith("unknown provider 'x'. model, as provider:name")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,8 @@ async def test_what_the_desk_refused_is_said_before_the_question_of_the_same_opt
         ("input", ["1, c"], {"answer_schema": SEVERAL}, {"value": ["a", "c"]}),
         ("input", ['""'], {"answer_schema": SEVERAL}, {"value": []}),
         ("input", ["no"], {"answer_schema": {"type": "boolean"}}, {"value": "no"}),
-        ("result", ['{"n": 7}'], {"result_schema": FORM}, {"value": '{"n": 7}'}),
+        ("result", ['{"n": 7}'], {"result_schema": FORM}, {"value": {"n": 7}}),
+        ("result", ["7"], {"result_schema": FORM}, {"value": {"n": 7}}),
         ("skip", [""], {}, {}),
         ("skip", ['""'], {}, {"value": ""}),
         ("deny", ["use /tmp"], {}, {"message": "use /tmp"}),
@@ -152,7 +156,7 @@ async def test_enter_alone_decides_nothing_where_something_is_needed(option_id: 
         await given(option_id, "")
 
 
-@pytest.mark.parametrize("option_id", sorted(set(OPTION_LABELS) - {"retry", "accept", "reset", "acknowledge"}))
+@pytest.mark.parametrize("option_id", sorted(set(OPTIONS) - {"retry", "accept", "reset", "acknowledge"}))
 @pytest.mark.parametrize("line", [".", None])
 async def test_a_dot_goes_back_from_everything_and_so_does_the_end_of_input(option_id: str, line: str | None) -> None:
     with pytest.raises(GoBack):
@@ -175,7 +179,7 @@ async def test_a_file_is_read_as_text_or_as_base64_and_said_to_be_unusable(tmp_p
     assert await given("input", f"@{raw}", answer_schema=binary) == {"value": encoded}
     for line, said in ((f"@{tmp_path / 'nowhere'}", "no such file"), (f"@{raw}", "is not UTF-8 text")):
         assert said in await said_of("result", line)
-    for line, said in (("{", "no JSON"), ("[1]", "no object")):
+    for line, said in (("{", "not JSON"), ("[1]", "no object")):
         assert said in await said_of("edit", line)
 
 
@@ -196,7 +200,7 @@ async def test_arguments_are_edited_in_ones_own_editor_and_what_is_wrong_is_edit
     assert found == {"arguments": {"path": "y"}}
     assert terminal.began == [('{\n  "path": "x"\n}', ".json"), ("{", ".json"), ('{"path": 5}', ".json")]
     assert "@: in vim" in terminal.questions[0]
-    assert "no JSON" in terminal.questions[1]
+    assert "not JSON" in terminal.questions[1]
     assert "'path': should be of type string" in terminal.questions[2]
     assert "Your text is kept" in terminal.questions[2]
 
@@ -242,3 +246,52 @@ async def test_the_question_shows_what_there_is_to_choose_and_to_change() -> Non
     terminal = Terminal("{}")
     await read_params(asked_of(), make_option("edit"), terminal)
     assert '{"path": "x"}' in terminal.questions[0]
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+
+TRIP: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "title": "Full name", "description": "As in the passport", "minLength": 2},
+        "seats": {"type": "integer", "minimum": 1, "default": 2},
+        "class": {"enum": ["e", "b"], "enumNames": ["Economy", "Business"]},
+        "extras": {"type": "array", "items": {"enum": ["wifi", "bag"]}},
+        "code": {"type": "string", "format": "password"},
+    },
+    "required": ["name", "seats"],
+}
+
+
+async def test_a_form_is_asked_field_by_field_and_a_field_that_does_not_fit_again() -> None:
+    terminal = Terminal("A", "Ada", "none", "0", "3", "2", "1, bag", "hunter22")
+    found = await read_params(asked_of(answer_schema=TRIP, question="?"), make_option("input"), terminal)
+    assert found == {"value": {"name": "Ada", "seats": 3, "class": "b", "extras": ["wifi", "bag"], "code": "hunter22"}}
+    asked = terminal.questions
+    assert asked[0] == (
+        "5 fields; all of them as JSON: {…}. Full name [name]: As in the passport; text, 2 characters or more"
+        ' (needed; Enter: back, "": an empty text, @path: a file, .: back):'
+    )
+    assert asked[1].startswith("'name': should have at least 2 characters, got 'A', for example text. Full name")
+    assert "a whole number, 1 or more (Enter: 2, .: back)" in asked[2]
+    assert asked[3].startswith("'seats': should be a whole number, for example 2. ")
+    assert asked[4].startswith("'seats': should be at least 1, got 0, for example 2. ")
+    assert "[1] Economy (e), [2] Business (b); a number or its word (Enter: left out" in asked[5]
+    assert terminal.hidden == [False] * 7 + [True]
+
+
+async def test_enter_takes_the_default_or_leaves_a_field_out_and_goes_back_from_one_that_is_needed() -> None:
+    found = await given("input", "Ada", "", "", "", "", answer_schema=TRIP, question="?")
+    assert found == {"value": {"name": "Ada", "seats": 2}}
+    with pytest.raises(GoBack):
+        await given("input", "", answer_schema=TRIP, question="?")
+
+
+async def test_a_whole_form_is_given_as_json_or_from_the_editor() -> None:
+    whole = {"name": "Ada", "seats": 1}
+    assert await given("input", json.dumps(whole), answer_schema=TRIP, question="?") == {"value": whole}
+    terminal = Terminal("@", "", editor="ed", texts=('{"name": "A", "seats": 1}', json.dumps(whole)))
+    found = await read_params(asked_of(answer_schema=TRIP, question="?"), make_option("input"), terminal)
+    assert found == {"value": whole}
+    assert json.loads(terminal.began[0][0]) == {"name": "", "seats": 2}
+    assert "'name': should have at least 2 characters" in terminal.questions[1]

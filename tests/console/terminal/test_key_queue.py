@@ -14,23 +14,24 @@ from console.app.app import OrbiterApp
 from screens.dialogs.start_form import StartScreen
 from screens.pages.swarms import SwarmsScreen
 from screens.shell.context import ConsoleContext
-from tests.screens.desk import Desk
-from tests.screens.lonely import text_of, until
+from tests.screens.lonely import text_of
+from tests.screens.memory_link import MemoryLink
+from tests.screens.waiting import until
 
 
 @asynccontextmanager
-async def form() -> AsyncIterator[tuple[Pilot[Any], Desk]]:
+async def form() -> AsyncIterator[tuple[Pilot[Any], MemoryLink]]:
     """A console with the form that starts a run."""
-    desk = Desk()
-    desk.refs = ["a.py:b", "a.py:bc"]
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
+    link = MemoryLink()
+    link.refs = ["a.py:b", "a.py:bc"]
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "2 then s starts one" in text_of(pilot))
+        await until(pilot, lambda: "2 s    starts a run" in text_of(pilot))
         await pilot.press("2")
         await until(pilot, lambda: isinstance(app.screen, SwarmsScreen))
         await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, StartScreen) and "a.py:bc" in text_of(pilot))
-        yield pilot, desk
+        yield pilot, link
 
 
 def typed(*keys: str) -> list[events.Event]:
@@ -50,11 +51,11 @@ async def test_a_backspace_takes_the_letter_before_it_and_not_those_after() -> N
 
 
 async def test_what_follows_tab_is_typed_into_the_next_field_and_a_paste_keeps_its_place() -> None:
-    async with form() as (pilot, desk):
+    async with form() as (pilot, link):
         keys = [*typed(*"a.py:b", "tab", *"on"), events.Paste("e two"), *typed("enter", *"three", "tab", *"mine")]
         deliver(pilot.app, [*keys, *typed("ctrl+s")])
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        started = next(args for verb, args in desk.said if verb == "start")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        started = next(args for verb, args in link.said if verb == "start")
         assert (started["ref"], started["input"], started["title"]) == ("a.py:b", "one two\nthree", "mine")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from console.output import is_utf8_locale, supports_unicode
 from runtime.daemon import daemon
-from screens.shell.armed_keys import ARM_AFTER
+from screens.shell.armed_keys import ARM_AFTER_S
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
 
@@ -36,11 +36,11 @@ def walked(program: Program, *arguments: str, **variables: str) -> Terminal:
     with Terminal("-m", "console", *arguments, size=size, cwd=program.directory, **variables) as terminal:
         terminal.until("permission denied")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("?")
         terminal.until("Next pane")
         terminal.press("\x1b")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("q")
         assert terminal.ended() == 0, terminal.text[-2000:]
     return terminal
@@ -128,10 +128,10 @@ def test_where_nothing_can_be_painted_what_waits_is_put_in_lines(
     with Terminal("-m", "console", *arguments, cwd=program.directory, TERM=term, size=(80, 24)) as terminal:
         terminal.until("1 decision waiting")
         terminal.until("the whole report")
-        terminal.quiet(2 * ARM_AFTER)  # a person reads first: what comes sooner is not taken for an answer
+        terminal.quiet(2 * ARM_AFTER_S)  # a person reads first: what comes sooner is not taken for an answer
         terminal.press("grant\n")
         terminal.until("for how long?")
-        terminal.quiet(2 * ARM_AFTER)
+        terminal.quiet(2 * ARM_AFTER_S)
         terminal.press("once\n")
         terminal.until("completed")
         terminal.until("Nothing waits for a person.")

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from runtime.daemon import daemon
+from runtime.operations.requests.reports import RuntimeStatus
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
+from tests.patience import PATIENCE_S
 
 
 def _facts(pid: int) -> tuple[str, int, int]:
@@ -22,7 +24,7 @@ def _facts(pid: int) -> tuple[str, int, int]:
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.05)
@@ -50,7 +52,7 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
 
         terminal.press("\x1a")  # as it is typed
         os.killpg(console, signal.SIGTSTP)  # as a shell's terminal sends it
-        _until(lambda: _facts(console)[0] == "T")  # else its handler might run after the continuation, and stop anew
+        _until(lambda: _facts(console)[0] == "T")  # else its handler might run after the continuation, and stop again
         os.killpg(console, signal.SIGSTOP)  # and what no handler can put off
         assert _facts(runtime.pid)[0] != "T"
         assert program("answer", incident, "grant").returncode == 0
@@ -65,4 +67,4 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
     again = daemon.running_runtime(state)
     assert again is not None
     assert again.pid == runtime.pid
-    assert (daemon.status(state) or {})["driving"] is True
+    assert (daemon.status(state) or RuntimeStatus()).driving

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,16 +13,17 @@ from textual.pilot import Pilot
 from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.pages.run import RunScreen
 from screens.widgets.editor import Editor
-from tests.console.app.test_app import broken, console, until
+from tests.console.app.test_app import broken, console
+from tests.screens.waiting import until
 
 MOST = {Editor: 2, RunScreen: 2, StylesCache: 50}
-"""What may be more after ten runs were looked at than after two: the widgets of the last two screens, which may not
-have been given up yet. A leak keeps those of eight."""
+"""What may be more after four runs were looked at than after one: the widgets of the last two screens, which may not
+have been given up yet. A leak keeps those of three."""
 
 
-def living(kind: type) -> int:
+def living() -> Counter[type]:
     gc.collect()
-    return sum(type(each) is kind for each in gc.get_objects())
+    return Counter(type(each) for each in gc.get_objects() if type(each) in MOST)
 
 
 async def look_at_runs(pilot: Pilot[Any], times: int) -> None:
@@ -38,8 +40,8 @@ async def test_runs_that_were_opened_and_closed_are_forgotten(monkeypatch: pytes
     install_style_cache_patch()
     install_style_cache_patch()
     async with console(broken()) as (pilot, _desk):
-        await look_at_runs(pilot, 2)
-        before = {kind: living(kind) for kind in MOST}
-        await look_at_runs(pilot, 8)
-        for kind, count in before.items():
-            assert living(kind) - count <= MOST[kind], kind
+        await look_at_runs(pilot, 1)
+        before = living()
+        await look_at_runs(pilot, 3)
+        after = living()
+        assert {kind: after[kind] - before[kind] for kind in MOST if after[kind] - before[kind] > MOST[kind]} == {}

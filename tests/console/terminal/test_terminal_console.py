@@ -14,16 +14,17 @@ from runtime.daemon import daemon
 from tests.console.program import Program
 from tests.console.pseudo_terminal import IDLE_BYTES, Terminal
 from tests.console.tour import PAYLOADS, WALKED
+from tests.patience import PATIENCE_S
 
 ENTRY = ("-m", "console")
 POINTER_SHAPE = re.compile(r"\x1b\]22;[a-z]*\x07")
 """Textual's own way to say how the mouse pointer is to look; ends with a BEL that rings no bell."""
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(460)
 def test_no_pane_lets_hostile_text_through_and_nothing_crashes() -> None:
     with Terminal("-m", "tests.console.tour", "hostile") as terminal:
-        assert terminal.ended(seconds=200) == WALKED, terminal.text[-3000:]
+        assert terminal.ended(seconds=420) == WALKED, terminal.text[-3000:]
     text = POINTER_SHAPE.sub("", terminal.text)
     begin, end = text.index("orbiter"), text.rindex("\x1b[?2004l")  # between what Textual says first and last
     shown = text[begin:end]
@@ -49,7 +50,7 @@ def states(program: Program) -> list[str]:
     return [str(run["state"]) for run in program.json("runs")]
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 40) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come about"
@@ -72,7 +73,7 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
     with opened(program, *arguments) as terminal:
         terminal.until("permission denied")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("g")
         terminal.until("completed")
         terminal.press("q")
@@ -83,34 +84,36 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
     assert incident["answer"]["by"]["channel"] == "console"
 
 
-KEYS = {"network": "s", "service unavailable": "r", "missing input": "", "permission denied": "g"}
-"""What the operator of the demo does about what arises."""
-TITLE = re.compile(f"◆ ({'|'.join(KEYS)}) · ")
+KEYS = {"fetch_index failed": "s", "demo-reader failed": "r", "asks": "", "asks for permission": "g"}
+"""What the operator of the demo does about what arises, by the end of its title."""
+TITLE = re.compile(r"─◆ [\w:· -]*?(fetch_index failed|demo-reader failed|asks for permission|asks)  waits")
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(420)
 @pytest.mark.parametrize("arguments", [(), ("--embedded",)], ids=["background", "embedded"])
 @pytest.mark.usefixtures("stopped")
 def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, arguments: tuple[str, ...]) -> None:
     (program.directory / "notes.txt").write_text("one\ntwo\n")
     decided = []
     with Terminal(*ENTRY, "demo", *arguments, cwd=program.directory, size=(110, 32)) as terminal:
-        terminal.until("one key decides")
+        terminal.until("press a key")
         while "completed" not in plain(terminal.since_key):
             cause = TITLE.findall(plain(terminal.since_key))[-1]
             decided.append(cause)
-            if cause == "missing input":
-                terminal.quiet(2.0)  # a person reads first: what comes sooner is no answer
+            if cause == "asks":
+                terminal.quiet(2.0)  # a person reads first: what comes sooner is not an answer
                 terminal.press("my aunt")
                 terminal.quiet(0.5)
                 terminal.press("\r")
+                terminal.until("takes it back")
+                terminal.look_from_here()  # what the field still drew of the typing is not a new question
             else:
                 terminal.press(KEYS[cause])
             if KEYS[cause] == "s":
                 terminal.until("Skip this call?")
                 terminal.quiet(2.0)
                 terminal.press("y")
-            terminal.until_any("one key decides", "goes back", "completed")
+            terminal.until_any("press a key", "other options", "completed")
         terminal.press("q")
         assert terminal.ended() == 0, plain(terminal.text)[-2000:]
     assert set(decided) == set(KEYS)
@@ -126,7 +129,7 @@ def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Cal
         for terminal in (one, other):
             terminal.until("permission denied")
             terminal.press("\r")
-            terminal.until("one key decides")
+            terminal.until("press a key")
         one.press("d")
         one.until("enter")
         one.press("use tea instead\r")
@@ -147,7 +150,7 @@ def test_a_hang_up_ends_the_console_and_not_the_run(program: Program, parked: Ca
     with opened(program) as terminal:
         terminal.until("permission denied")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("g")
         terminal.until("completed")
 
@@ -158,9 +161,11 @@ def test_a_console_that_is_killed_takes_nothing_with_it(program: Program, parked
     with opened(program) as terminal:
         terminal.until("permission denied")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("g")
-        terminal.until_any("sent", "Answered")  # a frame may skip the first
+        terminal.until("takes it back")
+        terminal.look_from_here()
+        terminal.until_any("sent, waits", "Answered")  # a frame may skip the first
         terminal.signal(signal.SIGKILL)
         terminal.ended()
     wait_until(lambda: states(program) == ["completed"])
@@ -177,7 +182,7 @@ def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, par
         terminal.until("No runtime")
         terminal.press("b")
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("g")
         terminal.until("completed")
         terminal.press("q")
@@ -202,7 +207,7 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(program: Program, parked: Callab
             terminal.resize(20 + 7 * (number % 13), 4 + number % 29)
         terminal.resize(100, 30)
         terminal.press("\r")
-        terminal.until("one key decides")
+        terminal.until("press a key")
         terminal.press("q")
         assert terminal.ended() == 0
 
@@ -236,8 +241,8 @@ def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Ca
     with opened(program) as terminal:
         terminal.until("permission denied")
         terminal.press("\r")
-        terminal.until("one key decides")
-        for number in range(200):  # nobody reads what these paint
+        terminal.until("press a key")
+        for number in range(200):  # no process reads what these paint
             terminal.resize(80 + number % 40, 24)
             os.write(terminal.leader, b"\t")
             time.sleep(0.005)
@@ -281,3 +286,39 @@ def test_errors_that_go_to_a_file_do_not_take_the_screen_along(program: Program)
         terminal.press("q")
         assert terminal.ended() == 0
     assert log.read_text() == ""
+
+
+def row_of(terminal: Terminal, words: str) -> int:
+    """The row, from 1 on, on which words were written last."""
+    before = terminal.text[: terminal.text.rindex(words)]
+    return int(re.findall(r"\x1b\[(\d+);\d+H", before)[-1])
+
+
+@pytest.mark.usefixtures("stopped")
+def test_with_the_mouse_a_run_is_opened_a_page_scrolled_and_an_option_taken(
+    program: Program, parked: Callable[[], str]
+) -> None:
+    parked()
+    with opened(program, "--mouse") as terminal:
+        terminal.until("permission denied")
+        terminal.click(20, row_of(terminal, "permission denied"))
+        terminal.until("press a key")
+        terminal.press("?")
+        terminal.until("Keys")
+        terminal.until("Copy the line")
+        terminal.wheel(20, 12, down=True)
+        terminal.until("\x1b[")
+        terminal.press("\x1b")
+        terminal.until("press a key")
+        option = row_of(terminal, "Abort execution")
+        terminal.click(50, option)
+        terminal.until("Ends the whole")
+        terminal.quiet(0.6)  # two clicks sooner are a double click, which only marks
+        terminal.click(50, option)
+        terminal.until("Abort execution")
+        terminal.quiet(1.5)  # the second key counts a moment after it is asked for
+        terminal.press("y")
+        terminal.until("aborted")
+        terminal.press("q")
+        assert terminal.ended() == 0
+    assert states(program) == ["aborted"]

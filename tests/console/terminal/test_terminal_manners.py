@@ -93,16 +93,16 @@ def test_keys_that_cannot_be_are_refused_with_file_line_and_advice(
         assert terminal.ended() == 2
     said = terminal.text.replace("\r\n", "\n")
     assert program("config").returncode == 2
-    assert f"{path}:2: keys.run.zom: there is no action 'run.zom'; did you mean 'run.zoom'?" in said
+    assert f"{path}:2: keys.run.zom: unknown action 'run.zom'; did you mean 'run.zoom'?" in said
     assert f"{path}:3: keys.run.zoom: 'n' also does app.next_decision" in said
-    assert f"{path}:4: keys.run.find_fault: 'ctrl+wat' is no key" in said
+    assert f"{path}:4: keys.run.find_fault: 'ctrl+wat' is not a key" in said
     assert "\x1b[?1049h" not in said, "the screen was not opened for it"
 
 
 def test_an_unknown_preset_is_bad_input(program: Program) -> None:
     done = program("keys", "--preset", "emcas")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no preset 'emcas'" in done.stderr
+    assert "unknown preset 'emcas'" in done.stderr
 
 
 def test_the_rest_of_the_program_knows_the_sections_of_the_console(program: Program) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.app.export_files import write_export
+from console.app.export_directory import write_export
 from console.app.notifications import Notifications, console_rules
 from console.preferences.loader import read_preferences
 from console.preferences.schema import InvalidPreferences, mouse_by_default, preferences
@@ -25,7 +25,7 @@ from console.terminal.escape_sequences import (
     title_sequence,
     wrap_for_multiplexer,
 )
-from tests.screens.desk import Desk
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import DENIED, START, Story
 
 
@@ -152,8 +152,8 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
 class Heard:
     """Notifications on a fake link, and what it did."""
 
-    def __init__(self, desk: Desk, configured: dict[str, Any] | None = None) -> None:
-        self.desk = desk
+    def __init__(self, link: MemoryLink, configured: dict[str, Any] | None = None) -> None:
+        self.link = link
         self.now = START
         self.rung = 0
         self.written: list[str] = []
@@ -169,7 +169,7 @@ class Heard:
         self.rung += 1
 
     def look(self) -> float | None:
-        return self.herald.update(self.desk)
+        return self.herald.update(self.link)
 
     @property
     def told(self) -> list[str]:
@@ -193,7 +193,7 @@ def storm(count: int) -> Story:
 
 
 def test_nobody_is_told_of_what_was_waiting_when_the_console_opened() -> None:
-    heard = Heard(Desk(storm(2)))
+    heard = Heard(MemoryLink(storm(2)))
     assert heard.look() is None
     assert (heard.rung, heard.told) == (0, [])
     assert heard.title == "2 decisions - orbiter work"
@@ -201,7 +201,7 @@ def test_nobody_is_told_of_what_was_waiting_when_the_console_opened() -> None:
 
 def test_a_storm_makes_one_notice_and_then_one_more() -> None:
     story = storm(0)
-    heard = Heard(Desk(story))
+    heard = Heard(MemoryLink(story))
     heard.look()
     for number in range(50):
         waiting(story, number)
@@ -217,7 +217,7 @@ def test_a_storm_makes_one_notice_and_then_one_more() -> None:
 
 def test_only_from_the_configured_severity_on() -> None:
     story = storm(0)
-    heard = Heard(Desk(story), {"terminal": "fatal"})
+    heard = Heard(MemoryLink(story), {"terminal": "fatal"})
     heard.look()
     waiting(story, 0)
     heard.look()
@@ -226,7 +226,7 @@ def test_only_from_the_configured_severity_on() -> None:
 
 
 def test_nothing_is_written_while_nothing_changes() -> None:
-    heard = Heard(Desk(storm(1)))
+    heard = Heard(MemoryLink(storm(1)))
     heard.look()
     written = len(heard.written)
     for _ in range(5):
@@ -237,7 +237,7 @@ def test_nothing_is_written_while_nothing_changes() -> None:
 
 def test_hostile_words_end_no_sequence() -> None:
     story = storm(0)
-    heard = Heard(Desk(story))
+    heard = Heard(MemoryLink(story))
     heard.look()
     tool = story.start("tool", "t", story.state.roots[0], 0)
     story.park(tool, DENIED, need="x", message="a\x07\x1b]52;c;eA==\x07\x9c\n;b\u202e\udc80", question="\x1b[2J\x07;")

@@ -80,7 +80,7 @@ def test_what_cannot_be_read_completes_nothing(workspace: Path) -> None:
         ("261121-a", 0, "261121-aa11"),
         ("bb22", 0, "261121-bb22"),
         ("2611", 2, "2 runs begin with '2611': give more"),
-        ("cc", 2, "there is no run 'cc'"),
+        ("cc", 2, "unknown run 'cc'"),
     ],
 )
 def test_a_run_is_named_by_a_beginning_or_an_end(workspace: Path, named: str, code: int, words: str) -> None:
@@ -111,7 +111,7 @@ def test_a_beginning_of_several_incidents_is_bad_input(workspace: Path) -> None:
 def test_a_mistyped_verb_is_answered_with_the_nearest(typed: str, meant: str) -> None:
     done = CliRunner().invoke(cli, [typed])
     assert done.exit_code == 2
-    assert meant in done.output.partition("there is no verb")[2]
+    assert meant in done.output.partition("unknown verb")[2]
 
 
 def test_a_state_that_is_none_is_bad_input() -> None:

@@ -63,7 +63,7 @@ def test_waits_names_what_a_run_and_a_node_of_it_wait_for(program: Program, park
     (again,) = program.json("waits", run, found["node_id"])
     assert [link["node_id"] for link in again["chain"]] == [found["node_id"]]
     said = program("waits", run).stdout
-    assert "a permission that somebody has to grant or deny" in said
+    assert "a permission that an operator has to grant or deny" in said
     assert incident in said
     assert program("waits", run, "nobody").returncode == 2
 
@@ -125,9 +125,9 @@ def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: 
         (["thaw", "--all"], "nothing was run here yet"),
         (["break", "r", "model:x"], "tool:NAME"),
         (["inject", "r", "a", ""], "empty"),
-        (["inject", "r", "a", "hello"], "no run 'r'"),
-        (["rewind", "r", "n"], "no run 'r'"),
-        (["fork", "r", "--arguments", "{"], "no JSON"),
+        (["inject", "r", "a", "hello"], "unknown run 'r'"),
+        (["rewind", "r", "n"], "unknown run 'r'"),
+        (["fork", "r", "--arguments", "{"], "not JSON"),
         (["prune"], "--older-than"),
         (["prune", "--older-than", "old"], "30d"),
         (["prune", "--max-size", "big"], "500M"),
@@ -138,3 +138,16 @@ def test_what_cannot_be_done_is_said_and_exits_with_2(program: Program, argument
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_diff_says_where_a_fork_and_its_origin_part(program: Program, parked: Park) -> None:
+    parked()
+    run = _run(program)
+    (forked,) = program.json("fork", run)
+    said = program("diff", run, forked["id"])
+    assert said.returncode == 0
+    assert f"right  {forked['id']}, a fork of {run}" in said.stdout
+    assert "they part at" in said.stdout
+    same = program("diff", run, run)
+    assert same.returncode == 2
+    assert "name two, as in: diff RUN FORK" in same.stderr

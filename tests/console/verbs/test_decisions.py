@@ -69,7 +69,7 @@ def run(*words: str) -> Result:
 
 def test_the_log_is_printed_filtered_and_as_json(said: Path) -> None:
     lines = run("log").stdout.splitlines()
-    assert "nightly asked for by the runtime (runtime): go" in lines[0]
+    assert "nightly created by the runtime: go" in lines[0]
     assert any("breaker model:openai:gpt is closed" in line for line in lines)
     (fault,) = run("log", "r-1", "--faults").stdout.splitlines()
     assert "ann · openai:gpt failed: service_unavailable: 503 ␛[2Jgone" in fault

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from console.checks import settings, state, terminal
+from console.checks import settings, state, terminal, traces
 from console.checks.finding import (
     Check,
     CheckContext,
@@ -28,6 +28,7 @@ from console.workspace import Workspace
 from runtime.daemon import daemon
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
+from runtime.operations.requests.reports import RuntimeStatus
 from runtime.record.journal import JournalError
 from runtime.record.places import open_journal
 from runtime.record.sqlite.schema import sqlite_errors
@@ -119,7 +120,7 @@ async def _held_up(state_dir: Path) -> str:
     console = LinkClient(UnixTransport(state_dir))
     console.start()
     try:
-        while not (told := console.qualities[0].held_up):  # noqa: ASYNC110 - a pong wakes nobody
+        while not (told := console.qualities[0].held_up):  # noqa: ASYNC110 - a pong wakes no waiter
             await asyncio.sleep(0.01)
         return told
     finally:
@@ -139,7 +140,7 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_co
         file.execute("INSERT INTO event (pos, run, seq, body) SELECT 999, rid, 2, '{}' FROM run WHERE id = 'r1'")
     daemon.ensure_runtime(state_dir)
     try:
-        while not (daemon.status(state_dir) or {}).get("held_up"):
+        while not (daemon.status(state_dir) or RuntimeStatus()).held_up:
             time.sleep(0.05)
         program = Program(tmp_path, {"HOME": str(tmp_path)})
         assert "run r1 cannot be carried on now: cannot write" in program("runs").stderr
@@ -339,7 +340,7 @@ def test_tmux_is_asked_what_it_lets_through(
     assert f"set-clipboard {clipboard}" in seen.detail
     assert found(terminal.check_multiplexer, place) == {}
     tmux.unlink()
-    assert "no tmux that answers" in found(terminal.check_multiplexer, place, {"TMUX": "x"})["multiplexer"].detail
+    assert "tmux does not answer" in found(terminal.check_multiplexer, place, {"TMUX": "x"})["multiplexer"].detail
 
 
 def test_keys_of_the_console_that_clash_fail(place: Workspace) -> None:
@@ -424,6 +425,32 @@ def test_a_program_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> Non
 
 
 def test_every_check_has_a_name_of_its_own_and_finds_something_in_this_world(place: Workspace) -> None:
-    quiet = {"multiplexer"}
+    quiet = {"multiplexer", "mcp"}
     for name, check in CHECKS.items():
         assert name in quiet or list(check(CheckContext({"HOME": str(place.root)}, place))), name
+
+
+# -- traces ------------------------------------------------------------------------------------------------------------
+
+
+def test_traces_say_where_they_go_and_what_keeps_them_back(place: Workspace) -> None:
+    assert found(traces.check_traces, place)["traces"].detail == "not sent: [otel] enabled is false"
+    (place.root / "orbiter.toml").write_text("[otel]\nenabled = true\n")
+    receiver = {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://user:hidden@otel.example:4318/api?key=hidden"}
+    told = found(traces.check_traces, place, receiver)["traces"]
+    assert (told.state, told.detail) == ("ok", "sent to https://otel.example:4318; nothing was sent yet")
+
+    async def note(event: ev.JournalEvent) -> None:
+        async with await open_journal(place.state) as journal:
+            await journal.post(ev.WORKSPACE_RUN_ID, event)
+
+    asyncio.run(note(ev.TracesHeldBack(reason="Connection \x1b[2Jrefused")))
+    told = found(traces.check_traces, place, receiver)["traces"]
+    assert told.state == "warn"
+    assert "held back since" in told.detail
+    assert "refused" in told.detail
+    assert "\x1b" not in told.detail
+    asyncio.run(note(ev.TracesSent(position=3, spans=2)))
+    assert found(traces.check_traces, place, receiver)["traces"].detail.startswith(
+        "sent to https://otel.example:4318; last"
+    )

@@ -6,21 +6,9 @@ import json
 import subprocess
 
 from tests.console.program import PROGRAM, Program, environment
+from tests.swarm_texts import BREAKER_CONFIG, DOWN
 
-DOWN = """
-from orbiter import Agent
-from orbiter.models.scripted.replies import Fault
-from orbiter.models.scripted.provider import script
-
-script("down", lambda messages, tools: Fault(status=503))
-agent = Agent(name="down", model="scripted:down")
-"""
-CONFIG = """
-[errors]
-max_attempts = 2
-base_retry_delay = 0.01
-circuit_breaker_threshold = 2
-circuit_breaker_timeout = 3000
+CONFIG = f"""{BREAKER_CONFIG}
 [[rules]]
 id = "flux"
 text = "flux capacitor"
@@ -57,7 +45,7 @@ def test_errors_are_judged_line_by_line_and_bad_lines_are_named(program: Program
     assert wanted <= found[0].keys()
     assert (found[0]["id"], found[0]["cause"], found[0]["retry_after_s"]) == ("e1", "rate_limited", 7.0)
     assert found[4]["cause"] == "timeout"
-    assert b"3 lines are no JSON object" in done.stderr
+    assert b"3 lines are not JSON objects" in done.stderr
 
 
 def test_errors_are_read_from_files_with_the_workspaces_own_rules(program: Program) -> None:

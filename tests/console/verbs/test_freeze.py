@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from tests.console.program import Program
+from tests.patience import PATIENCE_S
 
 SWARM = '''
 import asyncio
@@ -27,7 +28,7 @@ swarm = Agent(name="patient", model="scripted:lingering", tools=[linger])
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.05)
@@ -45,12 +46,12 @@ def test_a_freeze_shows_what_is_under_way_and_may_be_waited_for(program: Program
             assert "freezing, 1 step under way (patient: linger)" in program("show", run).stdout
             assert freezing.poll() is None
             (program.directory / "go").touch()
-            _, said = freezing.communicate(timeout=60)
+            _, said = freezing.communicate(timeout=PATIENCE_S)
         assert freezing.returncode == 0
         assert f"run {run}: frozen" in said
         assert program.json("runs")[0]["in_flight"] == 0
         assert program("thaw", run).returncode == 0
-        _, told = running.communicate(timeout=60)
+        _, told = running.communicate(timeout=PATIENCE_S)
     if running.returncode == 3:  # it had looked long enough at a run that stands still, and left before the thaw
         assert "thaw" in told
         assert program("run", "slow.py:swarm", "go", "--resume").returncode == 0

@@ -9,8 +9,9 @@ from textual.app import App
 from textual.widgets import Input
 
 from runtime.link.client.client import LinkQuality
-from tests.console.app.test_app import answers, armed, broken, console, text_of, until
+from tests.console.app.test_app import answers, armed, broken, console, text_of
 from tests.screens.stories import digest
+from tests.screens.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -20,60 +21,60 @@ def _terminal_is_given_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_r_logs_in_again_and_the_line_says_so() -> None:
-    async with console(digest()) as (pilot, desk):
+    async with console(digest()) as (pilot, link):
         await pilot.press("r")
-        assert desk.logins == 0
-        desk.needs_login = True
-        desk.lose("ssh: Permission denied: a login is needed")
+        assert link.logins == 0
+        link.needs_login = True
+        link.lose("ssh: Permission denied: a login is needed")
         await until(pilot, lambda: "r logs in again" in text_of(pilot))
         assert "a login is needed" in text_of(pilot)
         await pilot.press("r")
-        await until(pilot, lambda: bool(desk.logins))
+        await until(pilot, lambda: bool(link.logins))
         await pilot.press("b")
-        await until(pilot, lambda: desk.logins == 2)
+        await until(pilot, lambda: link.logins == 2)
 
 
 async def test_where_no_login_is_needed_r_stays_what_it_was() -> None:
-    async with console(broken(), run_id="run-3") as (pilot, desk):
+    async with console(broken(), run_id="run-3") as (pilot, link):
         await armed(pilot)
-        desk.lose("gone")
+        link.lose("gone")
         await until(pilot, lambda: "b brings it back" in text_of(pilot))
         await pilot.press("r")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.logins == 0
+        await until(pilot, lambda: bool(link.said))
+        assert link.logins == 0
 
 
 async def test_over_a_prompt_whose_link_is_lost_r_logs_in_and_decides_nothing() -> None:
-    async with console(broken(), run_id="run-3") as (pilot, desk):
+    async with console(broken(), run_id="run-3") as (pilot, link):
         await armed(pilot)
-        desk.needs_login = True
-        desk.lose("a login is needed")
+        link.needs_login = True
+        link.lose("a login is needed")
         await until(pilot, lambda: "logs in again" in text_of(pilot))
         await pilot.press("r")
-        await until(pilot, lambda: bool(desk.logins))
-        assert not answers(desk)
+        await until(pilot, lambda: bool(link.logins))
+        assert not answers(link)
 
 
 async def test_with_several_hosts_the_prompt_of_one_that_is_there_keeps_its_r() -> None:
-    async with console(broken(), run_id="run-3") as (pilot, desk):
+    async with console(broken(), run_id="run-3") as (pilot, link):
         await armed(pilot)
-        desk.hosts = {"run-3": "here"}
-        desk.needs_login = True
-        desk.qualities = (LinkQuality("here", "connected"), LinkQuality("there", "lost"))
-        desk.changed()
+        link.hosts = {"run-3": "here"}
+        link.needs_login = True
+        link.qualities = (LinkQuality("here", "connected"), LinkQuality("there", "lost"))
+        link.changed()
         await pilot.press("r")
-        await until(pilot, lambda: len(answers(desk)) == 1)
-        assert desk.logins == 0
+        await until(pilot, lambda: len(answers(link)) == 1)
+        assert link.logins == 0
 
 
 async def test_a_field_in_which_someone_types_keeps_its_r() -> None:
-    async with console(digest()) as (pilot, desk):
-        desk.needs_login = True
-        desk.lose("a login is needed")
+    async with console(digest()) as (pilot, link):
+        link.needs_login = True
+        link.lose("a login is needed")
         await pilot.press("slash")
         await until(pilot, lambda: isinstance(pilot.app.focused, Input))
         await pilot.press("r")
         field = pilot.app.focused
         assert isinstance(field, Input)
         await until(pilot, lambda: field.value == "r")
-        assert desk.logins == 0
+        assert link.logins == 0

@@ -81,7 +81,7 @@ def test_a_date_that_is_in_no_calendar_is_refused_by_name(
     program: Program, parked: Callable[[], str], verb: str
 ) -> None:
     parked()
-    for since, said in (("99999999999d", "no calendar"), ("yesterday", "is no date")):
+    for since, said in (("99999999999d", "no calendar"), ("yesterday", "must be a date")):
         refused = program(verb, "--since", since)
         assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
 
@@ -135,12 +135,15 @@ def test_an_export_opens_read_only_elsewhere_and_holds_no_key(
     assert report["error_type"] == "permission_denied"
     assert "ERROR REPORT" in elsewhere("report", "--file", "run.orbiter").stdout
     assert not (place / ".orbiter").exists()
+    assert program("export", incident["run_id"], "--html", str(place / "run.html")).returncode == 0
+    assert key not in (place / "run.html").read_text()
+    assert elsewhere.json("report", "--file", "run.html") == [report]
     whole = program("export", incident["id"], "-o", "-")
     assert json.loads(whole.stdout.splitlines()[0])["incident_id"] == incident["id"]
     (place / "broken").write_text("{}\n")
     broken = elsewhere("show", "--file", "broken")
     assert broken.returncode == 2
-    assert "line 1 is no header" in broken.stderr
+    assert "line 1 is not the header" in broken.stderr
 
 
 def test_answers_for_all_that_are_the_same_begin_with_one(program: Program, parked: Callable[[], str]) -> None:
@@ -151,7 +154,7 @@ def test_answers_for_all_that_are_the_same_begin_with_one(program: Program, park
     assert len({each["fingerprint"] for each in waiting}) == 1
     (group,) = program.json("incidents", "--grouped")
     assert (group["id"], group["like_this"]) == (waiting[0]["id"], 3)
-    # Nobody drives them: the first does not prove right, and the others are left alone.
+    # No process drives them: the first does not prove right, and the others are left alone.
     held = program("answer", waiting[0]["id"], "grant", "--like-this", "--proof", "0.2", "--json")
     assert held.returncode == 1
     states = [json.loads(line)["state"] for line in held.stdout.splitlines()]
@@ -159,7 +162,7 @@ def test_answers_for_all_that_are_the_same_begin_with_one(program: Program, park
     assert len(program.json("incidents")) == 2
     with program.start("serve", "--foreground") as serving:
         try:
-            # It was answered, and now that somebody drives it, goes on: the others get what it got.
+            # It was answered, and now that a process drives it, goes on: the others get what it got.
             done = program("answer", waiting[0]["id"], "grant", "--like-this", "--json")
         finally:
             serving.terminate()

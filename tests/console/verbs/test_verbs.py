@@ -82,9 +82,9 @@ def test_a_report_reads_and_parses(program: Program, parked: Park) -> None:
 def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) -> None:
     parked()
     run = program.json("runs")[0]["id"]
-    nobody = program("abort", "")
-    assert nobody.returncode == 2
-    assert "there is no run ''" in nobody.stderr, "an empty variable of a script begins every id"
+    refused = program("abort", "")
+    assert refused.returncode == 2
+    assert "unknown run ''" in refused.stderr, "an empty variable of a script begins every id"
     (told,) = program.json("abort", run, "--reason", "no longer needed")
     assert told["id"] == run
     assert told["state"] == "queued"
@@ -105,14 +105,14 @@ def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) ->
         (["run", "console.py:swarm", "x"], "would hide"),
         (["run", "other.py:number", "x"], "other.py:number is an int, not an agent or a swarm: name the variable"),
         (["run", "other.py:swarm", "x"], "it defines nothing that runs: write an agent or a swarm into it"),
-        (["--state", "broken.py", "runs"], "broken.py is no directory"),
+        (["--state", "broken.py", "runs"], "broken.py must be a directory"),
         (["--state", "broken.py", "serve"], "name another with --state DIR"),
         (["show", "nonesuch"], "orbiter-console runs"),
         (["report", "nonesuch"], "orbiter-console incidents"),
         (["answer", "nonesuch", "retry"], "orbiter-console incidents"),
         (["abort", "nonesuch"], "orbiter-console runs"),
         (["demo", "--model", "gpt"], "provider:name"),
-        (["nonesuch"], "there is no verb 'nonesuch'"),
+        (["nonesuch"], "unknown verb 'nonesuch'"),
         (["serve", "--python", "nonesuch/python"], "nonesuch/python"),
     ],
 )
@@ -130,10 +130,10 @@ def test_bad_input_says_what_to_do_and_exits_with_2(program: Program, arguments:
 def test_bad_answers_change_nothing(program: Program, parked: Park) -> None:
     incident = parked()
     for wrong, told in (
-        (["edit"], "takes grant, deny"),
+        (["retry"], "takes grant, deny"),
         (["grant", "--for", "ever"], "once, run, swarm, always"),
         (["grant", "--arguments", "[1]"], "that is JSON, but no object"),
-        (["grant", "--arguments", "{"], "no JSON"),
+        (["grant", "--arguments", "{"], "not JSON"),
     ):
         done = program("answer", incident, *wrong)
         assert done.returncode == 2
@@ -244,7 +244,7 @@ def test_doctor_finds_this_installation_sound(program: Program, parked: Park) ->
 def test_doctor_says_what_is_broken(program: Program) -> None:
     state = program.directory / ".orbiter"
     state.mkdir()
-    (state / "journal.db").write_bytes(b"this is no database, whatever its name says" * 100)
+    (state / "journal.db").write_bytes(b"this is not a database, whatever its name says" * 100)
     done = program("doctor")
     assert done.returncode == 1
     assert "fail journal" in done.stdout

@@ -53,7 +53,7 @@ WRONG = [
     (["answer", "{reach}", "edit", "--arguments", DEEP], "nested too deeply"),
     (["answer", "{reach}", "edit", "--arguments", '{"a":' * 3_000], "nested too deeply"),
     (["answer", "{reach}", "edit", "--arguments", "null"], 'give an object, as in {"path": "a.md"}'),
-    (["answer", "{reach}", "edit", "--arguments", '{"host": "up", "n": ' + "1" * 5_000 + "}"], "no JSON"),
+    (["answer", "{reach}", "edit", "--arguments", '{"host": "up", "n": ' + "1" * 5_000 + "}"], "not JSON"),
     (["rewind", "{run}", "auth~0", "--arguments", DEEP], "nested too deeply"),
     (["export", "{run}", "--output", LONG], "File name too long"),
     (["prune", "--max-size", "1" * 5_000], "is more than any disk holds"),
@@ -76,7 +76,7 @@ def names(verbs: Verbs) -> dict[str, str]:
     nodes = {each["node_id"].rpartition("/")[2]: each["id"] for each in verbs.json("incidents")}
     return {
         "{reach}": next(found for node, found in nodes.items() if node.startswith("reach")),
-        "{auth}": next(each["id"] for each in verbs.json("incidents") if each["title"].endswith(":auth")),
+        "{auth}": next(each["id"] for each in verbs.json("incidents") if each["title"] == "auth"),
         "{run}": next(each["id"] for each in verbs.json("runs", "--limit", "1000") if each["input"] == "auth"),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -278,3 +279,16 @@ _ping.handoffs["pong"], _pong.handoffs["ping"] = _pong, _ping
 circle = Swarm(mode="handoff", agents=[_ping, _pong], max_handoffs=20)
 says("slow", Reply("at last", delay=0.6))
 slow = agent("slow")
+
+
+@tool
+async def until_let_go() -> str:
+    """Wait until a test writes a file `go` beside the effects."""
+    go = Path(os.environ["ORBITER_TEST_EFFECTS"]).parent / "go"
+    while not go.exists():  # noqa: ASYNC110 - the world tells nobody
+        await asyncio.sleep(0.01)
+    return "let go"
+
+
+says("held", lambda m: Reply(calls=[Call("until_let_go", {})]) if turn(m) == 0 else "at last")
+held = agent("held", "", until_let_go)

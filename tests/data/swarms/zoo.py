@@ -381,3 +381,18 @@ async def unlock(door: str) -> str:
 
 script("zoo/locked_out", [Reply(calls=[Call("unlock", {"door": "front"})]), "in"])
 locked_out = agent("locked_out", "", unlock)
+
+
+class Tidy(Agent):
+    """Raises an error of its own when its model is given up: with the failure as its cause, or cut off from it."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await super().run(*args, **kwargs)
+        except Exception as exc:
+            cause = exc if self.name == "telling" else None
+            raise RuntimeError(f"{self.name} could not go on") from cause
+
+
+telling = Swarm(agents=[Tidy(name="telling", model="scripted:zoo/dead")])
+silent = Swarm(agents=[Tidy(name="silent", model="scripted:zoo/dead")])

@@ -600,7 +600,7 @@ async def test_nobody_accepts(says: Says) -> None:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         waiting = [socket.socket() for _ in range(4)]
-        for each in waiting:  # they fill the queue: whoever comes now gets no answer at all
+        for each in waiting:  # they fill the queue: the next caller gets no answer at all
             each.setblocking(False)
             each.connect_ex(deaf.getsockname())
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Both adapters against `llmock`, an emulation of the two APIs that somebody else wrote."""
+"""Both adapters against `llmock`, an emulation of the two APIs that others wrote."""
 
 from __future__ import annotations
 

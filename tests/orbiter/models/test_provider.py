@@ -74,7 +74,9 @@ def test_without_a_colon_it_is_openai_s() -> None:
 def test_an_unknown_provider_names_those_that_exist() -> None:
     with pytest.raises(ModelError) as caught:
         get_provider("antropic:claude")
-    assert str(caught.value).startswith("Provider 'antropic' not registered. Available: ['anthropic', ")
+    assert str(caught.value).startswith(
+        "[antropic:claude] Provider 'antropic' not registered. Available: ['anthropic', "
+    )
     assert "Did you mean 'anthropic:claude'?" in str(caught.value.hint)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,13 @@ def test_several_scripts_in_one_file(tmp_path: Path) -> None:
     assert f"{file}#b" in str(caught.value.hint)
     with pytest.raises(ModelError, match="which one"):
         load_script(str(file))
+
+
+@pytest.mark.timeout(10)
+def test_a_script_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "s.yaml")
+    with pytest.raises(ModelError, match=r"Cannot read script file '.*s\.yaml': .*s\.yaml is a pipe, not a file"):
+        load_script(str(tmp_path / "s.yaml"))
 
 
 def test_a_missing_file_says_where_it_was_looked_for() -> None:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.runtime.chaos.harness import Lives, Place
-from tests.runtime.chaos.pairs import PAIRS, Pair
+from tests.runtime.chaos.pairs import PAIRS, SERVER_ENV, Pair
 
 Tried = Callable[[str, int], None]
+
+
+_SAMPLE = ("test_three_workers", "chaos:failing", "test_three_kills")
+"""What of the pairs after the first is in the suite; all of it is with SOAK=1."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("SOAK"):
+        return
+    others = tuple(f"[{pair.name}" for pair in PAIRS[1:])
+    left = [
+        item
+        for item in items
+        if any(other in item.name for other in others) and not any(word in item.name for word in _SAMPLE)
+    ]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
 
 
 @pytest.fixture(scope="session", params=PAIRS, ids=[pair.name for pair in PAIRS])
 def pair(request: pytest.FixtureRequest) -> Pair:
     found: Pair = request.param
+    if found.journal.endswith(":postgres"):
+        server = request.getfixturevalue("postgres")
+        os.environ[SERVER_ENV] = server.url(f"tests_{request.getfixturevalue('worker_id')}", "chaos-")
     return found
 
 

@@ -63,6 +63,7 @@ class Lives:
         self._mother = subprocess.Popen(
             [sys.executable, str(LIVES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])},
+            start_new_session=True,
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -77,7 +78,7 @@ class Lives:
         """Fork a process that does something (see `tests.data.lives`) in a workspace."""
         number = len(self._processes) + 1
         process = self._processes[number] = Process()
-        env = {"ORBITER_TEST_EFFECTS": str(state / "effects")}
+        env = {"ORBITER_TEST_EFFECTS": str(state / "effects"), **more.pop("env", {})}
         pair = {"journal": self._pair.journal, "engine": self._pair.engine}
         command = {"id": number, "do": do, "state": str(state), "env": env, **pair, **more}
         assert self._mother.stdin is not None
@@ -92,6 +93,8 @@ class Lives:
         assert self._mother.stdout is not None
         self._mother.stdin.close()
         assert self._mother.wait(timeout=60) == 0
+        with suppress(ProcessLookupError):  # those that a failed test left behind hold the pipe open
+            os.killpg(self._mother.pid, signal.SIGKILL)
         self._reader.join()
         self._mother.stdout.close()
 
@@ -114,7 +117,7 @@ class Place:
         await self.journal.close()
 
     @property
-    def desk(self) -> Decisions:
+    def decisions(self) -> Decisions:
         return Decisions(self.journal, self.root)
 
     @property
@@ -133,16 +136,16 @@ class Place:
 
     async def start(self, ref: str, text: str = "go") -> str:
         file, _, name = ref.partition(":")
-        return await self.desk.start(f"{SWARMS / file}.py:{name}", text, by=ME)
+        return await self.decisions.start(f"{SWARMS / file}.py:{name}", text, by=ME)
 
     async def until(self, run: str, fact: Any) -> DurableRun:
         state = DurableRun()
         async with asyncio.timeout(60):
             async for batch in self.journal.tail(run):
-                for event in batch:
+                for event in batch:  # a fact of a moment may begin and end within one batch
                     state.apply(event)
-                if fact(state):
-                    return state
+                    if fact(state):
+                        return state
         raise AssertionError("the journal was closed")
 
     async def unfinished(self, runs: Sequence[str]) -> list[str]:
@@ -155,7 +158,7 @@ class Place:
         for incident in await self.journal.incidents():
             doubts += incident.opened.in_doubt
             option, params = answer_for(incident)
-            await self.desk.answer(incident.opened.incident_id, option, params, by=ME)
+            await self.decisions.answer(incident.opened.incident_id, option, params, by=ME)
         return doubts
 
     async def to_the_end(
@@ -175,18 +178,19 @@ class Place:
         raise AssertionError(f"never ended: {[await self.journal.summary(run) for run in runs]}")
 
 
-def answer_for(incident: OpenIncident) -> tuple[str, dict[str, str]]:
+def answer_for(incident: OpenIncident) -> tuple[str, dict[str, Any]]:
     """What a person would say: in doubt they have looked and it had happened; else what is asked for."""
     if incident.opened.in_doubt:
         return "result", {"value": "it had happened"}
     offered = [option.id for option in incident.opened.options]
     if "input" in offered:
-        return "input", {"value": "the team"}
+        fields = (incident.opened.answer_schema or {}).get("properties")
+        return "input", {"value": dict.fromkeys(fields, "the team") if fields else "the team"}
     return next(each for each in ("grant", "retry", "reset", "wait_retry") if each in offered), {}
 
 
 def check(events: Sequence[ev.JournalEvent]) -> DurableRun:
-    """What must be true of any run that has ended, whatever happened to whoever drove it."""
+    """What must be true of any run that has ended, whatever happened to the process that drove it."""
     state = fold_events(events)
     assert (state.phase, state.anomalies) == ("completed", 0)
     assert [event.seq for event in events] == list(range(1, len(events) + 1)), "a gap"
@@ -201,18 +205,18 @@ def check(events: Sequence[ev.JournalEvent]) -> DurableRun:
     starts = Counter(event.node_id for event in events if isinstance(event, ev.StepStarted) and event.kind == "tool")
     for node_id, count in starts.items():
         node = state.nodes[node_id]
-        # Begun again only if it may be, or after somebody was asked.
+        # Begun again only if it may be, or after an operator was asked.
         assert count == 1 or node.idempotent or node.incidents, node_id
     for node in state.nodes.values():
         # No result at another's node: a tool's names its tool, and its call.
-        if node.is_step and node.kind == "tool" and isinstance(node.result, dict):
-            assert node.result["tool_name"] == node.name
+        if node.is_step and node.kind == "tool" and isinstance(node.result, dict) and "tools" not in node.result:
+            assert node.result["tool_name"] == node.name.replace(".", "_")  # of an MCP server, the model has this name
             assert node.result["tool_call_id"] == node.requested["id"]
     return state
 
 
 def check_effects(effects: Counter[str], expected: Counter[str], doubts: int, *, lives: int = 2) -> None:
-    """What must not be repeated was done once, or somebody was asked; the rest at most once in each life."""
+    """What must not be repeated was done once, or an operator was asked; the rest at most once in each life."""
     for what, count in effects.items():
         limit = 1 if what.startswith(("note", "save")) else lives * max(1, expected[what])
         assert count <= limit, f"{what} was done {count} times"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place
+from tests.runtime.chaos.pairs import clone
 
 AT_ONCE = 4
 AT = "swarm(noter...)~0/parallel~1/note~0.1"
@@ -29,8 +29,8 @@ async def _completed(place: Callable[[str], Place]) -> tuple[Path, str]:
     return found.root, run
 
 
-def _copy(origin: Path, name: str) -> str:
-    shutil.copytree(origin, origin.with_name(name))
+async def _copy(origin: Path, name: str) -> str:
+    await clone(origin, origin.with_name(name))
     return name
 
 
@@ -51,7 +51,7 @@ async def test_a_rewind_is_done_once_however_often_its_process_dies(
     origin, run = await _completed(place)
 
     async def one(n: int) -> int:
-        async with place(_copy(origin, f"rewind-{n}")) as found:
+        async with place(await _copy(origin, f"rewind-{n}")) as found:
             assert found.effects == ONCE
             await RunControls(found.journal).rewind(run, AT, confirm=True, by=ME)
             died, doubts = await found.to_the_end([run], die_after=n)
@@ -63,7 +63,7 @@ async def test_a_rewind_is_done_once_however_often_its_process_dies(
             assert len(state.rewound) == 1
             again = found.effects - ONCE
             assert set(again) <= {"note p1"}, "nothing else is done a second time"
-            assert again["note p1"] == 1 or doubts, "it is done again, unless somebody said that it had been"
+            assert again["note p1"] == 1 or doubts, "it is done again, unless an operator said that it had been"
         return died
 
     tried("SIGKILL after an append of a run that is turned back", await _deaths(one))
@@ -76,7 +76,7 @@ async def test_a_fork_begins_whole_or_not_at_all_however_often_its_process_dies(
     origin, run = await _completed(place)
 
     async def one(n: int) -> int:
-        async with place(_copy(origin, f"fork-{n}")) as found:
+        async with place(await _copy(origin, f"fork-{n}")) as found:
             before = await found.journal.read(run)
             forked = await RunControls(found.journal).fork(run, AT, by=ME)
             died, doubts = await found.to_the_end([forked], die_after=n)

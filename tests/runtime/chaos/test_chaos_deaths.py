@@ -91,7 +91,7 @@ async def asked(place: Place, run_id: str) -> OpenIncident:
 
 
 async def answer(place: Place, incident: OpenIncident) -> None:
-    await place.desk.answer(incident.opened.incident_id, "retry", by=ME)
+    await place.decisions.answer(incident.opened.incident_id, "retry", by=ME)
 
 
 async def state_of(place: Place, run_id: str) -> DurableRun:
@@ -105,7 +105,7 @@ def said(place: Place, word: str) -> int:
 @pytest.mark.parametrize("killer", ["sync_killer", "async_killer"])
 async def test_a_step_that_ends_its_process_is_set_aside_after_the_third_time(place: Places, killer: str) -> None:
     async with workspace(place) as here:
-        run_id = await here.desk.start(f"swarm.py:{killer}", "go", by=ME)
+        run_id = await here.decisions.start(f"swarm.py:{killer}", "go", by=ME)
         assert await deaths(here) == said(here, "die") == 3
         incident = await asked(here, run_id)
         assert "ended its process 3 times" in incident.opened.message
@@ -121,8 +121,8 @@ async def test_a_step_that_ends_its_process_is_set_aside_after_the_third_time(pl
 async def test_what_was_only_under_way_in_the_same_process_is_not_blamed(place: Places) -> None:
     async with workspace(place) as here:
         (here.root / "innocent").touch()
-        innocent = await here.desk.start("swarm.py:innocent", "go", by=ME)
-        killer = await here.desk.start("swarm.py:sync_killer", "go", by=ME)
+        innocent = await here.decisions.start("swarm.py:innocent", "go", by=ME)
+        killer = await here.decisions.start("swarm.py:sync_killer", "go", by=ME)
         assert await deaths(here) == 3
         assert (await state_of(here, innocent)).output == "innocent is done"
         assert (await asked(here, killer)).opened.action["tool"] == "deadly"
@@ -131,7 +131,7 @@ async def test_what_was_only_under_way_in_the_same_process_is_not_blamed(place: 
 async def test_of_one_run_only_the_step_that_ends_the_process_is_set_aside(place: Places) -> None:
     async with workspace(place) as here:
         (here.root / "innocent").touch()
-        run_id = await here.desk.start("swarm.py:both", "go", by=ME)
+        run_id = await here.decisions.start("swarm.py:both", "go", by=ME)
         assert await deaths(here) == 3
         assert (await asked(here, run_id)).opened.action["tool"] == "deadly"
         state = await state_of(here, run_id)
@@ -144,8 +144,8 @@ async def test_code_outside_steps_that_ends_its_process_is_set_aside(place: Plac
     name = {"import": "innocent", "factory": "made", "hook": "hook_killer"}[where]
     async with workspace(place) as here:
         (here.root / "bad.py").write_text(SWARM + code.get(where, ""))
-        bad = await here.desk.start(f"bad.py:{name}", "go", by=ME)
-        good = await here.desk.start("swarm.py:innocent", "go", by=ME)
+        bad = await here.decisions.start(f"bad.py:{name}", "go", by=ME)
+        good = await here.decisions.start("swarm.py:innocent", "go", by=ME)
         assert await deaths(here) in (3, 4)  # a hook may have been preceded by what was recorded the first time
         assert (await state_of(here, good)).phase == "completed"
         incident = await asked(here, bad)

@@ -33,7 +33,7 @@ THOROUGH = bool(os.environ.get("ORBITER_CHAOS_THOROUGH"))
         ("chaos:whimsical", ["note mood"], "the end: moody is done"),
         ("chaos:failing", ["note ill"], "the end: after the limit"),
         ("chaos:running", ["note led", "look out", "note hired", "note worked"], "the end: bossed"),
-        # Whoever asks is answered as soon as nobody lives, and may then be the faster one.
+        # The member that asks is answered as soon as no process lives, and may then be the faster one.
         ("chaos:racing", [], "the end: "),
     ],
 )

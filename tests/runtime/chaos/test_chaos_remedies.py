@@ -22,7 +22,7 @@ AT_ONCE = 4
         ("chained", "go", "completed", "good: go"),
         ("stood_in", "go", "completed", "good: good: go"),
         ("fits", "go", "completed", "read 2 pages"),
-        ("team", "once", "degraded", "lead: measured 21 degrees"),
+        ("team", "once", "completed", "lead: measured 21 degrees"),
         ("routed", "go", "completed", "good: "),
         ("degraded", "go", "degraded", "good: go"),
     ],

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from runtime.record.places import JOURNAL_FILE, journal_address
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import Place, check
 
@@ -46,10 +47,12 @@ async def test_a_thawed_worker_finds_itself_fenced(place: Callable[[str], Place]
 
 
 async def _freeze(process: Any, root: Path) -> None:
-    """Freeze a worker between two transactions: inside one it would hold the file's write lock, and all would wait."""
+    """Freeze a worker between two transactions: inside one it would hold the file's write lock, and all would wait. On
+    Postgres the server ends the transaction by itself.
+    """
     for _ in range(100):
         await process.signal(signal.SIGSTOP)
-        if await asyncio.to_thread(_writable, root / "journal.db"):
+        if journal_address(root) is not None or await asyncio.to_thread(_writable, root / JOURNAL_FILE):
             return
         await process.signal(signal.SIGCONT)
     raise AssertionError("the worker was inside a transaction whenever it was frozen")

@@ -15,12 +15,14 @@ from runtime.record.places import open_journal
 from tests.runtime.bench import Bench
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place, check, check_effects
+from tests.runtime.chaos.pairs import PAIRS
 from tests.runtime.record.sqlite_parts import writer_of
 
 NOTES = Counter(["note one", "note two", "note p0", "note p1", "note p2"])
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.parametrize("pair", PAIRS[:1], ids=[PAIRS[0].name], indirect=True)  # a limit on files of this process
 async def test_a_full_disk_stops_runs_and_harms_none(place: Callable[[str], Place], tried: Tried) -> None:
     async def one(more: int) -> int:
         async with place(f"{more}") as found:
@@ -53,7 +55,7 @@ async def test_a_file_that_cannot_be_written_for_a_while(
             await bench.answer(incident, "grant")
             await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
             async with asyncio.timeout(60):
-                while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+                while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
                     await asyncio.sleep(0.01)
             await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
             events = await journal.read(run)
@@ -106,7 +108,7 @@ async def test_a_clock_that_jumps_under_a_parked_run_delays_it_by_no_more_than_i
         try:
             await found.until(run, lambda s: s.open_incidents)
             (incident,) = await found.journal.incidents()
-            await found.desk.answer(incident.opened.incident_id, "wait_retry", {"seconds": 0.5}, by=ME)
+            await found.decisions.answer(incident.opened.incident_id, "wait_retry", {"seconds": 6.0}, by=ME)
             await found.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None and not s.open_incidents)
             if not alive:
                 await life.signal(signal.SIGKILL)

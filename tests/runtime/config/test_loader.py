@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.config.loader import Configuration, InvalidConfiguration, load_configuration
-from runtime.config.toml_lines import key_lines
+from orbiter.parsing.toml_text import key_lines
+from runtime.config.configuration import Configuration
+from runtime.config.loader import InvalidConfiguration, load_configuration
 from runtime.judgement.faults.rules.rule import Rule
 
 
@@ -105,7 +106,7 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
             "not_found",
         ),
         ("[[rules]]\nid='a'\ncause='not_found'\ntext='('\n", 4, "not a regular expression"),
-        ("[permissions]\ndeny = ['1!']\n", 2, "is no rule"),
+        ("[permissions]\ndeny = ['1!']\n", 2, "is not a rule"),
         ("[permissions]\ndeny = []\n[permissions.verbs]\nticket = 'file'\n", 4, "'file' is unknown"),
         ("[permissions.verbs]\nfs = 'name'\n", 2, "the class of 'fs' is fixed: it is path"),
         ("[budgets]\nmax_total_cost_usd = -1\n", 2, "budgets.max_total_cost_usd"),

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
 from runtime.daemon import daemon
+from runtime.daemon.errors import DaemonError
+from runtime.daemon.launch import start_failure
 from runtime.daemon.log_file import (
     RotatingLogHandler,
     last_lines,
@@ -120,7 +122,12 @@ def test_the_log_holds_no_address_that_was_only_called(tmp_path: Path) -> None:
     finally:
         os.close(read)
         os.close(write)
-    for level, name, kept in ((logging.INFO, "httpx", False), (logging.WARNING, "httpx", True), (20, "runtime", True)):
+    for level, name, kept in (
+        (logging.INFO, "httpx", False),
+        (20, "httpx2", False),
+        (logging.WARNING, "httpx", True),
+        (20, "runtime", True),
+    ):
         record = logging.makeLogRecord({"name": name, "levelno": level, "msg": "POST https://hooks.example.com/s3cret"})
         assert bool(handler.filter(record)) is kept
 
@@ -143,7 +150,7 @@ def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotati
 def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_does(tmp_path: Path) -> None:
     with (
         workspace_lock.acquire(tmp_path, program=workspace_lock.RUN_PROGRAM),
-        pytest.raises(daemon.DaemonError) as refused,
+        pytest.raises(DaemonError) as refused,
     ):
         daemon.ensure_runtime(tmp_path)
     said = str(refused.value)
@@ -162,12 +169,10 @@ def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path
     before = log.stat().st_size
     with log.open("a") as more:
         more.write("2026-11-21 07:40:27,274 ERROR runtime.service.serve: cannot write in journal.db: it is damaged\n")
-    assert (
-        daemon._start_failure(log, before, "") == "no runtime can work here: cannot write in journal.db: it is damaged"
-    )
+    assert start_failure(log, before, "") == "no runtime can work here: cannot write in journal.db: it is damaged"
     with log.open("a") as more:
         more.write("Traceback (most recent call last):\n")
-    told = daemon._start_failure(log, before, "")
+    told = start_failure(log, before, "")
     assert told.startswith("the runtime ended before it was ready: its log")
     assert "long ago" not in told
     assert told.endswith("it is damaged\nTraceback (most recent call last):")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from runtime.daemon import daemon
+from runtime.daemon.errors import DaemonError
 from runtime.record import workspace_lock
 
 SWARM = """
@@ -86,12 +87,12 @@ def test_a_stop_while_another_lets_go_waits_for_that(tmp_path: Path) -> None:
     ("program", "advice"), [("orbiter-console 1.0", "kill -9 {}"), (workspace_lock.RUN_PROGRAM, "ctrl+c")]
 )
 def test_a_holder_that_listens_to_nobody_is_named(tmp_path: Path, program: str, advice: str) -> None:
-    with workspace_lock.acquire(tmp_path, program=program), pytest.raises(daemon.DaemonError) as raised:
+    with workspace_lock.acquire(tmp_path, program=program), pytest.raises(DaemonError) as raised:
         daemon.stop(tmp_path, timeout=0.1)
     assert advice.format(os.getpid()) in str(raised.value)
 
 
 def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "runtime.log").mkdir()
-    with pytest.raises(daemon.DaemonError, match=r"cannot write the log .*runtime\.log: Is a directory; .*--state"):
+    with pytest.raises(DaemonError, match=r"cannot write the log .*runtime\.log: Is a directory; .*--state"):
         daemon.ensure_runtime(tmp_path)

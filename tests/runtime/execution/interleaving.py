@@ -27,7 +27,8 @@ from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary, fold_events
-from runtime.worker.drive import StopSignal, drive
+from runtime.worker.drive import drive
+from runtime.worker.stop_signal import StopSignal
 
 SWARMS = Path(__file__).parents[2] / "data" / "swarms" / "parking.py"
 ME = ev.Actor(name="tester", channel="cli")
@@ -83,7 +84,7 @@ class Gates:
         return gate
 
     def closed(self) -> list[tuple[str, str]]:
-        """Lanes at whose head somebody waits."""
+        """Lanes at whose head a task waits."""
         for lane in self._lanes.values():
             while lane and lane[0].done():
                 lane.popleft()
@@ -187,7 +188,7 @@ class World:
         self.gates = Gates()
         self.root = root
         self.base = ev.utc_now()
-        self.conditions = ExecutionConfig(
+        self.config = ExecutionConfig(
             workspace=str(root),
             policy=RetryPolicy(max_attempts=2, base=1.0, jitter=0.0),
             grace_s=grace_s,
@@ -202,7 +203,7 @@ class World:
         self.observer = self.do(self._open())
         self.processes = [Process(name, self._gated(name, WRITES | {"grants"})) for name in ("A", "B")]
         operator: Any = self._gated("operator", WRITES | OF_OPERATORS)
-        self.desk, self.controls = Decisions(operator, root), RunControls(operator)
+        self.decisions, self.controls = Decisions(operator, root), RunControls(operator)
         starting: Any = self.observer
         self.run: str = self.do(Decisions(starting, root).start(f"{SWARMS}:{name}", "go", by=ME))
 
@@ -258,13 +259,13 @@ class World:
         if process.journal.dead:
             process.journal = self._gated(process.name, WRITES | {"grants"})
         journal: Any = process.journal
-        work = drive(journal, self.run, process.owner, self.conditions, clock=self.clock, stopping=process.stopping)
+        work = drive(journal, self.run, process.owner, self.config, clock=self.clock, stopping=process.stopping)
         process.driving = self.loop.create_task(work)
         self.settle()
         return True
 
     def kill(self, process: Process) -> None:
-        """SIGKILL: nothing that it was about to do happens, and whoever comes sees that it is gone."""
+        """SIGKILL: nothing that it was about to do happens, and the next process sees that it is gone."""
         if process.driving is None:
             return
         self.dead.add(process.owner)
@@ -288,7 +289,7 @@ class World:
     # -- what is seen ------------------------------------------------------------------------------------------
 
     def runnable(self) -> list[str]:
-        found: list[str] = self.do(self.observer.runnable(self.clock()))
+        found: list[str] = self.do(self.observer.runnable())
         return found
 
     @property

@@ -11,7 +11,7 @@ PARKED = '{"type":"run.parked","ts":"2026-11-22T12:00:00Z","reason":"waiting"}'
 
 
 def lose(path: Path, runs: Sequence[str]) -> None:
-    """Put each run, which a rule has answered for, back to just after the answer, and park it. Nobody has it open."""
+    """Put each run, which a rule has answered for, back to just after the answer, and park it. It is not open then."""
     with closing(sqlite3.connect(path)) as connection, connection:
         for run in runs:
             rid, seq = connection.execute(

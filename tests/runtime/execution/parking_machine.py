@@ -81,7 +81,7 @@ class Interleaved(RuleBasedStateMachine):
         if do == "inject":
             world.act(world.controls.inject(world.run, "dead", "mind this", by=ME))
         elif do == "abort":
-            world.act(world.desk.abort(world.run, by=ME))
+            world.act(world.decisions.abort(world.run, by=ME))
         else:
             world.act((world.controls.freeze if do == "freeze" else world.controls.thaw)(world.run, by=ME))
 
@@ -127,7 +127,7 @@ def follow(world: World, schedule: str) -> None:
 
 def answer(world: World, incident_id: str, option: str) -> Any:
     params = {"input": {"value": "the team"}, "result": {"value": "it had happened"}, "grant": {"for": "always"}}
-    return world.desk.answer(incident_id, option, params.get(option, {}), by=ME)
+    return world.decisions.answer(incident_id, option, params.get(option, {}), by=ME)
 
 
 def come_to_its_end(world: World) -> None:
@@ -143,7 +143,7 @@ def come_to_its_end(world: World) -> None:
             world.act(world.controls.thaw(world.run, by=ME))
         else:
             assert state.phase == "waiting", state.phase
-            assert state.wake_at or not owed(state), f"answered, and nobody goes on with it: {owed(state)}"
+            assert state.wake_at or not owed(state), f"answered, and no process goes on with it: {owed(state)}"
             world.loop.now += 1.0
             if state.wake_at is not None and not any(each.opened.deadline for each in state.open_incidents):
                 world.loop.now += max(0.0, (state.wake_at - world.clock()).total_seconds())

@@ -92,18 +92,36 @@ async def test_every_answer_to_a_dead_model(
     assert not state.open_incidents
 
 
-async def test_a_failed_tool_with_policy_fail_is_retried_and_its_branch_ended(bench: Bench) -> None:
+async def test_a_failed_tool_with_policy_fail_ends_its_branch_where_the_join_allows_it(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("lenient")
-        (incident,) = await bench.incidents(run)
-        await bench.answer(incident, "retry")
-        state = await bench.until(run, lambda s: len(s.incidents) == 2)
-        (second,) = [i for i in await bench.journal.incidents(run) if i.opened.incident_id in state.incidents]
-        await bench.answer(second, "abort", reach="agent", reason="the host is gone")
         state = await bench.ended(run)
-    assert state.phase == "degraded"
-    assert Counter(bench.effects) == Counter(["note one", "note two", "reach db", "reach db"])
+    assert (state.phase, state.incidents) == ("degraded", {})
+    assert Counter(bench.effects) == Counter(["note one", "note two", "reach db"])
     assert state.nodes["swarm(branches...)~0/branches~0/reacher~0.1"].phase == "failed"
+
+
+async def test_an_abort_is_not_asked_about_again_where_the_error_came_from_it(bench: Bench) -> None:
+    async with bench.driving():
+        run = await bench.start("telling")
+        (incident,) = await bench.incidents(run)
+        await bench.answer(incident, "abort", reach="agent")
+        state = await bench.ended(run)
+    assert (state.phase, len(state.incidents)) == ("failed", 1)
+
+
+async def test_an_error_that_user_code_cut_off_from_an_abort_is_a_fault_of_its_own(bench: Bench) -> None:
+    """``raise … from None``: what an operator decided is not what failed now."""
+    async with bench.driving():
+        run = await bench.start("silent")
+        (incident,) = await bench.incidents(run)
+        await bench.answer(incident, "abort", reach="agent")
+        state = await bench.until(run, lambda s: len(s.incidents) == 2 and len(s.open_incidents) == 1)
+        assert "silent could not go on" in state.open_incidents[0].opened.message
+        (second,) = await bench.incidents(run)
+        await bench.answer(second, "abort", reach="agent")
+        state = await bench.ended(run)
+    assert (state.phase, len(state.incidents)) == ("failed", 2)
 
 
 async def test_deny_goes_to_the_model_with_the_operators_words(bench: Bench) -> None:
@@ -140,13 +158,13 @@ async def test_the_first_answer_wins_and_a_wrong_one_says_what_would_be_right(be
         (incident,) = await bench.incidents(run)
         incident_id = incident.opened.incident_id
         with pytest.raises(InvalidCommand, match="takes retry, switch_model"):
-            await bench.desk.answer(incident_id, "grant", by=ME)
+            await bench.decisions.answer(incident_id, "grant", by=ME)
         with pytest.raises(InvalidCommand, match="give --model"):
-            await bench.desk.answer(incident_id, "switch_model", by=ME)
-        with pytest.raises(InvalidCommand, match="no incident 'i-nope'"):
-            await bench.desk.answer("i-nope", "retry", by=ME)
+            await bench.decisions.answer(incident_id, "switch_model", by=ME)
+        with pytest.raises(InvalidCommand, match="unknown incident 'i-nope'"):
+            await bench.decisions.answer("i-nope", "retry", by=ME)
         await bench.answer(incident, "skip")
-        late = await bench.desk.answer(incident_id, "retry", by=ME)
+        late = await bench.decisions.answer(incident_id, "retry", by=ME)
         await bench.ended(run)
     assert isinstance(late, AnswerRefused)
     assert "tester answered 'skip'" in late.detail
@@ -166,12 +184,12 @@ async def test_abort_ends_a_run_at_once_whether_it_is_driven_or_not(bench: Bench
     async with bench.driving():
         run = await bench.start("stage")
         await bench.incidents(run, 2)
-        await bench.desk.abort(run, reason="wrong input", by=ME)
+        await bench.decisions.abort(run, reason="wrong input", by=ME)
         state = await bench.ended(run)
     assert (state.phase, state.error) == ("aborted", "wrong input")
     assert not state.open_incidents
     idle = await bench.start("plain")
-    await bench.desk.abort(idle, by=ME)
+    await bench.decisions.abort(idle, by=ME)
     async with bench.driving():
         state = await bench.ended(idle)
     assert state.phase == "aborted"
@@ -180,8 +198,8 @@ async def test_abort_ends_a_run_at_once_whether_it_is_driven_or_not(bench: Bench
 
 async def test_a_swarm_that_cannot_be_loaded_parks_with_the_reason(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.desk.start("no.such.module:swarm", "go", by=ME)
+        run = await bench.decisions.start("no.such.module:swarm", "go", by=ME)
         (incident,) = await bench.incidents(run)
-        assert "no module 'no.such.module'" in incident.opened.message
-        await bench.desk.abort(run, by=ME)
+        assert "module 'no.such.module' was not found" in incident.opened.message
+        await bench.decisions.abort(run, by=ME)
         await bench.ended(run)

@@ -82,9 +82,9 @@ async def _begun(bench: Bench) -> None:
 
 async def test_code_that_cancels_itself_is_asked_about_and_not_lost(bench: Bench, swarm: Path) -> None:
     async with bench.driving():
-        run = await bench.desk.start(f"{swarm}:one", "go", by=ME)
+        run = await bench.decisions.start(f"{swarm}:one", "go", by=ME)
         (incident,) = await bench.incidents(run)
-        assert "though nobody cancelled it" in incident.opened.message
+        assert "though it was not cancelled" in incident.opened.message
         offered = [option.id for option in incident.opened.options]
         await bench.answer(incident, "retry" if "retry" in offered else "abort")
         state = await bench.ended(run)
@@ -95,7 +95,7 @@ async def test_a_tool_in_which_something_was_cancelled_has_failed_and_its_model_
     bench: Bench, swarm: Path
 ) -> None:
     async with bench.driving():
-        state = await bench.ended(await bench.desk.start(f"{swarm}:four", "go", by=ME))
+        state = await bench.ended(await bench.decisions.start(f"{swarm}:four", "go", by=ME))
     assert (state.phase, state.incidents) == ("completed", {})
     assert "'cancelled_within' failed: something that it waited for was cancelled" in state.output
 
@@ -106,9 +106,9 @@ async def test_an_abort_ends_a_run_whose_code_catches_its_cancellation(
 ) -> None:
     monkeypatch.setattr(driving, "_CANCEL_RETRY_S", 0.05)
     async with bench.driving():
-        run = await bench.desk.start(f"{swarm}:{name}", "go", by=ME)
+        run = await bench.decisions.start(f"{swarm}:{name}", "go", by=ME)
         await _begun(bench)
-        await bench.desk.abort(run, reason="enough", by=ME)
+        await bench.decisions.abort(run, reason="enough", by=ME)
         state = await bench.ended(run)
         last = state.last_seq
         (bench.root / "go").touch()
@@ -125,7 +125,7 @@ async def test_a_parked_run_holds_no_task(bench: Bench) -> None:
         for run in runs:
             await bench.until(run, lambda s: s.phase == "waiting")
         async with asyncio.timeout(60):
-            while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         assert len(asyncio.all_tasks()) <= before
@@ -155,3 +155,51 @@ async def test_a_fork_whose_source_is_gone_does_nothing_again(bench: Bench) -> N
     assert state.phase == "failed"
     assert "is gone" in state.error
     assert bench.effects == effects
+
+
+SLOW_TO_LEAVE = '''
+import asyncio
+from orbiter import steps
+from orbiter._internal.loop.value_step import VALUE_CODEC
+from orbiter.steps import Place, Step, Traits
+from orbiter.types import RunResult
+from tests.data.swarms.graphs import effect
+
+async def wipe(arguments):
+    effect("wiped")
+    return "wiped"
+
+class Slow:
+    """Its step is in a task within a task, and is cancelled only after it has its answer."""
+
+    name = "slow"
+
+    async def run(self, input, **more):
+        async with steps.opening("agent", self.name) as scope:
+            traits = Traits(permissions=("disk.wipe",))
+            step = Step("tool", "wipe", self.name, Place(0), {}, wipe, VALUE_CODEC, traits)
+            within = asyncio.create_task(scope.step(step))
+            try:
+                output = await asyncio.shield(within)
+            except asyncio.CancelledError:
+                scope.warn("leaving")
+                output = await within
+            scope.outcome(output)
+        return RunResult(output=output, steps=1, agent=self.name)
+
+slow = Slow()
+'''
+
+
+async def test_an_answer_that_comes_while_a_run_leaves_memory_begins_no_step_of_that_life(bench: Bench) -> None:
+    app = bench.root / "slow.py"
+    app.write_text(SLOW_TO_LEAVE)
+    async with bench.driving(grace_s=0.0):
+        run = await bench.decisions.start(f"{app}:slow", "go", by=ME)
+        leaving = await bench.until(run, lambda state: any(node.warnings for node in state.nodes.values()))
+        (asked,) = await bench.journal.incidents(run)
+        assert leaving.phase == "running"
+        await bench.answer(asked, "grant")
+        state = await bench.ended(run)
+    assert (state.phase, state.lives, len(state.incidents)) == ("completed", 2, 1)
+    assert bench.effects == ["wiped"]

@@ -71,9 +71,9 @@ def _late(state: DurableRun) -> bool:
 @pytest.mark.parametrize(("name", "told"), [("aborted", "it returned"), ("failing", "the line went dead")])
 async def test_an_abort_does_not_wait_for_a_thread(bench: Bench, swarm: Path, name: str, told: str) -> None:
     async with bench.driving() as supervisor:
-        run = await bench.desk.start(f"{swarm}:{name}", "go", by=ME)
+        run = await bench.decisions.start(f"{swarm}:{name}", "go", by=ME)
         await _begun(bench)
-        await bench.desk.abort(run, reason="enough", by=ME)
+        await bench.decisions.abort(run, reason="enough", by=ME)
         state = await bench.ended(run)
         assert (state.phase, bench.effects) == ("aborted", [])
         (call,) = [node for node in state.nodes.values() if node.kind == "tool"]
@@ -82,7 +82,7 @@ async def test_an_abort_does_not_wait_for_a_thread(bench: Bench, swarm: Path, na
         assert (ended.node_id, ended.effect_unknown) == (call.id, True)
         (bench.root / "go").touch()
         state = await bench.until(run, _late)
-        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+        while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.01)
     late = (await bench.journal.read(run))[-1]
     assert isinstance(late, ev.LateResultDropped)
@@ -92,7 +92,7 @@ async def test_an_abort_does_not_wait_for_a_thread(bench: Bench, swarm: Path, na
 
 async def test_a_time_out_ends_the_node_with_its_effect_unknown(bench: Bench, swarm: Path) -> None:
     async with bench.driving():
-        run = await bench.desk.start(f"{swarm}:timed", "go", by=ME)
+        run = await bench.decisions.start(f"{swarm}:timed", "go", by=ME)
         state = await bench.ended(run)
         assert bench.effects == []
         (bench.root / "go").touch()

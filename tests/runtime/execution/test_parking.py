@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runtime.judgement.recovery.stall_detection import no_progress
-from runtime.operations.run_controls import InvalidControl, RunControls
+from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.run_controls import RunControls
 from runtime.record.journal import StaleSequence
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
@@ -62,7 +63,7 @@ def test_an_answer_that_was_heard_as_the_run_was_parked_is_acted_upon_while_anot
         state = world.drain()
         assert state.phase == "waiting"
         assert len(state.open_incidents) == 1
-        assert state.nodes[first.node_id].recorded, "answered, and nobody goes on with it"
+        assert state.nodes[first.node_id].recorded, "answered, and no process goes on with it"
     finally:
         world.close()
 
@@ -163,7 +164,7 @@ async def test_the_end_that_a_standstill_was_answered_with_outlives_the_driver(b
     option = ev.Option(id="abort", label="Abort execution")
     stall = ev.IncidentOpened(incident_id="i-stall", fault=fault, options=(option,))
     await bench.journal.append(lease, [ev.RunStarted(epoch=lease.epoch), stall])
-    await bench.desk.answer("i-stall", "abort", reason="too slow", by=ME)
+    await bench.decisions.answer("i-stall", "abort", reason="too slow", by=ME)
     assert await bench.journal.expire_leases(lambda owner: owner == "gone") == [run]
     async with bench.driving():
         state = await bench.ended(run)

@@ -14,7 +14,7 @@ import pytest
 
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.judgement.reports.prices import builtin_prices
+from runtime.judgement.reports.prices import PriceTable
 from runtime.record.state import events as ev
 from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says
 from tests.runtime.bench import ME, Bench
@@ -35,7 +35,7 @@ class World:
         return found
 
     async def start(self, name: str) -> str:
-        return await self.bench.desk.start(f"{REAL}:{name}", "hello", by=ME)
+        return await self.bench.decisions.start(f"{REAL}:{name}", "hello", by=ME)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_a_429_for_an_empty_account_goes_to_the_other_provider_at_once(wor
         )
     ]
     world.anthropic.answers = [reply(SAYS["anthropic"], "from the other")]
-    async with world.bench.driving(policy=POLICY, prices=builtin_prices()):
+    async with world.bench.driving(policy=POLICY, prices=PriceTable()):
         state = await world.bench.ended(await world.start("both"))
     assert (state.phase, state.output) == ("completed", "from the other")
     assert (len(world.openai.asked), len(world.anthropic.asked)) == (1, 1)

@@ -7,10 +7,13 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orbiter.errors import ConfigurationError
+from runtime.config.workspace_keys import add_key, read_keys
 from runtime.daemon.log_file import EscapingFormatter
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.reports.incident_report import build_report
@@ -80,7 +83,7 @@ async def test_a_run_that_waits_to_retry_leaves_memory_and_comes_back_in_time(be
     async with bench.driving(grace_s=0.0):
         run = await bench.start("throttled")
         incident = await only(bench, run)
-        await bench.answer(incident, "wait_retry", seconds=0.6)
+        await bench.answer(incident, "wait_retry", seconds=3.0)
         # A scripted model counts its attempts in memory: in the second life it is limited again.
         state = await bench.until(run, lambda s: len(s.incidents) == 2)
     events = await bench.journal.read(run)
@@ -137,7 +140,7 @@ async def test_an_input_of_another_type_is_refused_and_nothing_happens(
         run = await bench.start(f"quiz_{kind}")
         incident = await only(bench, run)
         with pytest.raises(InvalidCommand, match=said):
-            await bench.desk.answer(incident.opened.incident_id, "input", {"value": value}, by=ME)
+            await bench.decisions.answer(incident.opened.incident_id, "input", {"value": value}, by=ME)
         state = await bench.state(run)
         assert len(state.open_incidents) == 1
     assert bench.effects == []
@@ -166,9 +169,9 @@ async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
     async with bench.driving():
         run = await bench.start("quiz_secret")
         incident = await only(bench, run)
-        assert incident.opened.traceback == "", "a question is no failure of anybody's code"
+        assert incident.opened.traceback == "", "a question is not a failure of code"
         with pytest.raises(InvalidCommand, match="given with input"):
-            await bench.desk.answer(incident.opened.incident_id, "skip", {"value": "correct horse"}, by=ME)
+            await bench.decisions.answer(incident.opened.incident_id, "skip", {"value": "correct horse"}, by=ME)
         await bench.answer(incident, "input", value="correct horse battery")
         state = await bench.ended(run)
         assert bench.effects == [f"quiz secret {'*' * 21}"]
@@ -258,6 +261,56 @@ async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
     assert all("hunter" not in json.dumps(e.params) for e in answered)
 
 
+async def test_another_worker_with_the_workspaces_keys_goes_on_with_a_secret(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from runtime.execution import incidents, resolution, secret_vault
+    from runtime.worker import supervisor
+
+    keys = tmp_path / "workspace.keys"
+    assert add_key(keys) == 1
+    for life in range(2):
+        vault = secret_vault.SecretVault()  # another process
+        for module in (resolution, incidents, supervisor, secret_vault):
+            monkeypatch.setattr(module, "VAULT", vault)
+        async with bench.driving(secret_keys_file=str(keys)):
+            if not life:
+                run = await bench.start("loggingin")
+                await bench.answer(await only(bench, run), "input", value="hunter2hunter2")
+                more = await only(bench, run)
+                assert more.opened.question == "anything else?"
+                assert add_key(keys) == 2, "what was sealed to the older one can still be opened"
+            else:
+                await bench.answer(more, "input", value="no")
+                state = await bench.ended(run)
+    assert bench.effects == ["login 14", "login 14"]
+    asked = [each.opened.question for each in state.incidents.values()]
+    assert asked == ["password for db?", "anything else?"], "it is not asked again"
+    written = "".join(event.model_dump_json() for event in await bench.journal.read(run))
+    assert not [each for each in ("hunter2", *(pair.to_text() for pair in read_keys(keys))) if each in written]
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "told"),
+    [
+        ("", 0o600, "holds no key"),
+        ("# a comment\n12ab\n", 0o600, "line 2: must be a key that"),
+        ("\n", 0o644, "is open to others: chmod 600"),
+        (None, 0o600, "cannot read the keys"),
+    ],
+)
+def test_a_file_of_keys_that_cannot_be_used_is_named_and_not_quoted(
+    tmp_path: Path, text: str | None, mode: int, told: str
+) -> None:
+    keys = tmp_path / "workspace.keys"
+    if text is not None:
+        keys.write_text(text)
+        keys.chmod(mode)
+    with pytest.raises(ConfigurationError, match=told) as caught:
+        read_keys(keys)
+    assert "12ab" not in str(caught.value)
+
+
 # -- tools -----------------------------------------------------------------------------------------------------------
 
 
@@ -276,7 +329,7 @@ async def test_an_edit_is_checked_against_the_tools_schema_before_it_is_sent(
         run = await bench.start("reacher")
         incident = await only(bench, run)
         with pytest.raises(InvalidCommand, match=said):
-            await bench.desk.answer(incident.opened.incident_id, "edit", {"arguments": arguments}, by=ME)
+            await bench.decisions.answer(incident.opened.incident_id, "edit", {"arguments": arguments}, by=ME)
     assert bench.effects == ["reach db"]
 
 
@@ -333,7 +386,7 @@ async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
             ("anthropic", "names no model"),
         ):
             with pytest.raises(InvalidCommand, match=said):
-                await bench.desk.answer(incident.opened.incident_id, "switch_model", {"model": model}, by=ME)
+                await bench.decisions.answer(incident.opened.incident_id, "switch_model", {"model": model}, by=ME)
 
 
 async def test_a_parameter_that_the_option_does_not_take_is_refused(bench: Bench) -> None:
@@ -341,7 +394,7 @@ async def test_a_parameter_that_the_option_does_not_take_is_refused(bench: Bench
         run = await bench.start("dead")
         incident = await only(bench, run)
         with pytest.raises(InvalidCommand, match="'retry' does not take 'model'"):
-            await bench.desk.answer(incident.opened.incident_id, "retry", {"model": "openai:x"}, by=ME)
+            await bench.decisions.answer(incident.opened.incident_id, "retry", {"model": "openai:x"}, by=ME)
 
 
 # -- agents ----------------------------------------------------------------------------------------------------------
@@ -385,7 +438,7 @@ async def test_a_result_by_hand_fits_what_is_expected_or_is_refused_by_field(
         schema = incident.opened.result_schema or {}
         assert (schema["properties"], schema["required"]) == ({"n": {"type": "integer"}}, ["n"])
         with pytest.raises(InvalidCommand, match=r"'n'|object"):
-            await bench.desk.answer(incident.opened.incident_id, "result", {"value": wrong}, by=ME)
+            await bench.decisions.answer(incident.opened.incident_id, "result", {"value": wrong}, by=ME)
         assert (await only(bench, run)).opened == incident.opened
         await bench.answer(incident, "result", value='{"n": 7}')
         state = await bench.ended(run)
@@ -399,7 +452,7 @@ async def test_a_result_that_only_the_tools_own_type_can_refuse_is_asked_for_aga
         first = await only(bench, run)
         for value, wrong in ((7, "should be of type array"), ("tomorrow", "should be of the format date")):
             with pytest.raises(InvalidCommand, match=wrong):
-                await bench.desk.answer(first.opened.incident_id, "result", {"value": value}, by=ME)
+                await bench.decisions.answer(first.opened.incident_id, "result", {"value": value}, by=ME)
         await bench.answer(first, "result", value="2026-11-21, 2026-11-22")
         state = await bench.until(run, lambda s: len(s.incidents) == 2)
         second = await only(bench, run)
@@ -409,7 +462,7 @@ async def test_a_result_that_only_the_tools_own_type_can_refuse_is_asked_for_aga
         assert second.opened.result_schema == first.opened.result_schema
         assert state.anomalies == 0
     await bench.answer(second, "result", value="2026-11-29")
-    async with bench.driving():  # nobody carried the step when that was said
+    async with bench.driving():  # no process carried the step when that was said
         await bench.until(run, lambda s: len(s.incidents) == 3)
         await bench.answer(await only(bench, run), "result", value='["2026-11-21"]')
         state = await bench.ended(run)
@@ -488,7 +541,7 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
         run = await bench.start("twice")
         incident = await only(bench, run)
         with pytest.raises(InvalidCommand, match="does not cover"):
-            await bench.desk.answer(
+            await bench.decisions.answer(
                 incident.opened.incident_id, "grant", {"for": "run", "pattern": "elsewhere/**"}, by=ME
             )
         await bench.answer(incident, "grant", **{"for": "run", "pattern": "data/*"})
@@ -501,7 +554,7 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
     assert (grant.pattern, grant.subject, grant.scope) == (f"{bench.root}/data/*", "twice", run)
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["while driven", "while nobody drives"])
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["while driven", "while not driven"])
 async def test_a_standing_grant_lets_pass_what_else_waits_for_just_that(bench: Bench, elsewhere: bool) -> None:
     def about(found: Sequence[OpenIncident], name: str) -> OpenIncident:
         return next(each for each in found if each.opened.action["arguments"]["path"] == name)
@@ -537,7 +590,7 @@ async def test_a_grant_that_is_taken_back_at_once_lets_nothing_pass_that_it_woul
         found = await bench.incidents(run, 3)
     await bench.answer(found[0], "grant", **{"for": "run", "pattern": "**"})
     (grant,) = await bench.journal.grants()
-    await bench.desk.revoke(grant.grant_id, by=ME)
+    await bench.decisions.revoke(grant.grant_id, by=ME)
     async with bench.driving():
         await bench.until(run, lambda s: len(s.incidents) == 6)
         assert len(await bench.journal.incidents(run)) == 3
@@ -548,7 +601,9 @@ async def test_a_grant_for_somebody_else_than_who_asks_is_refused_and_never_was(
     async with bench.driving():
         incident = await only(bench, await bench.start("saver"))
         with pytest.raises(InvalidCommand, match="a grant for 'nobody' does not cover 'saver'"):
-            await bench.desk.answer(incident.opened.incident_id, "grant", {"for": "run", "subject": "nobody"}, by=ME)
+            await bench.decisions.answer(
+                incident.opened.incident_id, "grant", {"for": "run", "subject": "nobody"}, by=ME
+            )
         assert not await bench.journal.grants()
 
 
@@ -557,7 +612,7 @@ async def test_an_answer_that_cannot_reach_so_far_is_refused(bench: Bench, optio
     async with bench.driving():
         incident = await only(bench, await bench.start("saver"))
         with pytest.raises(InvalidCommand, match=f"cannot reach as far as the {reach}"):
-            await bench.desk.answer(incident.opened.incident_id, option, {}, reach=reach, by=ME)
+            await bench.decisions.answer(incident.opened.incident_id, option, {}, reach=reach, by=ME)
         assert len(await bench.journal.incidents()) == 1
 
 
@@ -581,10 +636,10 @@ async def test_a_grant_that_is_revoked_before_the_call_stops_that_very_call(benc
     async with bench.driving():
         run = await bench.start("twice")
         incident = await only(bench, run)
-    # Nobody drives it: the answer and the revocation are both there before the step is carried again.
-    given = await bench.desk.answer(incident.opened.incident_id, "grant", {"for": "always"}, by=ME)
+    # No process drives it: the answer and the revocation are both there before the step is carried again.
+    given = await bench.decisions.answer(incident.opened.incident_id, "grant", {"for": "always"}, by=ME)
     assert isinstance(given, AnswerAccepted)
-    await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
+    await bench.decisions.revoke(given.answer.params["grant_id"], by=ME)
     async with bench.driving():
         again = await bench.until(run, lambda s: len(s.incidents) == 2)
         assert len(again.open_incidents) == 1
@@ -597,8 +652,8 @@ async def test_a_star_that_a_model_wrote_becomes_no_pattern_by_itself(bench: Ben
         incident = await only(bench, run)
     asked = incident.opened.model_copy(update={"action": {"permission": f"fs.write:{bench.root}/**", "agent": "saver"}})
     with pytest.raises(InvalidCommand, match="say --pattern, or once"):
-        await bench.desk.proposed_grant(run, asked, {"for": "always"}, by=ME)
-    made = await bench.desk.proposed_grant(run, asked, {"for": "always", "pattern": "**"}, by=ME)
+        await bench.decisions.proposed_grant(run, asked, {"for": "always"}, by=ME)
+    made = await bench.decisions.proposed_grant(run, asked, {"for": "always", "pattern": "**"}, by=ME)
     assert made.pattern == "**"
 
 
@@ -628,7 +683,7 @@ async def test_a_grant_that_cannot_cover_a_command_is_refused_with_the_reason(
     async with bench.driving():
         incident = await only(bench, await bench.start("executer", command))
         with pytest.raises(InvalidCommand, match=said):
-            await bench.desk.answer(
+            await bench.decisions.answer(
                 incident.opened.incident_id,
                 "grant",
                 {"for": "run", "pattern": pattern} if pattern else {"for": "run"},
@@ -657,8 +712,8 @@ async def test_the_second_of_two_operators_is_told_and_leaves_no_grant_behind(be
         incident_id = (await only(bench, run)).opened.incident_id
         other = ev.Actor(name="other", channel="console")
         outcomes = await asyncio.gather(
-            bench.desk.answer(incident_id, "deny", by=ME),
-            bench.desk.answer(incident_id, "grant", {"for": "always"}, by=other),
+            bench.decisions.answer(incident_id, "deny", by=ME),
+            bench.decisions.answer(incident_id, "grant", {"for": "always"}, by=other),
         )
         await bench.ended(run)
     assert sorted(type(each).__name__ for each in outcomes) == ["AnswerAccepted", "AnswerRefused"]
@@ -676,9 +731,9 @@ async def test_an_answer_against_an_abort_leaves_one_of_them_standing(bench: Ben
         async def abort() -> None:
             for _ in range(turn // 2):
                 await asyncio.sleep(0)
-            await bench.desk.abort(run, by=ME)
+            await bench.decisions.abort(run, by=ME)
 
-        answering = bench.desk.answer(incident_id, "grant", by=ME)
+        answering = bench.decisions.answer(incident_id, "grant", by=ME)
         outcome, _ = await asyncio.gather(answering, abort(), return_exceptions=True)
         state = await bench.ended(run)
     assert state.anomalies == 0
@@ -695,11 +750,11 @@ async def test_a_grant_against_its_revocation_never_lets_a_later_call_through(be
         run = await bench.start("twice")
         incident = await only(bench, run)
         params = {"for": "run", "pattern": "data/*"}
-        given = await bench.desk.answer(incident.opened.incident_id, "grant", params, by=ME)
+        given = await bench.decisions.answer(incident.opened.incident_id, "grant", params, by=ME)
         assert isinstance(given, AnswerAccepted)
         for _ in range(turn):
             await asyncio.sleep(0)
-        await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
+        await bench.decisions.revoke(given.answer.params["grant_id"], by=ME)
         state = await bench.until(run, lambda s: s.terminal or bool(s.open_incidents))
     workspace = await bench.journal.read(ev.WORKSPACE_RUN_ID)
     revoked = next(e for e in workspace if isinstance(e, ev.GrantRevoked))
@@ -734,7 +789,7 @@ async def test_invoking_an_agent_is_asked_about_where_the_configuration_says_so(
         third = await bench.start("team")
         question = await anext_question(bench, third)
         assert question.opened.question
-        await bench.desk.abort(third, by=ME)
+        await bench.decisions.abort(third, by=ME)
         await bench.ended(third)
     (grant,) = await bench.journal.grants()
     assert (grant.subject, grant.verb, grant.pattern) == ("lead", "agent.invoke", "asker")
@@ -758,13 +813,13 @@ async def test_an_incident_whose_sibling_ended_the_branch_closes_itself_with_the
     async with bench.driving():
         run = await bench.start("stage")
         waiting = {found.opened.lineage[1]: found for found in await bench.incidents(run, 2)}
-        given = await bench.desk.answer(
+        given = await bench.decisions.answer(
             waiting["saver"].opened.incident_id, "abort", {"value": "not needed"}, reach="agent", by=ME
         )
         assert isinstance(given, AnswerAccepted)
         assert given.answer.reason == "not needed"
         state = await bench.ended(run)
-        late = await bench.desk.answer(waiting["asker"].opened.incident_id, "input", {"value": "x"}, by=ME)
+        late = await bench.decisions.answer(waiting["asker"].opened.incident_id, "input", {"value": "x"}, by=ME)
     closed = state.incidents[waiting["asker"].opened.incident_id]
     assert (closed.state, closed.answer) == ("closed", None)
     assert "withdrawn" in closed.closed
@@ -803,3 +858,18 @@ async def test_what_a_hook_made_of_the_arguments_is_what_is_asked_about_in_every
         state = await bench.ended(run)
     assert bench.effects == ["save moved.md"]
     assert Counter(found.opened.fault.rule_id for found in state.incidents.values()) == {"permission-needed": 1}
+
+
+async def test_a_permission_is_granted_once_with_other_arguments_and_what_is_denied_stays_denied(bench: Bench) -> None:
+    async with bench.driving(permissions=policy(bench, deny=["fs.write:./etc/**"])):
+        run = await bench.start("savers")
+        first, second, third = sorted(await bench.incidents(run, 3), key=lambda each: each.opened.node_id)
+        assert offered(first) == ["grant", "deny", "edit", "result", "skip", "abort"]
+        await bench.answer(first, "edit", arguments={"path": "elsewhere/a", "text": "y"})
+        await bench.answer(second, "edit", arguments={"path": "etc/passwd", "text": "y"})
+        await bench.answer(third, "deny")
+        state = await bench.ended(run)
+    assert bench.effects == ["save a"]
+    made, refused = (state.nodes[each.opened.node_id] for each in (first, second))
+    assert made.result["content"].startswith("saved 1 characters")
+    assert "Denied by the configuration" in refused.result["error"]

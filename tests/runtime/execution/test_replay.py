@@ -60,7 +60,7 @@ async def test_who_won_a_race_has_won_it_in_every_life(
     path = Path(bench.root) / "race.py"
     path.write_text(RACE.replace("JOIN", join))
     async with bench.driving(grace_s=0.0):
-        run = await bench.desk.start(f"{path}:race", "go", by=ME)
+        run = await bench.decisions.start(f"{path}:race", "go", by=ME)
         for name in arrived:
             (bench.root / name).touch()
         (incident,) = await bench.incidents(run)
@@ -85,7 +85,7 @@ async def test_a_rewind_to_a_racer_lets_the_race_be_run_again(bench: Bench) -> N
     path = Path(bench.root) / "race.py"
     path.write_text(RACE.replace("JOIN", "first_success"))
     async with bench.driving():
-        run = await bench.desk.start(f"{path}:race", "go", by=ME)
+        run = await bench.decisions.start(f"{path}:race", "go", by=ME)
         (bench.root / "c").touch()
         (incident,) = await bench.incidents(run)
         (bench.root / "c").unlink()

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from runtime.operations.decisions import InvalidCommand
-from runtime.operations.run_controls import InvalidControl, RunControls
+from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.run_controls import RunControls
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import NODE_TERMINAL, RUN_TERMINAL, DurableRun
@@ -65,12 +66,14 @@ class Operators(RuleBasedStateMachine):
         if waiting:
             incident = waiting[number % len(waiting)].opened.incident_id
             with suppress(InvalidCommand):
-                self.do(self.bench.desk.answer(incident, option, {"value": "x"} if option == "input" else {}, by=ME))
+                self.do(
+                    self.bench.decisions.answer(incident, option, {"value": "x"} if option == "input" else {}, by=ME)
+                )
 
     @rule(number=which)
     def abort(self, number: int) -> None:
         with suppress(InvalidCommand):
-            self.do(self.bench.desk.abort(self.chosen(number), by=ME))
+            self.do(self.bench.decisions.abort(self.chosen(number), by=ME))
 
     @rule(number=which, on=st.booleans())
     def freeze(self, number: int, on: bool) -> None:
@@ -110,7 +113,7 @@ class Operators(RuleBasedStateMachine):
         async def end_all() -> None:
             for run in self.runs:
                 with suppress(InvalidCommand):
-                    await self.bench.desk.abort(run, by=ME)
+                    await self.bench.decisions.abort(run, by=ME)
             async with self.bench.driving(grace_s=0.0):
                 for run in self.runs:
                     await self.bench.ended(run)

@@ -76,14 +76,14 @@ def _settled(state: DurableRun) -> bool:
 async def test_whatever_user_code_raises_everything_else_goes_on(tmp_path: Path) -> None:
     async with runtime(tmp_path) as (bench, host):
         names = list(dict.fromkeys(f"{place}__{kind}" for place, kind in PAIRS))
-        runs = {each: await bench.desk.start(f"{HOSTILE}:{each}", "go", by=ME) for each in names}
+        runs = {each: await bench.decisions.start(f"{HOSTILE}:{each}", "go", by=ME) for each in names}
         for name, run_id in runs.items():
             state = await bench.until(run_id, _settled)
             assert state.lives == 1, name
             if state.terminal:  # a tool's failure goes to the model, which had its say
                 assert name.split("__")[0] in TOLD, name
         assert host.is_alive
-        good = await bench.ended(await bench.desk.start(f"{HOSTILE}:good", "go", by=ME))
+        good = await bench.ended(await bench.decisions.start(f"{HOSTILE}:good", "go", by=ME))
         assert good.output == "all is well"
 
 
@@ -95,7 +95,7 @@ async def test_what_an_import_raises_becomes_an_incident_that_names_the_file(tmp
     with pytest.raises(SwarmLoadError, match=r"bad\.py, line 10"):
         await check_swarm("bad.py:swarm", tmp_path)
     async with runtime(tmp_path) as (bench, _):
-        bad = await bench.desk.start("bad.py:swarm", "go", by=ME)
+        bad = await bench.decisions.start("bad.py:swarm", "go", by=ME)
         (incident,) = await bench.incidents(bad)
         assert "bad.py, line 10" in incident.opened.message
         assert "retry" in [each.id for each in incident.opened.options]
@@ -127,14 +127,14 @@ async def test_an_import_that_hangs_holds_up_its_own_run_alone(tmp_path: Path, g
     (tmp_path / "other").mkdir()
     for name in ("good.py", "other/hang.py"):
         (tmp_path / name).write_text(GOOD)
-    async with runtime(tmp_path, import_limit_s=0.5) as (bench, host):
-        hanging = await bench.desk.start("hang.py:good", "go", by=ME)
+    async with runtime(tmp_path, import_limit_s=4.0) as (bench, host):
+        hanging = await bench.decisions.start("hang.py:good", "go", by=ME)
         for ref in ("good.py:good", "other/hang.py:good"):
             await check_swarm(ref, tmp_path)
-            assert (await bench.ended(await bench.desk.start(ref, "go", by=ME))).output == "all is well"
+            assert (await bench.ended(await bench.decisions.start(ref, "go", by=ME))).output == "all is well"
         (incident,) = await bench.incidents(hanging)
         assert "hang.py, line 5" in incident.opened.message
-        assert "0.5 s" in incident.opened.message
+        assert "4 s" in incident.opened.message
         # Another thread hangs in the file's first version for ever; the mended file is loaded all the same.
         (tmp_path / "hang.py").write_text(GOOD)
         await bench.answer(incident, "retry")
@@ -149,7 +149,7 @@ async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
     monkeypatch.setattr(imports, "SLOW_IMPORT_S", 0.0)
     (tmp_path / "hang.py").write_text(HANG + GOOD)
     async with runtime(tmp_path) as (bench, host):
-        run_id = await bench.desk.start("hang.py:good", "go", by=ME)
+        run_id = await bench.decisions.start("hang.py:good", "go", by=ME)
         await begun(tmp_path / "hang.py")
         (held,) = host.blocked_runs
         assert held.run_id == run_id

@@ -41,7 +41,7 @@ async def test_a_run_of_an_older_program_goes_on(bench: Bench, tmp_path: Path) -
     old = '"type":"run.started",'
     other = await _reopened(bench, tmp_path / "journal.db", run, old, f'{old}"program":"orbiter-console 0.0.1",')
     async with other.journal:
-        await other.desk.answer(incident_id, "deny", by=ev.Actor(name="me"))
+        await other.decisions.answer(incident_id, "deny", by=ev.Actor(name="me"))
         async with other.driving():
             state = await other.ended(run)
     assert (state.phase, state.anomalies) == ("completed", 0)
@@ -64,13 +64,13 @@ async def test_a_run_of_a_newer_program_parks_with_the_reason(
         return state.lives >= 2 and any(shown in each.opened.message for each in state.open_incidents)
 
     async with other.journal:
-        await other.desk.answer(incident_id, "deny", by=ev.Actor(name="me"))
+        await other.decisions.answer(incident_id, "deny", by=ev.Actor(name="me"))
         async with other.driving(grace_s=0.0):
             state = await other.until(run, told)
             (incident,) = [each for each in state.open_incidents if shown in each.opened.message]
             assert "Update orbiter-console" in incident.opened.fault.technical + incident.opened.message + str(
                 incident.opened.fault.suggestions
             )
-            await other.desk.answer(incident.opened.incident_id, "abort", by=ev.Actor(name="me"))
+            await other.decisions.answer(incident.opened.incident_id, "abort", by=ev.Actor(name="me"))
             assert (await other.ended(run)).phase == "aborted"
     assert bench.effects == []

@@ -60,7 +60,7 @@ def test_what_comes_back_as_it_was_shown_is_the_original(value: Any) -> None:
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4), st.text(max_size=20), st.text(max_size=20))
 def test_a_mask_is_never_sent_on(value: dict[str, Any], before: str, after: str) -> None:
-    """A mark among other words is none of the values that were shown: it is refused wherever it stands."""
+    """A mark among other words is not one of the values that were shown: it is refused wherever it stands."""
     edited = {**MASKED.mask_value(value), "edited": f"{before}{MARK}{after}."}
     try:
         assert MASKED.restore(edited, value) == {**value, "edited": value["edited"]}

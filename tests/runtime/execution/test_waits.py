@@ -1,4 +1,4 @@
-"""Waiting: deadlines that nobody could keep, clocks that jump, retries that are all overdue at once."""
+"""Waiting: deadlines that could not be kept, clocks that jump, retries that are all overdue at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.execution.deadlines import OVERDUE_SPREAD, overdue_delay
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.run_session import OVERDUE_SPREAD, overdue_delay
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.run_controls import RunControls
@@ -20,13 +20,14 @@ from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.worker.supervisor import Supervisor
+from tests.patience import PATIENCE_S
 from tests.runtime.bench import ME, Bench
 
 HOUR = 3600.0
 
 
 class Clock:
-    """The computer's clock, and somebody who sets it."""
+    """The computer's clock, and an administrator who sets it."""
 
     def __init__(self) -> None:
         self.set_by = timedelta()
@@ -69,14 +70,14 @@ async def driving(
     gap_s: float = 5.0,
     grace_s: float = 0.0,
 ) -> AsyncIterator[Supervisor]:
-    conditions = ExecutionConfig(
+    config = ExecutionConfig(
         workspace=str(bench.root),
         policy=policy or RetryPolicy(max_attempts=1),
         grace_s=grace_s,
         deadline_s=deadline_s,
         errors=ErrorHandlingConfig(enable_circuit_breaker=False),  # these are about waits, and many runs fail at once
     )
-    supervisor = Supervisor(bench.journal, conditions, clock=clock, period_s=0.02, gap_s=gap_s, slept=clock.slept)
+    supervisor = Supervisor(bench.journal, config, clock=clock, period_s=0.02, gap_s=gap_s, slept=clock.slept)
     serving = asyncio.create_task(supervisor.serve())
     try:
         yield supervisor
@@ -101,7 +102,7 @@ async def test_a_deadline_takes_the_safe_default_also_of_a_run_that_is_parked(be
     async with driving(bench, clock, deadline_s=HOUR, gap_s=1e9) as supervisor:
         run = await bench.start("saver")
         await bench.until(run, lambda s: s.phase == "waiting")
-        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+        while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.01)
         clock.jump(HOUR + 1)
         state = await bench.ended(run)
@@ -147,10 +148,10 @@ async def test_a_clock_set_back_wakes_a_parked_run_within_its_wait(bench: Bench,
     async with driving(bench, clock, deadline_s=0.5, gap_s=5.0) as supervisor:
         run = await bench.start("saver")
         await bench.until(run, lambda s: s.phase == "waiting")
-        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+        while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.01)
         clock.jump(-24 * HOUR)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             state = await bench.ended(run)
     (incident,) = state.incidents.values()
     assert incident.answer is not None
@@ -173,12 +174,12 @@ async def test_a_retry_that_is_parked_is_made_in_time_though_the_clock_was_set_b
     async with driving(bench, clock, gap_s=5.0) as supervisor:
         run = await bench.start("throttled")
         (incident,) = await bench.incidents(run)
-        await bench.answer(incident, "wait_retry", seconds=1)
+        await bench.answer(incident, "wait_retry", seconds=5)
         await bench.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None)
-        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+        while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.01)
         clock.jump(-HOUR)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await bench.until(run, lambda s: any(node.attempts == 2 for node in s.nodes.values()))
 
 
@@ -237,7 +238,7 @@ async def test_a_wait_that_was_asked_for_before_the_clock_was_set_back_is_as_lon
     await bench.answer(incident, "wait_retry", seconds=0.3)
     clock.jump(-24 * HOUR)
     async with driving(bench, clock):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await bench.until(run, lambda s: any(node.attempts == 2 for node in s.nodes.values()))
 
 
@@ -248,7 +249,7 @@ async def test_a_clock_that_is_set_under_a_parked_run_makes_its_wait_neither_lon
     async with driving(bench, clock, deadline_s=HOUR) as supervisor:
         run = await bench.start("saver")
         before = _wakes(await bench.until(run, lambda s: s.phase == "waiting"))
-        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+        while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.01)
         clock.jump(step)
         state = await bench.until(run, lambda s: s.wake_at not in (None, before))
@@ -259,7 +260,7 @@ async def test_a_clock_that_is_set_under_a_parked_run_makes_its_wait_neither_lon
         summary = await bench.journal.summary(run)
         assert summary is not None
         assert summary.wake_at == state.wake_at, "by which it is taken up"
-        assert (state.lives, state.anomalies) == (1, 0), "nobody needs to drive it for that"
+        assert (state.lives, state.anomalies) == (1, 0), "no process needs to drive it for that"
         clock.jump(2.0)  # no step worth the name, and none that it would be told of
     assert (await bench.state(run)).wake_at == state.wake_at
 

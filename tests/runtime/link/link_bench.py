@@ -1,4 +1,4 @@
-"""A workspace with a real journal, a real desk, a serving end on real sockets, and somebody who drives runs by hand."""
+"""A workspace with a real journal, real decisions, a serving end on real sockets, runs driven by hand."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from runtime.daemon import sockets
+from runtime.daemon.log_file import log_path
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.client.client import LinkClient
 from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.server import LinkServer
+from runtime.link.server.verbs import operation_verbs, runtime_verbs
 from runtime.link.transports.transport import UnixTransport
-from runtime.link.verbs.controls import run_verbs
-from runtime.link.verbs.recovery import recovery_verbs
-from runtime.link.verbs.registry import decision_verbs, read_verbs, runtime_verbs
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import LineReader
-from runtime.operations.decisions import Decisions
-from runtime.operations.run_controls import RunControls
+from runtime.operations.context import OperationContext
+from runtime.operations.operations import Operations
+from runtime.operations.requests.reports import RuntimeStatus
 from runtime.record.journal import Lease
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
@@ -30,6 +32,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from runtime.record.state.operator_terms import Role
 
 SWARM = "swarm.py:team"
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
@@ -96,14 +99,15 @@ class Bench:
     async def serve(self, **settings: Any) -> LinkServer:
         await self.open()
         self.serving = await open_journal(self.state_dir)
-        desk = Decisions(self.serving, self.workspace, views=settings.get("views"))
-        verbs = {
-            **decision_verbs(desk, self.hints.set),
-            **recovery_verbs(self.serving, desk, self.workspace, self.hints.set),
-            **run_verbs(RunControls(self.serving, settings.get("views")), self.hints.set),
-            **read_verbs(self.serving),
-            **runtime_verbs(lambda: {"state": "serving"}, self.stopping.set),
-        }
+        views: ViewRedactor | None = settings.get("views")
+        config = ExecutionConfig(
+            workspace=str(self.workspace),
+            redact=views.patterns if views is not None else (),
+            redact_views=views is not None and views.masked,
+        )
+        context = OperationContext(self.serving, self.workspace, log_path(self.state_dir), config, hint=self.hints.set)
+        verbs = operation_verbs(Operations(context))
+        verbs |= runtime_verbs(lambda: RuntimeStatus(driving=True), self.stopping.set)
         self.server = LinkServer(self.serving, verbs, streams=self.streams, program="orbiter-console test", **settings)
         await self.server.start()
         self.sockets = sockets.listen(self.state_dir)
@@ -122,7 +126,7 @@ class Bench:
             await self.serving.close()
             self.serving = None
 
-    async def console(self, role: sockets.Role = "operator", **settings: Any) -> LinkClient:
+    async def console(self, role: Role = "operator", **settings: Any) -> LinkClient:
         """A console that has been told the picture."""
         client = LinkClient(UnixTransport(self.state_dir, role=role), **settings)
         self.clients.append(client)
@@ -177,7 +181,7 @@ class Raw:
         self._found: list[bytes] = []
 
     @classmethod
-    async def dial(cls, bench: Bench, role: sockets.Role = "operator") -> Raw:
+    async def dial(cls, bench: Bench, role: Role = "operator") -> Raw:
         return cls(*await asyncio.open_unix_connection(sock=sockets.dial(bench.state_dir, role)))
 
     async def hear(self) -> p.RuntimeMessage:

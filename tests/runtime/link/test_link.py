@@ -76,7 +76,7 @@ async def test_a_big_run_and_long_values_come_through(bench: Bench) -> None:
 async def test_commands_start_answer_and_abort(bench: Bench) -> None:
     await bench.serve()
     console = await bench.console()
-    run_id = (await console.command("start", ref=SWARM, input="hello", title="by hand"))["run_id"]
+    run_id = (await console.command("start", ref=SWARM, input="hello", title="by hand"))["id"]
     await console.wait_until(lambda: run_id in console.summaries)
     assert console.summaries[run_id].title == "by hand"
     driver = await bench.driver(run_id)
@@ -161,6 +161,7 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
         "thaw": {},
         "break": {"run_id": "run-1", "what": "tool", "pattern": "*"},
         "inject": {"run_id": "run-1", "agent": "a", "text": "x"},
+        "cancel": {"run_id": "run-1", "node_id": "a/s"},
         "rewind": {"run_id": "run-1", "node_id": "a"},
         "fork": {"run_id": "run-1"},
         "stop": {},
@@ -175,9 +176,32 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
 
 async def test_whatever_is_no_look_is_closed_to_viewers(bench: Bench) -> None:
     server = await bench.serve()
-    looks = {name for name, verb in server.verbs.items() if not verb.acts}
-    of_recovery = {"audit", "digest", "export", "ledger", "precedent", "preview", "report"}
-    assert looks == {"events", "runs", "incident", "grants", "status", *of_recovery}
+    looking_verbs = {name for name, verb in server.verbs.items() if not verb.request.acts}
+    of_recovery = {"audit", "digest", "export", "ledger", "metrics", "precedent", "preview", "report"}
+    of_screens = {"breakers", "budgets", "log", "logfile", "permissions", "swarms", "uses"}
+    of_runs = {"diff", "events", "incident", "incidents", "runs", "search", "show", "status", "waits", "workers"}
+    assert looking_verbs == of_recovery | of_screens | of_runs
+
+
+async def test_what_an_agent_proposes_stands_in_the_inbox_also_of_a_runtime_that_starts_later(bench: Bench) -> None:
+    driver = await bench.started()
+    await driver.incident()
+    await bench.serve()
+
+    async def proposed(said: ev.AnswerProposed, shown: tuple[str, str]) -> None:
+        await driver.journal.post("run-1", said)
+        console = await bench.console()
+        await console.wait_until(lambda: shown == ((row := console.incidents["i-1"]).proposed, row.proposed_by))
+
+    def proposal(option: str, revision: int = 1) -> ev.AnswerProposed:
+        by = ev.Actor(name="Claude Code (ada)", channel="mcp")
+        return ev.AnswerProposed(incident_id="i-1", option=option, revision=revision, reason="x", by=by)
+
+    await proposed(proposal("abort"), ("abort", "Claude Code (ada)"))
+    await proposed(proposal("retry"), ("retry", "Claude Code (ada)"))
+    await bench.stop()
+    await bench.serve()
+    await proposed(proposal("abort", revision=7), ("retry", "Claude Code (ada)"))
 
 
 async def test_controls_over_runs(bench: Bench) -> None:
@@ -196,15 +220,15 @@ async def test_controls_over_runs(bench: Bench) -> None:
     )
     await console.command("inject", run_id="run-1", agent="a", text="hurry")
     await console.wait_until(lambda: (state := console.run("run-1")) is not None and bool(state.injected))
-    assert await console.command("freeze") == {"run_ids": ["run-1"]}
+    assert await console.command("freeze") == [{"id": "run-1", "state": "frozen"}]
     await console.wait_until(lambda: console.summaries["run-1"].state == "frozen")
-    assert await console.command("thaw", run_id="run-1") == {"run_ids": ["run-1"]}
+    assert await console.command("thaw", run_id="run-1") == [{"id": "run-1", "state": "running"}]
     with pytest.raises(CommandRefused) as caught:
         await console.command("rewind", run_id="run-1", node_id="a")
     assert caught.value.error == "effects"
     assert caught.value.detail["nodes"] == [{"id": "a/s", "name": "send"}]
     assert (await console.command("rewind", run_id="run-1", node_id="a", confirm=True))["dropped"] == ["a", "a/s"]
-    forked = (await console.command("fork", run_id="run-1"))["run_id"]
+    forked = (await console.command("fork", run_id="run-1"))["id"]
     await console.wait_until(lambda: forked in console.summaries)
     late = await bench.console()
     late.watch("run-1")
@@ -286,7 +310,7 @@ async def test_stored_replies_outlive_the_runtime(bench: Bench) -> None:
     await bench.serve()
     console = await bench.console()
     first = await console.command("start", command_id="261121-010203-abc", ref=SWARM)
-    assert first["run_id"].startswith("261121-010203-")
+    assert first["id"].startswith("261121-010203-")
     again = await console.command("start", command_id="261121-010203-abc", ref=SWARM)
     assert again == first
     with pytest.raises(CommandRefused):
@@ -389,7 +413,7 @@ def test_a_directory_that_is_not_ours_alone_is_refused(tmp_path: Path) -> None:
         sockets.listen(tmp_path)
     run.unlink()
     run.write_text("")
-    with pytest.raises(sockets.SocketError, match="no directory"):
+    with pytest.raises(sockets.SocketError, match="not a directory"):
         sockets.listen(tmp_path)
 
 
@@ -442,7 +466,7 @@ async def test_what_is_not_understood_is_refused_in_words_and_the_rest_goes_on(b
     raw.say(b'{"t":"command","id":"1","verb":"status"}\n')
     reply = await raw.hear()
     assert isinstance(reply, p.CommandReply)
-    assert reply.result == {"state": "serving"}
+    assert reply.result["driving"] is True
     await raw.end()
 
 
@@ -479,6 +503,17 @@ async def test_a_console_that_is_sent_away_before_it_is_served_is_hung_up_on(ben
         assert await asyncio.get_running_loop().sock_recv(ours, 1) == b""
 
 
+async def test_a_console_that_is_accepted_after_the_server_closed_is_hung_up_on(bench: Bench) -> None:
+    server = await bench.serve()
+    await bench.stop()
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours:
+        await server.adopt(theirs)
+        assert await asyncio.get_running_loop().sock_recv(ours, 1) == b""
+    assert server.connection_count == 0
+
+
 async def test_half_a_command_is_never_carried_out(bench: Bench) -> None:
     server = await bench.serve()
     raw = await Raw.dial(bench)
@@ -508,7 +543,7 @@ async def test_who_is_at_the_far_end_of_a_pump(bench: Bench) -> None:
 
 
 async def test_a_name_that_is_refused_leaves_room_for_no_other(bench: Bench) -> None:
-    """What a pump says comes first; whoever dials through it says what follows."""
+    """What a pump says comes first; the process that dials through it says what follows."""
     await bench.started()
     await bench.serve()
     raw = await Raw.dial(bench)

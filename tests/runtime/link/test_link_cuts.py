@@ -158,8 +158,8 @@ async def test_a_console_that_stalls_shows_the_present_when_it_goes_on(
     console = await bench.console()
     console.watch("run-1")
     await console.wait_until(lambda: console.run("run-1") is not None)
-    assert console._conversation is not None
-    slow, acknowledge = console._conversation.session, HandshakeResult.acknowledge
+    assert console.connection.receiver is not None
+    slow, acknowledge = console.connection.receiver.session, HandshakeResult.acknowledge
     # takes in, but never says so: it does not draw
     monkeypatch.setattr(HandshakeResult, "acknowledge", lambda session: session is slow or acknowledge(session))
     for number in range(30):
@@ -185,7 +185,7 @@ async def test_a_restart_in_the_middle_of_commands_applies_each_once(bench: Benc
     await bench.serve()
     await console.wait_until(lambda: console.status.phase == "connected")
     results = [await task for task in tasks]
-    assert len({result["run_id"] for result in results}) == 30
+    assert len({result["id"] for result in results}) == 30
     assert len(await (await bench.open()).runs(1000)) == 30
 
 

@@ -29,13 +29,13 @@ async def _lost(bench: Bench) -> str:
 
 async def test_a_console_that_is_newer_than_the_runtime(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     await bench.serve()
-    monkeypatch.setattr(p, "PROTOCOL_VERSION", 2)
+    monkeypatch.setattr(p, "PROTOCOL_VERSION", 3)
     said = await _lost(bench)
-    assert said == f"{BOTH_ENDS}it (orbiter-console test) speaks protocol 1, this console 2"
+    assert said == f"{BOTH_ENDS}it (orbiter-console test) speaks protocol 2, this console 3"
 
 
 async def test_a_console_that_is_older_than_the_runtime(bench: Bench) -> None:
-    hello = p.Hello(proto=2, epoch="e", position=0, role="operator", peer="x", program="orbiter-console 9.0")
+    hello = p.Hello(proto=3, epoch="e", position=0, role="operator", peer="x", program="orbiter-console 9.0")
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(hello.line() + b"\n")
@@ -46,7 +46,7 @@ async def test_a_console_that_is_older_than_the_runtime(bench: Bench) -> None:
     async with await asyncio.start_unix_server(answer, sock=bench.sockets.by_role["operator"]):
         said = await _lost(bench)
     assert said == (
-        f"{BOTH_ENDS}it (orbiter-console 9.0) speaks protocol 2, this console 1."
+        f"{BOTH_ENDS}it (orbiter-console 9.0) speaks protocol 3, this console 2."
         " If it was open during an upgrade, close it and open it again"
     )
 
@@ -55,14 +55,14 @@ async def test_an_older_console_that_does_not_look_is_told_by_the_runtime(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench.serve()
-    monkeypatch.setattr(p, "PROTOCOL_VERSION", 2)
+    monkeypatch.setattr(p, "PROTOCOL_VERSION", 3)
     console = await Raw.dial(bench)
     await console.hear()
-    console.say(b'{"t":"attach","proto":1}\n')
+    console.say(b'{"t":"attach","proto":2}\n')
     refused = await console.hear()
     assert isinstance(refused, p.MessageRefused)
     assert refused.message == (
-        "this runtime speaks protocol 2, the console 1: stop the runtime (orbiter-console stop) and open the console"
+        "this runtime speaks protocol 3, the console 2: stop the runtime (orbiter-console stop) and open the console"
         " again, so that both are of one version"
     )
     await console.end()

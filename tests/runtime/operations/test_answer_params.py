@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.recovery.input_validation import is_secret
-from runtime.judgement.recovery.options import OPTION_LABELS, make_option
-from runtime.operations.answer_params import InvalidCommand, checked_params, parse_expiry
+from runtime.judgement.forms.secret_schema import is_secret
+from runtime.judgement.recovery.input_validation import InvalidInput
+from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.recovery.options import make_option
+from runtime.judgement.recovery.param_validation import check_params, parse_expiry
+from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
@@ -24,7 +27,7 @@ FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Pers
 
 
 def opened(**more: Any) -> ev.IncidentOpened:
-    options = tuple(make_option(each) for each in OPTION_LABELS)
+    options = tuple(make_option(each) for each in OPTIONS)
     return ev.IncidentOpened(incident_id="i-1", fault=FAULT, options=options, **more)
 
 
@@ -54,11 +57,11 @@ def test_a_date_means_its_end() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("soon", "is no date"),
+        ("soon", "must be a date"),
         ("2020-01-01", "is past"),
         ("0001-01-01", "is past|no calendar"),
-        ("7 parsecs", "no date"),
-        ("", "no date"),
+        ("7 parsecs", "must be a date"),
+        ("", "must be a date"),
         ("9999-12-31", "no calendar"),
         ("99999999999d", "no calendar"),
         ("9999999d", "no calendar"),
@@ -66,7 +69,7 @@ def test_a_date_means_its_end() -> None:
     ],
 )
 def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
-    with pytest.raises(InvalidCommand, match=said):
+    with pytest.raises(InvalidInput, match=said):
         parse_expiry(text, NOW)
 
 
@@ -79,7 +82,7 @@ def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
         ("wait_retry", {"seconds": float("inf")}, "0 or more"),
         ("wait_retry", {"seconds": 1e300}, "the most is 31622400"),
         ("extend", {"amount": 1e300}, "the most is"),
-        ("grant", {"for": "ever"}, "'ever' is none of these"),
+        ("grant", {"for": "ever"}, "'ever' is not one of these"),
         ("grant", {"for": "once", "pattern": "**"}, "without 'pattern'"),
         ("grant", {"for": "run", "until": "1999-01-01"}, "is past"),
         ("edit", {"arguments": "x"}, "needs arguments"),
@@ -87,7 +90,7 @@ def test_what_is_no_date_or_past_is_refused(text: str, said: str) -> None:
         ("result", {}, "needs a value"),
         ("switch_model", {"model": ""}, "needs a model"),
         ("accept", {"value": "x"}, "it takes nothing"),
-        ("format_disk", {}, "no option at all"),
+        ("format_disk", {}, "not a known option"),
     ],
 )
 def test_what_an_option_cannot_use_is_refused_by_name(option_id: str, params: dict[str, Any], said: str) -> None:
@@ -172,3 +175,24 @@ def test_what_fits_no_alternative_is_refused() -> None:
     schema = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     with pytest.raises(InvalidCommand, match=r"'result'.*four"):
         checked_params(opened(result_schema=schema), "result", {"value": "four"})
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("switch_model", "'switch_model' needs a model: give --model provider:name"),
+        ("edit", "'edit' needs arguments: give --arguments '{\"path\": \"a.md\"}'"),
+        ("input", "'input' needs a value: give --value TEXT (an empty text is a value, too)"),
+        ("result", "'result' needs a value: give --value TEXT (an empty text is a value, too)"),
+    ],
+)
+def test_a_parameter_that_is_missing_is_asked_for_with_an_example(option: str, said: str) -> None:
+    assert {spec.id for spec in OPTIONS.values() for each in spec.params if each.required} == {
+        "switch_model",
+        "edit",
+        "input",
+        "result",
+    }
+    with pytest.raises(InvalidInput) as refused:
+        check_params(opened(), option, {}, NOW)
+    assert str(refused.value) == said

@@ -46,7 +46,7 @@ async def test_the_first_goes_before_and_the_rest_follow_when_it_proved_right(be
         waiting = await several(bench, "reacher", 3)
         assert len({found.opened.fingerprint for found in waiting}) == 1
         items = await answer_equal_incidents(
-            bench.desk, bench.journal, waiting[1].opened.incident_id, "result", {"value": "by phone"}, by=ME
+            bench.decisions, bench.journal, waiting[1].opened.incident_id, "result", {"value": "by phone"}, by=ME
         )
         for found in waiting:
             assert (await bench.ended(found.run_id)).output == "reached: by phone"
@@ -66,7 +66,9 @@ async def test_the_first_goes_before_and_the_rest_follow_when_it_proved_right(be
 async def test_where_the_first_fails_again_the_rest_are_left_alone(bench: Bench) -> None:
     async with bench.driving():
         waiting = await several(bench, "reacher", 3)
-        items = await answer_equal_incidents(bench.desk, bench.journal, waiting[0].opened.incident_id, "retry", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, waiting[0].opened.incident_id, "retry", by=ME
+        )
         still = await bench.journal.incidents()
     assert [item.state for item in items] == ["failed again", "held", "held"]
     assert len(still) == 3
@@ -83,7 +85,7 @@ async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench
             async def answer(self, incident_id: str, *args: object, **more: object) -> object:
                 if incident_id == waiting[1].opened.incident_id:
                     await bench.answer(waiting[1], "deny")
-                return await bench.desk.answer(incident_id, *args, **more)  # type: ignore[arg-type]
+                return await bench.decisions.answer(incident_id, *args, **more)  # type: ignore[arg-type]
 
         items = await answer_equal_incidents(
             Quicker(),  # type: ignore[arg-type]
@@ -102,9 +104,9 @@ async def test_a_bulk_answer_makes_no_standing_grant(bench: Bench) -> None:
         (found,) = await several(bench, "saver", 1)
         with pytest.raises(InvalidCommand, match="bulk answer is for once"):
             await answer_equal_incidents(
-                bench.desk, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME
+                bench.decisions, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME
             )
-        await answer_equal_incidents(bench.desk, bench.journal, found.opened.incident_id, "grant", by=ME)
+        await answer_equal_incidents(bench.decisions, bench.journal, found.opened.incident_id, "grant", by=ME)
     assert await bench.journal.grants() == []
 
 
@@ -121,7 +123,7 @@ async def test_what_was_answered_by_itself_and_proved_right_is_given_to_the_rest
             canary.opened.incident_id, "went on", "succeeded",
         )  # fmt: skip
         items = await answer_equal_incidents(
-            bench.desk,
+            bench.decisions,
             bench.journal,
             before.answer.incident_id,
             "result",
@@ -144,9 +146,9 @@ async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Benc
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert (before.answer.option, before.state) == ("retry", "failed again")
-        items = await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "retry", by=ME)
+        items = await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "retry", by=ME)
         with pytest.raises(InvalidCommand, match="was answered 'retry'"):
-            await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "abort", by=ME)
+            await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "abort", by=ME)
         still = await bench.journal.incidents()
     assert [item.state for item in items] == ["failed again", "held", "held"]
     assert second.opened.incident_id in {found.opened.incident_id for found in still}
@@ -160,15 +162,15 @@ async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> 
     async with bench.driving():
         mine, same, theirs = await wanted("data/mine.md"), await wanted("data/mine.md"), await wanted("/etc/shadow")
         assert mine.opened.fingerprint == same.opened.fingerprint == theirs.opened.fingerprint
-        items = await answer_equal_incidents(bench.desk, bench.journal, mine.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(bench.decisions, bench.journal, mine.opened.incident_id, "grant", by=ME)
         assert [item.state for item in items] == ["went on", "went on", "held"]
         assert "fs.write:/etc/shadow" in items[2].detail
         assert bench.effects == ["save mine.md", "save mine.md"]
         (still,) = await bench.journal.incidents()
         assert still.opened.incident_id == theirs.opened.incident_id
-        # To say no to all of them is no risk.
+        # To say no to all of them has no risk.
         fourth = await wanted("data/x.md")
-        items = await answer_equal_incidents(bench.desk, bench.journal, fourth.opened.incident_id, "deny", by=ME)
+        items = await answer_equal_incidents(bench.decisions, bench.journal, fourth.opened.incident_id, "deny", by=ME)
         assert [item.state for item in items] == ["went on", "went on"]
 
 
@@ -179,7 +181,7 @@ async def test_who_permits_one_command_has_not_permitted_another(bench: Bench) -
         said = [each.opened.message for each in found]
         assert [text.count('"rm -r x"') for text in said].count(1) == 1
         first = next(each for each in found if '"ls"' in each.opened.message)
-        items = await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "grant", by=ME)
         assert sorted(item.state for item in items) == ["held", "went on", "went on"]
         (left,) = [item for item in items if item.state == "held"]
         assert left.detail == 'it asks for something else: shell: command {"line": "rm -r x"}'
@@ -192,7 +194,7 @@ async def test_an_answer_to_one_question_is_none_to_another(bench: Bench) -> Non
         (other,) = await bench.incidents(await bench.start("doubter", "'b.md'"))
         assert one.opened.fingerprint == other.opened.fingerprint
         items = await answer_equal_incidents(
-            bench.desk, bench.journal, one.opened.incident_id, "input", {"value": "yes"}, by=ME
+            bench.decisions, bench.journal, one.opened.incident_id, "input", {"value": "yes"}, by=ME
         )
         (still,) = await bench.journal.incidents()
     assert [item.state for item in items] == ["went on", "held"]
@@ -205,23 +207,25 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
         waiting = await several(bench, "payer", 3)
         first = waiting[0].opened
         assert len({found.opened.fingerprint for found in waiting}) == 1
-        assert "Verified: retry operation" in {option.label for option in first.options}
-        items = await answer_equal_incidents(bench.desk, bench.journal, first.incident_id, "retry", by=ME)
+        assert "I checked: it did NOT happen" in {option.label for option in first.options}
+        items = await answer_equal_incidents(bench.decisions, bench.journal, first.incident_id, "retry", by=ME)
         assert [item.state for item in items] == ["went on", "held", "held"]
         assert "look whether it did" in items[1].detail
         # Also where that is the precedent which proved right, and the others are named one by one.
         named = [found.opened.incident_id for found in waiting[1:]]
-        again = await answer_equal_incidents(bench.desk, bench.journal, first.incident_id, "retry", only=named, by=ME)
+        again = await answer_equal_incidents(
+            bench.decisions, bench.journal, first.incident_id, "retry", only=named, by=ME
+        )
         assert [item.state for item in again] == ["went on", "held", "held"]
         assert bench.effects == ["pay"] * 4
         seen = await answer_equal_incidents(
-            bench.desk, bench.journal, first.incident_id, "retry", only=named, looked_at=named[:1], by=ME
+            bench.decisions, bench.journal, first.incident_id, "retry", only=named, looked_at=named[:1], by=ME
         )
         assert [item.state for item in seen] == ["went on", "went on", "held"]
         assert bench.effects == ["pay"] * 5
         # What repeats nothing can be said to all.
         done = await answer_equal_incidents(
-            bench.desk, bench.journal, named[1], "result", {"value": "paid by hand"}, by=ME
+            bench.decisions, bench.journal, named[1], "result", {"value": "paid by hand"}, by=ME
         )
         assert (await bench.ended(waiting[2].run_id)).output == "then: paid by hand"
     assert [item.state for item in done] == ["went on"]
@@ -236,7 +240,7 @@ async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) ->
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert before.reusable == {"for": "once"}
-        items = await answer_equal_incidents(bench.desk, bench.journal, first.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "grant", by=ME)
         await bench.ended(second.run_id)
         grants = await bench.journal.grants()
     assert [item.state for item in items] == ["went on", "went on"]
@@ -323,12 +327,12 @@ async def test_a_webhook_is_told_once_again_after_it_failed_and_not_again_after_
     assert (told["id"], told["cause"], told["where"]) == (found.opened.incident_id, "network", ["reacher", "reach"])
     assert str(first["text"]).startswith("1 incident waits for a person\n")
     (other,) = second["incidents"]
-    assert other["options"] == ["grant", "deny", "skip", "abort"]
+    assert other["options"] == ["grant", "deny", "edit", "result", "skip", "abort"]
 
 
 async def test_a_storm_is_gathered_and_told_without_what_is_to_be_masked(bench: Bench) -> None:
     async with Hook().open() as hook, bench.driving():
-        rules = NoticeRules.from_mapping({"webhook": "error", "webhook_url": hook.url, "quiet_seconds": 0.3})
+        rules = NoticeRules.from_mapping({"webhook": "error", "webhook_url": hook.url, "quiet_seconds": 5.0})
         async with notifying(bench, rules, redactor=Redactor([r"out\.md"])):
             for _ in range(6):
                 await bench.start("saver")
@@ -406,7 +410,7 @@ async def test_the_log_is_told_of_what_is_loud_enough(bench: Bench, caplog: pyte
     rules = NoticeRules.from_mapping({"log": "critical"})
     async with bench.driving(notices=rules):
         await several(bench, "reacher", 1)
-        await bench.incidents(await bench.desk.start("no.such.module:swarm", "go", by=ME))
+        await bench.incidents(await bench.decisions.start("no.such.module:swarm", "go", by=ME))
         (told,) = await sent(bench, 1)
     assert len(told.incidents) == 1
     (said,) = [record.getMessage() for record in caplog.records if record.name == "runtime.notices.told"]
@@ -428,7 +432,7 @@ async def test_a_journal_that_cannot_be_written_for_a_while_silences_nobody_for_
     serving = asyncio.create_task(supervisor.serve())
     try:
         async with asyncio.timeout(60):
-            while "nobody is told of incidents now" not in caplog.text:  # noqa: ASYNC110 - told by nobody
+            while "no notices of incidents are sent now" not in caplog.text:  # noqa: ASYNC110 - a log tells no waiter
                 await asyncio.sleep(0.01)
         await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 0").fetchall())
         await sent(bench, 1)

@@ -52,7 +52,7 @@ async def test_of_a_grant_and_another_operators_denial_one_stands_and_a_refused_
         incident = (await bench.incidents(run))[0].opened.incident_id
         granting, denying = await raced(
             turn,
-            bench.desk.answer(incident, "grant", {"for": "always", "until": "7d"}, by=ME),
+            bench.decisions.answer(incident, "grant", {"for": "always", "until": "7d"}, by=ME),
             elsewhere.answer(incident, "deny", {"message": "not there"}, by=OTHER),
         )
         state = await bench.ended(run)
@@ -73,7 +73,7 @@ async def test_of_two_standing_grants_one_is_made(bench: Bench, elsewhere: Decis
         incident = (await bench.incidents(run))[0].opened.incident_id
         both = await raced(
             turn,
-            bench.desk.answer(incident, "grant", {"for": "always"}, by=ME),
+            bench.decisions.answer(incident, "grant", {"for": "always"}, by=ME),
             elsewhere.answer(incident, "grant", {"for": "run"}, by=OTHER),
         )
         await bench.ended(run)
@@ -93,7 +93,7 @@ async def test_a_standing_grant_against_an_abort_leaves_a_grant_only_if_it_was_a
         incident = (await bench.incidents(run))[0].opened.incident_id
         granting, _ = await raced(
             turn,
-            bench.desk.answer(incident, "grant", {"for": "always"}, by=ME),
+            bench.decisions.answer(incident, "grant", {"for": "always"}, by=ME),
             elsewhere.abort(run, by=OTHER),
         )
         state = await bench.ended(run)
@@ -112,7 +112,7 @@ async def test_a_grant_that_another_process_takes_back_stops_the_very_next_attem
     async with bench.driving():
         run = await bench.start("saver")
         incident = (await bench.incidents(run))[0].opened.incident_id
-        given = await bench.desk.answer(incident, "grant", {"for": "always"}, by=ME)
+        given = await bench.decisions.answer(incident, "grant", {"for": "always"}, by=ME)
         assert isinstance(given, AnswerAccepted)
         await bench.ended(run)
         # One run that begins meanwhile may be let pass or not; what begins after the word was given is asked about.
@@ -126,4 +126,4 @@ async def test_a_grant_that_another_process_takes_back_stops_the_very_next_attem
         await bench.until(racing, lambda s: bool(s.open_incidents) or s.terminal)
     assert len(bench.effects) <= 2
     with pytest.raises(InvalidCommand, match="in force"):
-        await bench.desk.revoke(given.answer.params["grant_id"], by=ME)
+        await bench.decisions.revoke(given.answer.params["grant_id"], by=ME)

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.budget import Budget
-from runtime.judgement.recovery.options import OPTION_LABELS
+from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.record.journal import AnswerAccepted
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -48,7 +48,7 @@ CASES: list[Case] = [
 
 
 def test_no_option_is_left_out() -> None:
-    assert {option for _, option, *_ in CASES} == set(OPTION_LABELS)
+    assert {option for _, option, *_ in CASES} == set(OPTIONS)
 
 
 def conditions(option: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ async def answered(bench: Bench, run: str, option: str, params: dict[str, Any]) 
     (incident,) = await bench.incidents(run)
     given = dict(params)
     reach = given.pop("reach", None)
-    outcome = await bench.desk.answer(incident.opened.incident_id, option, given, reach=reach, by=ME)
+    outcome = await bench.decisions.answer(incident.opened.incident_id, option, given, reach=reach, by=ME)
     assert isinstance(outcome, AnswerAccepted), outcome
 
 
@@ -79,12 +79,12 @@ async def ended(bench: Bench, run: str, seen: int) -> DurableRun:
     return await bench.ended(run)
 
 
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["while driven", "while nobody drives"])
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["while driven", "while not driven"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {' '.join(map(str, case[2].values()))}")
 async def test_the_run_goes_on_as_the_option_says(bench: Bench, case: Case, elsewhere: bool) -> None:
     name, option, params, phase, said = case
     more = conditions(option)
-    run = await bench.desk.start(f"{SWARMS}:{name}", "go", by=ME)
+    run = await bench.decisions.start(f"{SWARMS}:{name}", "go", by=ME)
     if elsewhere:
         async with bench.driving(**more):
             await bench.until(run, lambda s: option in {o.id for i in s.open_incidents for o in i.opened.options})

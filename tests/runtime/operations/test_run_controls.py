@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from runtime.operations.run_controls import (
-    BreakpointKind,
-    InvalidControl,
-    RewindNeedsConfirmation,
-    RunControls,
-)
+from runtime.operations.requests.runs import BreakpointKind
+from runtime.operations.rewind_rules import InvalidControl, RewindNeedsConfirmation
+from runtime.operations.run_controls import RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -53,7 +50,7 @@ async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Ben
                 await bench.answer(incident, "input", value="x")
             else:
                 await bench.answer(incident, "grant")
-        # Answered, but frozen: nobody takes it up.
+        # Answered, but frozen: no process takes it up.
         probe = await bench.start("plain")
         await bench.ended(probe)
         assert run not in supervisor.driving
@@ -67,7 +64,7 @@ async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Ben
 async def test_a_frozen_run_can_be_aborted(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("plain")
     await controls.freeze(by=ME)
-    await bench.desk.abort(run, by=ME)
+    await bench.decisions.abort(run, by=ME)
     async with bench.driving():
         state = await bench.ended(run)
     assert state.phase == "aborted"
@@ -165,7 +162,7 @@ async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(
         await bench.until(run, lambda s: len(s.incidents) == 2)
         (second,) = await bench.journal.incidents(run)
         assert second.opened.incident_id != incident.opened.incident_id
-        late = await bench.desk.answer(incident.opened.incident_id, "input", {"value": "x"}, by=ME)
+        late = await bench.decisions.answer(incident.opened.incident_id, "input", {"value": "x"}, by=ME)
         assert "rewound" in getattr(late, "detail", "")
         await bench.answer(second, "input", value="y")
         state = await bench.ended(run)
@@ -201,7 +198,7 @@ async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, co
         await bench.answer(again, "deny")
         forked = await bench.ended(fork)
         assert (await bench.state(run)).open_incidents
-        await bench.desk.abort(run, by=ME)
+        await bench.decisions.abort(run, by=ME)
         await bench.ended(run)
     assert "the operator says first" in forked.output
     assert bench.effects.count("asked for whom?") == 1
@@ -317,7 +314,7 @@ async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench:
     async with bench.driving(grace_s=0.0):
         state = await bench.until(run, lambda s: s.parked is not None)
     assert (state.phase, state.freezing, bench.effects) == ("frozen", False, [])
-    assert await bench.journal.runnable(ev.utc_now()) == []
+    assert await bench.journal.runnable() == []
 
 
 async def test_who_turned_a_run_back_to_what_is_kept(bench: Bench, controls: RunControls) -> None:
@@ -354,7 +351,7 @@ async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, contr
         assert (summary.state, (await bench.state(run)).lives) == ("frozen", 1)
         await controls.thaw(run, by=ME)
         state = await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
-        assert len(state.incidents) == 2, "it asks anew"
+        assert len(state.incidents) == 2, "it asks again"
         (incident,) = await bench.journal.incidents(run)
         await bench.answer(incident, "input", value="you")
         assert (await bench.ended(run)).phase == "completed"
@@ -389,7 +386,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
         if by_answer:
             await bench.answer(incident, "abort")
         else:
-            await bench.desk.abort(run, by=ME)
+            await bench.decisions.abort(run, by=ME)
         assert (await bench.ended(run)).phase == "aborted"
         await controls.rewind(run, "asker~0", by=ME)
         await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
@@ -399,7 +396,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
         assert (await bench.ended(run)).phase == "completed"
         await controls.rewind(run, "asker~0", by=ME)
         await bench.until(run, lambda s: len(s.rewound) == 2 and bool(s.open_incidents))
-        await bench.desk.abort(run, by=ME)
+        await bench.decisions.abort(run, by=ME)
         assert (await bench.ended(run)).phase == "aborted", "an abort counts as often as it is said"
 
 
@@ -426,7 +423,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
         run = await bench.start("asker")
         await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
-    await bench.desk.abort(run, reason="enough", by=ME)  # while nothing runs: it is under way until something does
+    await bench.decisions.abort(run, reason="enough", by=ME)  # while nothing runs: it is under way until something does
     with pytest.raises(InvalidControl, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
         await controls.rewind(run, "asker~0", by=ME)
     async with bench.driving(grace_s=0.0):
@@ -439,7 +436,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
         async def aborted_after(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
             found = await read(run_id, after, limit)
             monkeypatch.setattr(bench.journal, "read", read)
-            await bench.desk.abort(run, reason="now", by=ME)
+            await bench.decisions.abort(run, reason="now", by=ME)
             return found
 
         monkeypatch.setattr(bench.journal, "read", aborted_after)
@@ -461,7 +458,7 @@ async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench,
 
 async def test_a_breakpoint_that_matches_nothing_known_is_set_and_says_so(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("stage")
-    assert await controls.set_breakpoint(run, "tool", "anything", by=ME) == "", "nothing has begun: nobody knows"
+    assert await controls.set_breakpoint(run, "tool", "anything", by=ME) == "", "nothing has begun: it is not known"
     async with bench.driving(grace_s=0.0):
         await bench.incidents(run, 2)
 
@@ -485,7 +482,7 @@ async def test_a_freeze_after_an_abort_does_not_keep_the_run_from_ending(
         run = await bench.start("asker")
         await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
-    await bench.desk.abort(run, reason="enough", by=ME)  # while no runtime works
+    await bench.decisions.abort(run, reason="enough", by=ME)  # while no runtime works
     if all_runs:
         assert await controls.freeze(by=ME) == []
     else:
@@ -505,7 +502,7 @@ async def test_an_abort_that_comes_between_the_look_and_the_freeze_wins(
         found = await latest(self, *args, **more)
         if more.get("marks"):
             monkeypatch.undo()
-            await bench.desk.abort(run, reason="enough", by=ME)
+            await bench.decisions.abort(run, reason="enough", by=ME)
         return found
 
     monkeypatch.setattr(SqliteJournal, "latest", aborted_after_the_look)

@@ -39,7 +39,7 @@ async def test_creating_a_run_twice_makes_one(journal: Journal) -> None:
 
 @pytest.mark.parametrize("run_id", ["", "@workspace", "@x"])
 async def test_ids_that_are_no_runs_are_refused(journal: Journal, run_id: str) -> None:
-    with pytest.raises(JournalError, match="no id for a run"):
+    with pytest.raises(JournalError, match="not a valid id of a run"):
         await journal.create(created(run_id), summary(run_id))
 
 
@@ -104,7 +104,7 @@ async def test_events_are_sifted_by_what_stands_in_them(journal: Journal) -> Non
     found = await journal.latest(marks=("needle", '"type":"grant.'))
     assert texts([placed.event for placed in found[:2]]) == ["needle", "50% of a needle's eye"]
     assert isinstance(found[2].event, ev.GrantAdded)
-    assert await journal.latest(marks=("%",), limit=1) == [found[1]], "a mark is no pattern"
+    assert await journal.latest(marks=("%",), limit=1) == [found[1]], "a mark is not a pattern"
     assert await journal.latest("r1", marks=('"type":"grant.',)) == []
 
 
@@ -191,7 +191,7 @@ async def test_leases_of_the_dead_run_out_at_once_and_no_others(journal: Journal
     await journal.release(given_back)
     assert await journal.expire_leases(lambda owner: owner.startswith("here:1:")) == ["r1"]
     assert await journal.claim("r2", "other", 10) is None
-    await journal.renew(dead)  # nobody took it: whoever was taken for dead goes on
+    await journal.renew(dead)  # no other took it: the holder that was taken for dead goes on
     assert await journal.claim("r1", "other", 10) is None
     assert await journal.expire_leases(lambda owner: owner.startswith("here:1:")) == ["r1"]
     taken = await journal.claim("r1", "other", 10)
@@ -299,7 +299,7 @@ async def _finished(journal: Journal, lease: Lease, clock: Clock) -> None:
 async def test_who_may_claim(journal: Journal, clock: Clock, situation: Situation, free: bool) -> None:
     lease = await started(journal)
     await situation(journal, lease, clock)
-    assert await journal.runnable(clock.now) == (["r1"] if free else [])
+    assert await journal.runnable() == (["r1"] if free else [])
     claimed = await journal.claim("r1", "other", 10)
     assert (claimed is not None) == free
     if claimed is not None:
@@ -311,7 +311,7 @@ async def test_who_may_claim(journal: Journal, clock: Clock, situation: Situatio
 async def test_a_process_does_not_reclaim_what_it_drives_itself(journal: Journal, clock: Clock) -> None:
     lease = await started(journal, owner="me")
     clock.jump(3600)  # a suspended laptop
-    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.runnable() == ["r1"]
     assert await journal.claim("r1", "me", 10) is None
     await journal.renew(lease)
     await journal.append(lease, [warned()])
@@ -329,7 +329,7 @@ async def test_of_many_claims_one_is_given(journal: Journal) -> None:
 async def test_runnable_is_limited(journal: Journal, clock: Clock) -> None:
     for number in range(5):
         await journal.create(created(f"r{number}"), summary(f"r{number}"))
-    assert len(await journal.runnable(clock.now, 3)) == 3
+    assert len(await journal.runnable(3)) == 3
 
 
 async def test_the_first_answer_wins(journal: Journal) -> None:
@@ -356,7 +356,7 @@ async def test_a_grant_is_written_with_its_answer_or_not_at_all(journal: Journal
     )
     (won,) = [number for number, result in enumerate(results[2:]) if isinstance(result, AnswerAccepted)]
     assert [each.grant_id for each in await journal.grants()] == [f"g-{won}"]
-    # Nobody ever sees a grant whose answer was refused, nor an answer without its grant.
+    # No reader ever sees a grant whose answer was refused, nor an answer without its grant.
     async for batch in journal.tail(None, here):
         assert [type(event) for event in batch] == [ev.GrantAdded, ev.IncidentAnswered]
         break
@@ -445,7 +445,7 @@ async def test_an_answer_never_touches_a_live_lease(journal: Journal, clock: Clo
     await journal.append(lease, [opened()])
     await journal.answer(answer())
     assert await state_of(journal) == "running"
-    assert await journal.runnable(clock.now) == []
+    assert await journal.runnable() == []
     assert await journal.claim("r1", "other", 10) is None
     await journal.append(lease, [warned()])
 
@@ -461,7 +461,7 @@ async def test_what_the_desk_may_write_without_a_lease(journal: Journal) -> None
         await journal.post("r1", ev.IncidentClosed(incident_id="i1", reason="again"))
     with pytest.raises(JournalError, match="Warned is written by the run's driver"):
         await journal.post("r1", warned())
-    with pytest.raises(JournalError, match="no run r9"):
+    with pytest.raises(JournalError, match="unknown run r9"):
         await journal.post("r9", ev.AbortRequested())
     await journal.append(lease, [ev.RunFinished(state="completed")])
     with pytest.raises(JournalError, match="completed already"):
@@ -474,7 +474,7 @@ async def test_the_workspaces_stream_is_never_a_run(journal: Journal, clock: Clo
     assert await journal.read(ev.WORKSPACE_RUN_ID) == [written]
     assert await journal.runs() == []
     assert await journal.incidents() == []
-    assert await journal.runnable(clock.now) == []
+    assert await journal.runnable() == []
     await journal.post(ev.WORKSPACE_RUN_ID, ev.RunThawed())
 
 
@@ -486,9 +486,9 @@ async def test_what_wakes_nobody_leaves_the_alarm_set(journal: Journal, clock: C
     await journal.post("r1", ev.BreakpointSet(what="tool", pattern="*"))
     await journal.post("r1", ev.MessageInjected(injection_id="m1", agent="a", text="hello"))
     await journal.post("r1", ev.AnalysisAdded(incident_id="i1", text="because"))
-    assert await journal.runnable(clock.now) == []
+    assert await journal.runnable() == []
     clock.jump(30)
-    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.runnable() == ["r1"]
 
 
 async def test_frozen_runs_are_driven_again_when_thawed(journal: Journal, clock: Clock) -> None:
@@ -499,9 +499,9 @@ async def test_frozen_runs_are_driven_again_when_thawed(journal: Journal, clock:
     await journal.release(lease)
     assert isinstance(await journal.answer(answer()), AnswerAccepted)
     assert await state_of(journal) == "frozen"
-    assert await journal.runnable(clock.now) == []
+    assert await journal.runnable() == []
     await journal.post("r1", ev.RunThawed())
-    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.runnable() == ["r1"]
     assert await journal.claim("r1", "me", 10) is not None
 
 
@@ -518,7 +518,7 @@ async def test_a_finished_run_is_taken_up_again_to_be_rewound(journal: Journal, 
     await journal.append(lease, [opened(), ev.RunFinished(state="failed")])
     await journal.release(lease)
     await journal.post("r1", ev.RewindRequested(node_id="a~0"))
-    assert await journal.runnable(clock.now) == ["r1"]
+    assert await journal.runnable() == ["r1"]
     assert await journal.incidents() == []
 
 
@@ -546,8 +546,8 @@ async def test_grants_are_what_the_workspace_says(journal: Journal, clock: Clock
     await journal.post(ev.WORKSPACE_RUN_ID, ev.GrantRevoked(grant_id="g1"))
     clock.jump(6)
     assert [found.grant_id for found in await journal.grants()] == ["g3"]
-    assert await journal.runs() == [], "the workspace's stream is no run"
-    assert await journal.runnable(clock.now) == []
+    assert await journal.runs() == [], "the workspace's stream is not a run"
+    assert await journal.runnable() == []
 
 
 async def test_a_command_has_one_reply(journal: Journal) -> None:

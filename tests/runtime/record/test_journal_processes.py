@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.record.journal import Journal, JournalError
+from runtime.record.journal import JournalError
+from runtime.record.journal_care import JournalCare
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from tests.runtime.record.journal_samples import elsewhere, opened, started, state_of, texts, warned
@@ -27,7 +28,7 @@ async def finished(process: subprocess.Popen[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("live", [True, False])
-async def test_three_clients_decide_three_times_each(store: Store, journal: Journal, live: bool) -> None:
+async def test_three_clients_decide_three_times_each(store: Store, journal: JournalCare, live: bool) -> None:
     lease = await started(journal, ttl_s=600)
     incidents = [f"i{n}" for n in range(5)]
     await journal.append(lease, [opened(incident) for incident in incidents])
@@ -61,7 +62,7 @@ async def test_three_clients_decide_three_times_each(store: Store, journal: Jour
     assert await state_of(journal) == ("running" if live else "queued")
 
 
-async def test_decisions_from_elsewhere_race_with_parks_here(store: Store, journal: Journal) -> None:
+async def test_decisions_from_elsewhere_race_with_parks_here(store: Store, journal: JournalCare) -> None:
     """Another process answers the moment an incident shows; this one parks the run the moment it has opened it."""
     races = 60
     body = f"""
@@ -103,7 +104,7 @@ async def test_decisions_from_elsewhere_race_with_parks_here(store: Store, journ
         assert order in ([ev.IncidentAnswered, ev.RunParked], [ev.RunParked, ev.IncidentAnswered])
 
 
-async def test_a_killed_writer_leaves_a_whole_journal(store: Store, journal: Journal) -> None:
+async def test_a_killed_writer_leaves_a_whole_journal(store: Store, journal: JournalCare) -> None:
     """SIGKILL in mid-stream: no gap, nothing half written, and everything that was acknowledged is there."""
     body = """
         lease = await started(journal, "r1", owner="victim", ttl_s=0.5)
@@ -127,12 +128,11 @@ async def test_a_killed_writer_leaves_a_whole_journal(store: Store, journal: Jou
     assert len(written) % 3 == 0, "an append is there whole"
     for place in range(0, len(written), 3):
         assert [text.rsplit(".", 1)[1] for text in written[place : place + 3]] == ["0", "1", "2"]
-    if isinstance(journal, SqliteJournal):
-        assert await journal.check() == []
+    assert await journal.check() == []
 
 
 @pytest.mark.parametrize("deaths", range(1, 7))
-async def test_the_chaos_hook_dies_right_after_the_nth_append(store: Store, journal: Journal, deaths: int) -> None:
+async def test_the_chaos_hook_dies_right_after_the_nth_append(store: Store, journal: JournalCare, deaths: int) -> None:
     body = """
         lease = await started(journal)                          # create and the first append: 1, 2
         await asyncio.gather(*(journal.append(lease, [warned(str(n)), warned("b")]) for n in range(3)))  # 3, 4, 5
@@ -148,7 +148,7 @@ async def test_the_chaos_hook_dies_right_after_the_nth_append(store: Store, jour
     assert [event.seq for event in events] == list(range(1, expected + 1))
 
 
-async def test_a_thawed_worker_finds_itself_fenced(store: Store, journal: Journal) -> None:
+async def test_a_thawed_worker_finds_itself_fenced(store: Store, journal: JournalCare) -> None:
     body = """
         lease = await started(journal, "r1", owner="zombie", ttl_s=0.2)
         print("leased")
@@ -179,6 +179,7 @@ async def test_a_thawed_worker_finds_itself_fenced(store: Store, journal: Journa
 
 
 async def test_a_process_ends_though_its_journal_was_left_open(store: Store) -> None:
+    await (await store.open()).close()
     source = f"""
 import asyncio
 async def main():
@@ -198,7 +199,8 @@ asyncio.run(main())
     assert "it went wrong" in done.stderr
 
 
-async def test_a_full_disk_parks_the_writer_and_harms_nothing(store: Store, journal: Journal) -> None:
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+async def test_a_full_disk_parks_the_writer_and_harms_nothing(store: Store, journal: JournalCare) -> None:
     """The limit on file size stands for a quota: first it is hit, then lifted."""
     body = """
         import json, resource
@@ -226,17 +228,16 @@ async def test_a_full_disk_parks_the_writer_and_harms_nothing(store: Store, jour
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert len(events) == 2 + 2 * report["written"] + 1
     assert texts(events) == [*(str(n) for n in range(report["written"])), "room again"]
-    if isinstance(journal, SqliteJournal):
-        assert await journal.check() == []
+    assert await journal.check() == []
 
 
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 async def test_a_writer_that_holds_the_lock_too_long_is_named(
-    store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
+    store: Store, journal: JournalCare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sqlite3
 
-    if not isinstance(journal, SqliteJournal):
-        pytest.skip("a matter of SQLite's one write lock")
+    assert isinstance(journal, SqliteJournal)
     lease = await started(journal)
     monkeypatch.setattr("runtime.record.sqlite.schema.BUSY_TIMEOUT_MS", 50)
     impatient = await SqliteJournal.open(journal.path)
@@ -253,7 +254,7 @@ async def test_a_writer_that_holds_the_lock_too_long_is_named(
     assert texts(await journal.read("r1")) == ["then"]
 
 
-async def test_a_second_client_in_this_process_takes_no_lock_away(store: Store, journal: Journal) -> None:
+async def test_a_second_client_in_this_process_takes_no_lock_away(store: Store, journal: JournalCare) -> None:
     """POSIX locks are the process's: opening and closing the file once more must not give away the first client's,
     else another process that comes and goes takes the write-ahead log with it, and what is written here goes nowhere.
     """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +13,14 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.record.journal import AnswerAccepted, Fenced, JournalError, Lease
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.journal import AnswerAccepted, Fenced, Journal, JournalError, Lease
+from runtime.record.places import init_database, open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL
 from tests.runtime.record.journal_samples import answer, created, opened, state_of, summary, warned
 
 if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
     from tests.runtime.record.conftest import Clock
 
 Deed = tuple[str, int]
@@ -39,10 +42,10 @@ DEEDS = st.lists(
 class World:
     """A run, its workers with what each of them has folded, and what must be true of them."""
 
-    journal: SqliteJournal
+    journal: Journal
     clock: Clock
     leases: list[Lease] = field(default_factory=list)
-    """Every lease ever given: somebody may still believe in an old one."""
+    """Every lease ever given: a process may still believe in an old one."""
     folded: dict[int, int] = field(default_factory=dict)
     """By epoch: up to which event its holder has folded."""
     newest: Lease | None = None
@@ -73,13 +76,13 @@ class World:
         if before in RUN_TERMINAL:
             assert state == before, "a terminal state was left"
         if state == "frozen" and not self.held:
-            assert await self.journal.runnable(self.clock.now) == [], "only what a driver died over is looked at"
+            assert await self.journal.runnable() == [], "only what a driver died over is looked at"
         if state == "waiting":
             assert self.known_at_park is not None
             assert self.told <= self.known_at_park, "a decision was lost between fold and park"
 
     async def claim(self, n: int) -> None:
-        runnable = await self.journal.runnable(self.clock.now) == ["r1"]
+        runnable = await self.journal.runnable() == ["r1"]
         lease = await self.journal.claim("r1", f"w{n}", 10)
         if lease is None:
             assert not runnable or (self.held and self.newest is not None and self.newest.owner == f"w{n}")
@@ -140,25 +143,38 @@ class World:
 @given(DEEDS)
 @settings(max_examples=200, deadline=None)
 def test_a_run_in_any_hands(deeds: list[Deed]) -> None:
-    asyncio.run(history(deeds))
-
-
-async def history(deeds: list[Deed]) -> None:
-    clock = _clock()
     with tempfile.TemporaryDirectory() as directory:
-        async with await SqliteJournal.open(Path(directory) / "journal.db", clock=clock) as journal:
-            await journal.create(created(), summary())
-            world = World(journal, clock)
-            # Most interesting is what happens to a run that is driven and has asked something.
-            for what, n in [("claim", 0), ("open", 0), *deeds]:
-                await world.do(what, n)
-            events = await journal.read("r1")
-            assert [event.seq for event in events] == list(range(1, len(events) + 1))
-            answered = [event.incident_id for event in events if isinstance(event, ev.IncidentAnswered)]
-            assert len(answered) == len(set(answered)) == world.answers
-            if await state_of(journal) in RUN_TERMINAL:
-                assert await journal.incidents() == []
-            assert await journal.check() == []
+        asyncio.run(history(Path(directory), deeds))
+
+
+def test_a_run_on_postgres_in_any_hands(postgres: PostgresServer, worker_id: str) -> None:
+    numbers = itertools.count()
+
+    @given(DEEDS)
+    @settings(max_examples=40, deadline=None)
+    def in_any_hands(deeds: list[Deed]) -> None:
+        place = postgres.url(f"tests_{worker_id}", f"any{os.getpid()}-{next(numbers)}")
+        asyncio.run(init_database(place))
+        asyncio.run(history(place, deeds))
+
+    in_any_hands()
+
+
+async def history(place: Path | str, deeds: list[Deed]) -> None:
+    clock = _clock()
+    async with await open_journal(place, clock=clock) as journal:
+        await journal.create(created(), summary())
+        world = World(journal, clock)
+        # Most interesting is what happens to a run that is driven and has asked something.
+        for what, n in [("claim", 0), ("open", 0), *deeds]:
+            await world.do(what, n)
+        events = await journal.read("r1")
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        answered = [event.incident_id for event in events if isinstance(event, ev.IncidentAnswered)]
+        assert len(answered) == len(set(answered)) == world.answers
+        if await state_of(journal) in RUN_TERMINAL:
+            assert await journal.incidents() == []
+        assert await journal.check() == []
 
 
 def _clock() -> Clock:

@@ -18,7 +18,7 @@ def test_another_process_of_this_machine_counts_while_it_lives_and_no_longer() -
         assert not has_died(name)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert has_died(name), "nobody has asked for its exit code yet"
+        assert has_died(name), "its exit code is not collected yet"
     assert has_died(name)
 
 

@@ -113,12 +113,12 @@ async def test_it_drains_and_goes_on_as_the_new_program_with_its_consoles(tmp_pa
     try:
         assert started.program == "orbiter-console 1.0.0"
         async with attached(state) as console:
-            run = (await console.command("start", ref="swarm.py:sender", input="letters"))["run_id"]
+            run = (await console.command("start", ref="swarm.py:sender", input="letters"))["id"]
             async with asyncio.timeout(60):
                 while not (tmp_path / "sent").exists():  # noqa: ASYNC110 - told by a file
                     await asyncio.sleep(0.01)
 
-            site.upgrade("1.1.0", lambda text: text + "\nthis is no Python\n")
+            site.upgrade("1.1.0", lambda text: text + "\nthis is not Python\n")
             await _logged(state, "cannot be loaded")
             assert _named(console) == "orbiter-console 1.0.0"
 
@@ -129,7 +129,7 @@ async def test_it_drains_and_goes_on_as_the_new_program_with_its_consoles(tmp_pa
                 await console.wait_until(lambda: _named(console).startswith("new ") and console.ready)
             assert _named(console) == "new orbiter-console 1.2.0"
             status = await console.command("status")
-            assert status["pid"] == started.pid, "whoever watches over this process still does"
+            assert status["pid"] == started.pid, "a supervisor of this process still watches it"
             async with asyncio.timeout(60):
                 await console.wait_until(lambda: console.summaries[run].state == "completed")
         assert (tmp_path / "sent").read_text() == "home\n"

@@ -66,7 +66,7 @@ async def _console(runtime: EmbeddedRuntime) -> AsyncIterator[LinkClient]:
 
 async def _saving(console: LinkClient) -> str:
     """Start a run, and return while its effect is under way."""
-    run_id: str = (await console.command("start", ref="swarm.py:saver", input="go"))["run_id"]
+    run_id: str = (await console.command("start", ref="swarm.py:saver", input="go"))["id"]
     console.watch(run_id)
 
     def under_way() -> bool:
@@ -159,7 +159,7 @@ async def test_a_lock_that_was_removed_is_taken_again(workspace: Path, caplog: p
     state = workspace / ".orbiter"
     with EmbeddedRuntime(state, build_execution_config(workspace, {})) as runtime:
         (state / workspace_lock.LOCK_NAME).unlink()
-        while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
+        while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file wakes no waiter
             await asyncio.sleep(0.01)
         assert holder.pid == os.getpid()
         with pytest.raises(workspace_lock.Locked):
@@ -227,7 +227,7 @@ async def test_while_it_lets_go_no_other_works_at_the_path(workspace: Path) -> N
         async with _console(runtime) as console:
             await _saving(console)
             shutil.rmtree(state)
-            while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file tells nobody
+            while (holder := workspace_lock.holder(state)) is None:  # noqa: ASYNC110 - a file wakes no waiter
                 await asyncio.sleep(0.01)
             assert holder.pid == os.getpid()
             with pytest.raises(workspace_lock.Locked):

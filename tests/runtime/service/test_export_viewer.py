@@ -93,15 +93,15 @@ async def test_what_was_granted_goes_along_with_its_uses(tmp_path: Path, monkeyp
                 await client.command("answer", incident_id=incident, option="grant", params=params)
                 await client.wait_until(lambda: not client.incidents)
                 await client.wait_until(lambda: all(run.state == "completed" for run in client.summaries.values()))
-            before = [each for each in await client.command("ledger") if each["grant"]["scope"] == row.run_id]
+            before = [each for each in await client.command("ledger") if each["scope"] == row.run_id]
             text = (await client.command("export", run_id=row.run_id))["text"]
     replay = await asyncio.to_thread(ExportViewer(export_file.read_export(text), "elsewhere").__enter__)
     with closing(replay):
         async with console(replay) as client:
             ledger = await client.command("ledger")
             audit = await client.command("audit")
-    assert [(each["id"], each["uses"], each["grant"]["pattern"]) for each in ledger] == [
-        (each["id"], 1, each["grant"]["pattern"]) for each in before
+    assert [(each["id"], each["uses"], each["pattern"]) for each in ledger] == [
+        (each["id"], 1, each["pattern"]) for each in before
     ]
     assert [each["what"] for each in audit] == ["started", "granted", "answered"]
 

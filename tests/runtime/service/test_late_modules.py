@@ -1,4 +1,5 @@
-"""A runtime whose program is replaced imports no module of ours any more, until it goes on as the new one.
+"""A runtime whose program is replaced imports no module of ours any more, nor reads its rules, until it goes on as the
+new one.
 
 Of other packages it may: `httpx` imports `anyio` when its client is closed.
 """
@@ -46,6 +47,10 @@ class Recorder:
             imported.append(name)
         return None
 
+def opened(event, args):
+    if event == "open" and str(args[0]).endswith(".toml"):
+        imported.append(str(args[0]))
+
 async def created():
     state.mkdir(mode=0o700)
     async with await open_journal(state) as journal:
@@ -55,6 +60,7 @@ class Notice(logging.Handler):
     def emit(self, record):
         if "another program is installed" in record.msg:
             sys.meta_path.insert(0, Recorder())
+            sys.addaudithook(opened)
             (root / "go").touch()
 
 async def loads():

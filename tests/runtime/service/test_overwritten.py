@@ -170,7 +170,7 @@ async def test_checkpoints_prunes_vacuums_and_other_processes_are_no_change_of_c
     path = tmp_path / "journal.db"
     async with await SqliteJournal.open(path) as journal, await SqliteJournal.open(path) as second:
         await journal.sign()
-        looks, done = 0, asyncio.Event()
+        context, done = 0, asyncio.Event()
 
         def look() -> int:
             count = 0
@@ -194,8 +194,8 @@ async def test_checkpoints_prunes_vacuums_and_other_processes_are_no_change_of_c
                     await asyncio.to_thread(_vacuum, path)
         finally:
             done.set()
-            looks = await looking
-        assert looks > 0
+            context = await looking
+        assert context > 0
         await _at_rest(journal)
         assert (found := read_content(path)) is not None
         assert found.position > 0

@@ -15,17 +15,18 @@ from typing import Any
 
 import pytest
 
+from runtime.config.loader import InvalidConfiguration
 from runtime.daemon import daemon, sockets
+from runtime.daemon.errors import DaemonError
 from runtime.daemon.log_file import log_path
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
 from runtime.link.transports.transport import UnixTransport
 from runtime.record import workspace_lock
 from runtime.record.state.durable_run import DurableRun
 from runtime.service.embedded import EmbeddedRuntime
+from runtime.service.gc_policy import GC_THRESHOLDS
 from runtime.service.program_version import program_version
 from runtime.service.serve import (
-    GC_THRESHOLDS,
-    InvalidSetting,
     build_execution_config,
     serve,
 )
@@ -105,7 +106,7 @@ async def test_a_run_outlives_the_console_that_started_it(workspace: Path, state
     assert (again.pid, again.started) == (started.pid, False)
     assert os.getsid(started.pid) != os.getsid(0)
     first = await consoles(state_dir)
-    run_id = (await first.command("start", ref="swarm.py:looker", input="look"))["run_id"]
+    run_id = (await first.command("start", ref="swarm.py:looker", input="look"))["id"]
     first.watch(run_id)
     await first.wait_until(
         lambda: (state := first.run(run_id)) is not None and any(n.kind == "tool" for n in state.nodes.values())
@@ -128,7 +129,7 @@ async def test_the_runtime_is_killed_and_revived_and_the_run_goes_on(
 ) -> None:
     started = await asyncio.to_thread(daemon.ensure_runtime, state_dir)
     console = await consoles(state_dir)
-    run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["run_id"]
+    run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["id"]
     console.watch(run_id)
     await console.wait_until(
         lambda: (state := console.run(run_id)) is not None and any(n.kind == "tool" for n in state.nodes.values())
@@ -162,7 +163,7 @@ async def test_stop_ends_it_and_the_run_is_found_as_it_was(
     started = await asyncio.to_thread(daemon.ensure_runtime, state_dir)
     told = await asyncio.to_thread(daemon.status, state_dir)
     assert told is not None
-    assert (told["pid"], told["state_dir"], told["driving"]) == (started.pid, str(state_dir), True)
+    assert (told.pid, told.state_dir, told.driving) == (started.pid, str(state_dir), True)
     assert await asyncio.to_thread(daemon.stop, state_dir) is True
     assert await asyncio.to_thread(daemon.running_runtime, state_dir) is None
     assert workspace_lock.holder(state_dir) is None
@@ -191,13 +192,13 @@ def test_it_says_why_it_does_not_come_up(tmp_path: Path) -> None:
     state = tmp_path / ".orbiter"
     with (
         workspace_lock.acquire(state, program="somebody else"),
-        pytest.raises(daemon.DaemonError, match="somebody else"),
+        pytest.raises(DaemonError, match="somebody else"),
     ):
         daemon.ensure_runtime(state)
-    with pytest.raises(daemon.DaemonError, match="setting nonsense"):
+    with pytest.raises(DaemonError, match=r"command line: unknown key 'runtime\.nonsense'"):
         daemon.ensure_runtime(state, settings={"nonsense": 1})
     (tmp_path / "keys.env").write_text("rubbish\n")
-    with pytest.raises(daemon.DaemonError, match=r"keys\.env, line 1"):
+    with pytest.raises(DaemonError, match=r"keys\.env, line 1"):
         daemon.ensure_runtime(state, env_file=tmp_path / "keys.env")
 
 
@@ -208,11 +209,11 @@ def test_an_interpreter_without_our_package_is_told_the_one_command_that_helps(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     monkeypatch.setenv("VIRTUAL_ENV", str(bare))
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    with pytest.raises(daemon.DaemonError, match=r"bare/bin/python -m pip install orbiter-console"):
+    with pytest.raises(DaemonError, match=r"bare/bin/python -m pip install orbiter-console"):
         daemon.ensure_runtime(tmp_path / ".orbiter")
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
     _script(tmp_path / "bin" / "python", "#!/bin/sh\nexit 3\n")
-    with pytest.raises(daemon.DaemonError, match="runtime ended before it was ready"):
+    with pytest.raises(DaemonError, match="runtime ended before it was ready"):
         daemon.ensure_runtime(tmp_path / ".orbiter")
 
 
@@ -230,7 +231,7 @@ def test_the_runtime_has_the_keys_of_its_env_file(
     daemon.ensure_runtime(state_dir, env_file=tmp_path / "keys.env")
     told = daemon.status(state_dir)
     assert told is not None
-    assert "OPENAI_API_KEY" in told["keys"]
+    assert "OPENAI_API_KEY" in told.keys
 
 
 async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
@@ -240,7 +241,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
         console = LinkClient(runtime.transport())
         console.start()
         try:
-            run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["run_id"]
+            run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["id"]
             console.watch(run_id)
             await console.wait_until(lambda: _finished(console, run_id) is not None)
             state = console.run(run_id)
@@ -275,13 +276,9 @@ async def test_a_process_that_serves_is_swept_rarely_and_only_while_it_serves(wo
 
 
 def test_settings_that_cannot_be_are_named(tmp_path: Path) -> None:
-    policy = build_execution_config(tmp_path, {"grace_s": 1, "policy": {"max_attempts": 2}}).policy
-    assert policy is not None
-    assert policy.max_attempts == 2
-    given = {"permissions": {"deny": ["shell"]}, "enable_error_routing": False, "analysis": "scripted:x"}
-    made = build_execution_config(tmp_path, given)
-    assert made.permissions.rules[0].verb == "shell"
-    assert (made.enable_error_routing, made.analysis) == (False, "scripted:x")
-    for bad in ({"grace_s": -1}, {"what": 1}, {"policy": {"max_attempts": 0}}, {"permissions": {"deny": ["1!"]}}):
-        with pytest.raises(InvalidSetting, match="setting"):
+    made = build_execution_config(tmp_path, {"grace_s": 1, "fallbacks": ["scripted:x"]})
+    assert (made.grace_s, made.fallbacks) == (1, ("scripted:x",))
+    refused: list[dict[str, Any]] = [{"grace_s": -1}, {"what": 1}, {"handoff_rounds": "x"}]
+    for bad in refused:
+        with pytest.raises(InvalidConfiguration, match="command line"):
             build_execution_config(tmp_path, bad)

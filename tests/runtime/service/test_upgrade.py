@@ -17,15 +17,17 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from runtime.daemon import daemon
+from runtime.daemon.errors import DaemonError
 from runtime.daemon.log_file import log_path
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
+from runtime.link.wire import protocol as p
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from tests.workspaces import kept
@@ -116,15 +118,28 @@ class Site:
 
 
 @asynccontextmanager
-async def attached(workspace: Path) -> AsyncIterator[LinkClient]:
-    """A console of today."""
+async def attached(workspace: Path, protocol: int = p.PROTOCOL_VERSION) -> AsyncIterator[LinkClient]:
+    """A console of today, or one that speaks an earlier protocol."""
     console = LinkClient(UnixTransport(workspace / ".orbiter"))
-    console.start()
-    try:
-        await _until(console, lambda: console.ready)
-        yield console
-    finally:
-        await console.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(p, "PROTOCOL_VERSION", protocol)
+        console.start()
+        try:
+            await _until(console, lambda: console.ready)
+            yield console
+        finally:
+            await console.close()
+
+
+async def _upgraded(workspace: Path) -> None:
+    """The runtime says that it is the program of today."""
+    async with asyncio.timeout(60):
+        while True:
+            with suppress(OSError):
+                found = await asyncio.to_thread(daemon.status, workspace / ".orbiter")
+                if found is not None and "0.2.0" in found.program:
+                    return
+            await asyncio.sleep(0.05)
 
 
 async def _until(console: LinkClient, fact: Callable[[], bool]) -> None:
@@ -154,18 +169,22 @@ async def test_the_runs_of_a_kept_workspace_go_on_when_the_drain_comes_to_its_en
     (root / "later.py").write_text(LATER)
     ends = json.loads(gzip.decompress((kept.DATA / "killed" / "outcome.json.gz").read_bytes()))
     record = json.loads(gzip.decompress((kept.DATA / "killed" / "record.json.gz").read_bytes()))
-    async with site.runtime(root) as process, attached(root) as console:
-        run = (await console.command("start", ref="sender.py:sender", input="letters"))["run_id"]
-        await _exists(root / "sent")
-        resting = OVER | {"waiting", "frozen"}
-        await _until(console, lambda: all(s.state in resting for i, s in console.summaries.items() if i != run))
-        site.upgrade()
-        # The earlier program imports what this one needs, and finds modules of today.
-        later = (await console.command("start", ref="later.py:team", input="later"))["run_id"]
-        await _exists(log_path(root / ".orbiter"), "letting go")
+    async with AsyncExitStack() as stack:
+        process = await stack.enter_async_context(site.runtime(root))
+        async with attached(root, protocol=1) as before:
+            run = (await before.command("start", ref="sender.py:sender", input="letters"))["run_id"]
+            await _exists(root / "sent")
+            resting = OVER | {"waiting", "frozen"}
+            await _until(before, lambda: all(s.state in resting for i, s in before.summaries.items() if i != run))
+            site.upgrade()
+            # The earlier program imports what this one needs, and finds modules of today.
+            later = (await before.command("start", ref="later.py:team", input="later"))["run_id"]
+            await _exists(log_path(root / ".orbiter"), "letting go")
         (root / "go").touch()
-        await _until(console, lambda: console.hello is not None and "0.2.0" in console.hello.program and console.ready)
+        await _upgraded(root)
+        console = await stack.enter_async_context(attached(root))
         assert console.hello is not None
+        assert "0.2.0" in console.hello.program
         assert console.hello.pid == process.pid, "it went on in the same process"
         answers = {each.input: each.after for each in KILLED} | {"later": (("", "retry"),)}
         with Verbs(root) as verbs:
@@ -190,7 +209,7 @@ async def test_a_run_goes_on_when_the_drain_is_cut_off(tmp_path: Path) -> None:
     (tmp_path / "sender.py").write_text(SENDER)
     state = tmp_path / ".orbiter"
     async with site.runtime(tmp_path) as process:
-        async with attached(tmp_path) as console:
+        async with attached(tmp_path, protocol=1) as console:
             run = (await console.command("start", ref="sender.py:sender", input="letters"))["run_id"]
             await _exists(tmp_path / "sent")
             site.upgrade()
@@ -211,7 +230,7 @@ async def test_a_run_goes_on_when_the_drain_is_cut_off(tmp_path: Path) -> None:
                 )
                 await _until(console, lambda: console.summaries[run].state == "completed")
         finally:
-            with suppress(daemon.DaemonError):
+            with suppress(DaemonError):
                 await asyncio.to_thread(daemon.stop, state)
     assert (tmp_path / "sent").read_text() == "home\n", "done once"
     assert set(await _programs(tmp_path, run)) == {"orbiter-console 0.1.0", "orbiter-console 0.2.0"}

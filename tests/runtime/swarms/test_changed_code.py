@@ -1,4 +1,4 @@
-"""What user code may not do between two lives is seen: the run parks with the difference, nobody gets another's
+"""What user code may not do between two lives is seen: the run parks with the difference, no run gets another's
 result.
 """
 
@@ -34,7 +34,7 @@ async def _parked(bench: Bench, text: str) -> tuple[str, DurableRun]:
     path = bench.root / "swarm.py"
     path.write_text(text)
     async with bench.driving(grace_s=0.0):
-        run = await bench.desk.start(f"{path}:swarm", "go", by=ME)
+        run = await bench.decisions.start(f"{path}:swarm", "go", by=ME)
         state = await bench.until(run, lambda s: s.phase == "waiting")
     return run, state
 
@@ -55,7 +55,7 @@ async def _parked(bench: Bench, text: str) -> tuple[str, DurableRun]:
 async def test_a_changed_swarm_parks_with_the_difference_shown(bench: Bench, old: str, new: str, shown: str) -> None:
     run, state = await _parked(bench, BEFORE)
     (asked,) = state.open_incidents
-    await bench.desk.answer(asked.opened.incident_id, "input", {"value": "yes"}, by=ME)
+    await bench.decisions.answer(asked.opened.incident_id, "input", {"value": "yes"}, by=ME)
     path = bench.root / "swarm.py"
     assert old in BEFORE
     path.write_text(BEFORE.replace(old, new))
@@ -66,7 +66,7 @@ async def test_a_changed_swarm_parks_with_the_difference_shown(bench: Bench, old
     assert shown in incident.opened.fault.user_message
     assert state.output == ""
     path.write_text(BEFORE)
-    await bench.desk.answer(incident.opened.incident_id, "retry", by=ME)
+    await bench.decisions.answer(incident.opened.incident_id, "retry", by=ME)
     async with bench.driving():
         state = await bench.ended(run)
     assert (state.phase, state.output) == ("completed", "second got first's secret")
@@ -75,7 +75,7 @@ async def test_a_changed_swarm_parks_with_the_difference_shown(bench: Bench, old
 async def test_a_swarm_that_can_no_longer_be_loaded_parks_and_goes_on_when_it_can(bench: Bench) -> None:
     run, state = await _parked(bench, BEFORE)
     (asked,) = state.open_incidents
-    await bench.desk.answer(asked.opened.incident_id, "input", {"value": "yes"}, by=ME)
+    await bench.decisions.answer(asked.opened.incident_id, "input", {"value": "yes"}, by=ME)
     path: Path = bench.root / "swarm.py"
     path.write_text(f"{BEFORE}\nraise RuntimeError('half edited')\n")
     async with bench.driving(grace_s=0.0):

@@ -1,4 +1,4 @@
-"""Changed files of a workspace are imported anew for new runs; live runs keep the code that they have."""
+"""Changed files of a workspace are imported again for new runs; live runs keep the code that they have."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ async def test_a_new_run_sees_edited_files_and_a_live_one_does_not(bench: Bench,
         path.rename(bench.root / f"words_and_all_{mark}.py")
     ref = target.format(mark=mark)
     async with bench.driving():
-        live = await bench.desk.start(ref, "go", by=ME)
+        live = await bench.decisions.start(ref, "go", by=ME)
         await RunControls(bench.journal).set_breakpoint(live, "tool", "say", by=ME)
         (stopped,) = await bench.incidents(live)
         # The same length, in the same second: only the file system's own time tells.
         (bench.root / f"words_{mark}.py").write_text("WORD = 'two'\n")
         (bench.root / f"pack_{mark}" / "inner.py").write_text("def shout(word):\n    return word + '?'\n")
-        assert (await bench.ended(await bench.desk.start(ref, "go", by=ME))).output == "two?"
+        assert (await bench.ended(await bench.decisions.start(ref, "go", by=ME))).output == "two?"
         await bench.answer(stopped, "retry")
         assert (await bench.ended(live)).output == "one!"
         os.utime(bench.root / f"pack_{mark}" / "inner.py")
         (bench.root / f"words_{mark}.py").unlink()
-        gone = await bench.desk.start(ref, "go", by=ME)
+        gone = await bench.decisions.start(ref, "go", by=ME)
         (incident,) = await bench.incidents(gone)
         assert f"words_{mark}" in incident.opened.message
     assert not list(bench.root.rglob("__pycache__"))

@@ -102,7 +102,7 @@ async def resumed(root: Path) -> tuple[list[str], list[str]]:
 
 
 async def _is_taken_up(journal: JournalCare, run: Summary) -> bool:
-    """A frozen run is taken up only where somebody had begun to drive it."""
+    """A frozen run is taken up only where a process had begun to drive it."""
     return run.state != "frozen" or any(isinstance(each, ev.RunStarted) for each in await journal.read(run.id))
 
 

@@ -12,7 +12,7 @@ from runtime.worker.loop_watchdog import LoopWatchdog
 from tests.runtime.bench import ME, Bench
 
 SWARM = """
-import time
+import threading
 from pathlib import Path
 
 from orbiter import Agent, tool
@@ -23,7 +23,7 @@ from orbiter.models.scripted.provider import script
 async def hog(what: str) -> str:
     "Waits without awaiting."
     while not (Path(__file__).parent / "go").exists():
-        time.sleep(0.01)
+        threading.Event().wait(0.01)  # in the code of a library: what is named is the line that called it
     return what
 
 script("hogging", [Reply(calls=[Call("hog", {"what": "the loop"})]), "done"])
@@ -49,7 +49,7 @@ async def test_the_tool_that_blocks_the_loop_is_named(bench: Bench, caplog: pyte
     releasing.start()
     try:
         async with bench.driving():
-            run = await bench.desk.start(f"{bench.root / 'swarm.py'}:swarm", "go", by=ME)
+            run = await bench.decisions.start(f"{bench.root / 'swarm.py'}:swarm", "go", by=ME)
             state = await bench.ended(run)
     finally:
         watchdog.stop()

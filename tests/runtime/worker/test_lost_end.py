@@ -131,7 +131,7 @@ async def test_nothing_is_repeated_before_somebody_has_looked(
     finally:
         host.stop()
     assert _saved(swarm) == 3
-    assert "Everything is frozen until somebody has looked: " in caplog.text
+    assert "Everything is frozen until an operator has looked: " in caplog.text
 
 
 async def test_a_loss_takes_effect_once(swarm: Path, dead: Path) -> None:

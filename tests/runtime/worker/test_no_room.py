@@ -45,7 +45,7 @@ HERE = Path(__file__).parent
 
 @tool
 async def save(number: int) -> str:
-    "An effect on the world that comes to its end when somebody says so."
+    "An effect on the world that comes to its end when the test says so."
     with (HERE / "effects").open("a") as file:
         file.write(f"{number}\\n")
     while not (HERE / "go").exists():
@@ -160,7 +160,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
         finally:
             again.stop()
     assert len(asked) == 2
-    assert asked == ["save had begun when its runtime ended: nobody knows whether it took effect"] * 2
+    assert asked == ["save had begun when its runtime ended: it is not known whether it took effect"] * 2
     assert place.effects() == ["1", "2"]
 
 
@@ -249,9 +249,9 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
         finally:
             again.stop()
     (opened,) = [each for each in asked if each.node_id == node]
-    assert opened.message == f"save {expected.format(owner=lease.owner)}: nobody knows whether it took effect"
+    assert opened.message == f"save {expected.format(owner=lease.owner)}: it is not known whether it took effect"
     assert opened.in_doubt
-    words = "save had begun when its process ended: nobody knows whether it took effect"
+    words = "save had begun when its process ended: it is not known whether it took effect"
     assert opened.fingerprint == fingerprint(opened.fault, words, "writer/save")
 
 

@@ -31,7 +31,7 @@ swarm = Agent(name="sender", model="scripted:slow/sender", tools=[send])
 
 async def _begun(bench: Bench) -> str:
     (bench.root / "slow.py").write_text(SLOW)
-    run = await bench.desk.start(f"{bench.root / 'slow.py'}:swarm", "go", by=ME)
+    run = await bench.decisions.start(f"{bench.root / 'slow.py'}:swarm", "go", by=ME)
     await bench.until(run, lambda s: "sender~0/send~0.0" in s.nodes)
     async with asyncio.timeout(60):
         while not (bench.root / "sent").exists():  # noqa: ASYNC110 - the tool is a thread's
@@ -102,7 +102,7 @@ swarm = Agent(name="thinker", model="scripted:slow/thinker")
 
 async def _thinking(bench: Bench) -> str:
     (bench.root / "thinking.py").write_text(THINKING)
-    run = await bench.desk.start(f"{bench.root / 'thinking.py'}:swarm", "go", by=ME)
+    run = await bench.decisions.start(f"{bench.root / 'thinking.py'}:swarm", "go", by=ME)
     async with asyncio.timeout(60):
         while not (bench.root / "asked").exists():  # noqa: ASYNC110 - told by a file
             await asyncio.sleep(0.01)
@@ -117,7 +117,7 @@ async def test_a_whole_stop_waits_for_a_call_of_a_model_too(bench: Bench) -> Non
         assert supervisor.driving == [run], "it waits"
         (bench.root / "go").touch()
         async with asyncio.timeout(60):
-            while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+            while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
                 await asyncio.sleep(0.01)
     async with bench.driving():
         assert (await bench.ended(run)).output == "thought through"

@@ -1,4 +1,4 @@
-"""What makes a supervisor look for runs: the journal itself, whoever writes it; and by itself, if a word is lost."""
+"""What makes a supervisor look for runs: the journal itself, for any writer; and by itself, if a word is lost."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_an_answer_of_another_process_is_taken_up_though_no_look_is_due(be
     async with driving(bench, NEVER_S) as supervisor:
         run = await bench.start("saver")
         await bench.until(run, lambda state: state.phase == "waiting")
-        while supervisor.driving:  # noqa: ASYNC110 - told by nobody
+        while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(0.01)
         await _answered_by_another_process(bench)
         assert (await bench.ended(run)).phase == "completed"
@@ -60,7 +60,7 @@ async def test_an_answer_of_another_process_is_taken_up_though_no_look_is_due(be
 
 @pytest.fixture
 async def deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
-    """Its journal's notifications are lost: whoever waits for news of all runs hears nothing."""
+    """Its journal's notifications are lost: a waiter for news of all runs hears nothing."""
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
     async with await open_journal(tmp_path) as journal:
         hearing = journal.tail

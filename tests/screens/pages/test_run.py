@@ -17,31 +17,33 @@ from console.app.app import OrbiterApp
 from runtime.record.state import events as ev
 from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.pages.run import RunScreen
+from screens.pages.run_graph import GraphView
 from screens.shell import file_input
 from screens.shell.context import ConsoleContext
 from screens.widgets.bar import Bar
-from screens.widgets.editor import Editor, Secret
+from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.form import Form
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.prompt import Prompt
 from screens.widgets.text_page import TextPage
-from tests.console.app.test_app import NEVER, prompt_of, settled, text_of, until
-from tests.screens.rundesk import RunDesk
+from tests.console.app.test_app import NEVER, prompt_of, settled, text_of
+from tests.screens.run_link import RunLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
+from tests.screens.waiting import until
 
 
 @asynccontextmanager
 async def opened(
     story: Story, *, size: tuple[int, int] = (120, 40), arm_after: float = 0.0
-) -> AsyncIterator[tuple[Pilot[None], RunDesk]]:
+) -> AsyncIterator[tuple[Pilot[None], RunLink]]:
     """The run's screen, with the focus in its tree."""
-    desk = RunDesk(story)
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=arm_after), run_id=story.run_id)
+    link = RunLink(story)
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=arm_after), run_id=story.run_id)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         tree_of(pilot).focus()
         await pilot.pause()
-        yield pilot, desk
+        yield pilot, link
 
 
 def tree_of(pilot: Pilot[None]) -> NodeTree:
@@ -124,11 +126,11 @@ async def test_faults_only_and_the_filter_leave_out_the_rest_until_escape() -> N
 
 
 async def test_letters_typed_into_the_filter_answer_nothing() -> None:
-    async with opened(digest()) as (pilot, desk):
+    async with opened(digest()) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("slash", *"gasd")
         await pilot.pause()
-        assert desk.said == []
+        assert link.said == []
         assert pilot.app.screen.query_one("#filter", Input).value == "gasd"
 
 
@@ -147,7 +149,7 @@ async def test_a_reference_in_an_analysis_leads_to_the_event_and_its_node() -> N
     async with opened(story) as (pilot, _):
         await until(pilot, lambda: f"[#{call.seq}]" in page_text(pilot))
         page_of(pilot).focus()
-        await pilot.press("right")
+        await pilot.press("right", "right")  # the first link is the rules' own evidence
         await until(pilot, lambda: shown(pilot, f">#{call.seq}]"))
         await pilot.press("enter")
         await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Event"))
@@ -164,10 +166,10 @@ async def test_the_run_is_a_line_in_the_head_where_there_is_room() -> None:
 
 async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
     story = digest()
-    async with opened(story) as (pilot, desk):
+    async with opened(story) as (pilot, link):
         await pilot.press("home")
         story.wait(1).start("tool", "late", story.state.roots[0], 9)
-        desk.changed()
+        link.changed()
         await until(pilot, lambda: any(line.startswith("+") for line in tree_of(pilot).plain_lines()))
         assert ["late" in line for line in tree_of(pilot).plain_lines() if line.startswith("+")] == [True]
         assert tree_of(pilot).cursor_key == story.state.roots[0]
@@ -178,95 +180,95 @@ async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
 
 async def test_a_freeze_is_read_confirmed_and_its_drain_is_seen() -> None:
     story = digest()
-    async with opened(story) as (pilot, desk):
+    async with opened(story) as (pilot, link):
         await act(pilot, "p")
         assert shown(pilot, "No new step begins until it is thawed")
         await pilot.press("enter")
-        assert desk.said == []
+        assert link.said == []
         await until(pilot, lambda: shown(pilot, "y: freeze it"))
         await pilot.press("y")
-        await until(pilot, lambda: desk.said == [("freeze", {"run_id": "run-1"})])
-        await until(pilot, lambda: shown(pilot, "freezing: 1 call still in flight: search_releases"))
+        await until(pilot, lambda: link.said == [("freeze", {"run_id": "run-1"})])
+        await until(pilot, lambda: shown(pilot, "freezing: 1 call still out: search_releases"))
         story.end(next(key for key in story.state.nodes if "search_" in key), "x")
-        desk.changed()
-        await until(pilot, lambda: shown(pilot, "frozen: nothing is in flight"))
+        link.changed()
+        await until(pilot, lambda: shown(pilot, "frozen: no call is out"))
         await act(pilot, "p")
         assert shown(pilot, "Thaw this run")
 
 
 async def test_escape_leaves_it_undone() -> None:
-    async with opened(digest()) as (pilot, desk):
+    async with opened(digest()) as (pilot, link):
         await act(pilot, "p")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_before_the_run_has_come_a_key_that_would_touch_it_says_so() -> None:
-    async with opened(digest()) as (pilot, desk):
-        known, desk.stories = desk.stories, {}
+    async with opened(digest()) as (pilot, link):
+        known, link.stories = link.stories, {}
         await pilot.press("p")
         await until(pilot, lambda: shown(pilot, "The run has not come yet"))
         assert isinstance(pilot.app.screen, RunScreen)
-        desk.stories = known
+        link.stories = known
         await act(pilot, "p")
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_a_key_that_was_on_its_way_does_nothing_and_is_said_to_be_ignored() -> None:
-    async with opened(digest(), arm_after=NEVER) as (pilot, desk):
+    async with opened(digest(), arm_after=NEVER) as (pilot, link):
         await act(pilot, "p")
         await pilot.press("y", "x")
         assert shown(pilot, "ignored 2 keys")
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_an_abort_takes_a_reason_and_a_fresh_key() -> None:
-    async with opened(digest()) as (pilot, desk):
+    async with opened(digest()) as (pilot, link):
         screen = await act(pilot, "A")
         await pilot.press(*"yes y", "enter")
         await until(pilot, lambda: screen.armed)
         await pilot.press("y")
-        await until(pilot, lambda: desk.said == [("abort", {"run_id": "run-1", "reason": "yes y"})])
+        await until(pilot, lambda: link.said == [("abort", {"run_id": "run-1", "reason": "yes y"})])
         await until(pilot, lambda: shown(pilot, "being aborted by ada"))
 
 
 async def test_running_again_from_here_says_afterwards_where_it_was_turned_back_to() -> None:
     story = digest()
-    async with opened(story) as (pilot, desk):
+    async with opened(story) as (pilot, link):
         await pilot.press("home")
         screen = await act(pilot, "R")
         assert shown(pilot, "dropped: 7 nodes")
         await pilot.press("enter")
         await until(pilot, lambda: screen.armed)
         await pilot.press("y")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["confirm"] is True
-        await until(pilot, lambda: shown(pilot, "turned back to weekly_digest by ada"))
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["confirm"] is True
+        await until(pilot, lambda: shown(pilot, "started again from weekly_digest by ada"))
         assert shown(pilot, "Nothing has run yet")
         assert not prompt_of(pilot).has_class("-shown")
 
 
 async def test_a_fork_is_shown_at_once() -> None:
-    async with opened(digest()) as (pilot, desk):
+    async with opened(digest()) as (pilot, link):
         await pilot.press("home")
         screen = await act(pilot, "K")
         await pilot.press(*"openai:o1", "enter")
         await until(pilot, lambda: screen.armed)
         await pilot.press("y")
         await until(pilot, lambda: shown(pilot, "fork of weekly digest"))
-        assert desk.said[0][1]["changes"] == {"model": "openai:o1"}
+        assert link.said[0][1]["changes"] == {"model": "openai:o1"}
 
 
 async def test_a_message_is_typed_and_sent_without_another_question() -> None:
     story = digest()
-    async with opened(story) as (pilot, desk):
+    async with opened(story) as (pilot, link):
         await act(pilot, "M")
         await pilot.press("enter")
         assert shown(pilot, "something is needed here")
         await pilot.press(*"hurry", "enter")
-        await until(pilot, lambda: bool(desk.said))
-        verb, args = desk.said[0]
+        await until(pilot, lambda: bool(link.said))
+        verb, args = link.said[0]
         assert (verb, args["text"], args["agent"].endswith("researcher~1")) == ("inject", "hurry", True)
 
 
@@ -279,11 +281,11 @@ async def test_a_breakpoint_is_set_where_the_cursor_is_and_stands_in_the_head() 
 
 
 async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
-    async with opened(finished()) as (pilot, desk):
+    async with opened(finished()) as (pilot, link):
         await until(pilot, lambda: not shown(pilot, "p freeze"))
         await pilot.press("A")
         await until(pilot, lambda: shown(pilot, "Abort: the run has ended."))
-        desk.refused = {"rewind": "run run-0 is looked at only"}
+        link.refused = {"rewind": "run run-0 is looked at only"}
         screen = await act(pilot, "R")
         await pilot.press("enter")
         await until(pilot, lambda: screen.armed)
@@ -302,19 +304,19 @@ async def test_escape_leads_from_the_page_to_the_tree_and_from_there_back() -> N
 
 
 async def test_a_viewer_is_told_that_it_only_looks() -> None:
-    async with opened(digest()) as (pilot, desk):
-        desk.role = "viewer"
+    async with opened(digest()) as (pilot, link):
+        link.role = "viewer"
         await pilot.press("p")
         await until(pilot, lambda: shown(pilot, "A viewer may look, not act"))
         assert isinstance(pilot.app.screen, RunScreen)
 
 
 async def test_letters_of_acts_are_letters_where_someone_types() -> None:
-    async with opened(digest()) as (pilot, desk):
+    async with opened(digest()) as (pilot, link):
         await act(pilot, "A")
         await pilot.press(*"pARKMBy")
         assert pilot.app.screen.query_one(Editor).text == "pARKMBy"
-        assert desk.said == []
+        assert link.said == []
 
 
 # -- the prompt ------------------------------------------------------------------------------------------------
@@ -331,67 +333,69 @@ def asks(schema: dict[str, Any], **more: Any) -> Story:
 
 
 async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> None:
-    async with opened(asks({"type": "integer"})) as (pilot, desk):
+    async with opened(asks({"type": "integer"})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i", *"four", "enter")
         await until(pilot, lambda: shown(pilot, "integer"))
-        assert desk.said == []
+        assert link.said == []
         assert pilot.app.screen.query_one(Prompt).query_one("#editor", Editor).text == "four"
         await pilot.press(*["backspace"] * 4, "4", "enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["params"] == {"value": "4"}
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"value": "4"}
 
 
 COLOURS = ["red", "[bold]green", "blue"]
 
 
 async def test_several_answers_are_ticked_in_a_list_and_a_stray_enter_sends_none() -> None:
-    async with opened(asks({"type": "array", "items": {"enum": COLOURS}, "minItems": 1})) as (pilot, desk):
+    async with opened(asks({"type": "array", "items": {"enum": COLOURS}, "minItems": 1})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i", "enter")
-        await until(pilot, lambda: shown(pilot, "Nothing is chosen yet"))
-        await until(pilot, lambda: shown(pilot, "space tick") and not shown(pilot, "n next"))
-        await pilot.press("down", "enter")  # none of them: too few
+        await until(pilot, lambda: shown(pilot, "Nothing is ticked: space ticks, enter once more sends none."))
+        await until(pilot, lambda: not shown(pilot, "n next"))
+        await pilot.press("enter")  # none of them: too few
         await until(pilot, lambda: shown(pilot, "at least 1"))
-        assert desk.said == []
+        assert link.said == []
         # Letters that mean something elsewhere on the screen mean nothing here.
         await pilot.press("down", "space", "3", "1", "1", "A", "q", "n")
-        await until(pilot, lambda: shown(pilot, "[x] [bold]green"))
+        await until(pilot, lambda: shown(pilot, "enter sends [bold]green, blue"))
         assert shown(pilot, "[ ] red")
         await pilot.press("enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert [(verb, args["params"]) for verb, args in desk.said] == [("answer", {"value": ["[bold]green", "blue"]})]
+        await until(pilot, lambda: bool(link.said))
+        assert [(verb, args["params"]) for verb, args in link.said] == [("answer", {"value": ["[bold]green", "blue"]})]
 
 
 async def test_one_of_several_answers_is_marked_and_sent_with_enter_and_escape_goes_back() -> None:
-    async with opened(asks({"enum": ["low", 7, None]})) as (pilot, desk):
+    async with opened(asks({"enum": ["low", 7, None]})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
-        await until(pilot, lambda: shown(pilot, "enter sends, esc goes back"))
+        await until(
+            pilot, lambda: shown(pilot, "down or a digit marks one · enter sends it · esc other options (unsent)")
+        )
         await pilot.press("down", "escape")
         await until(pilot, lambda: prompt_of(pilot).armed)
-        assert desk.said == []
+        assert link.said == []
         await pilot.press("i", "down", "down", "enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["params"] == {"value": 7}
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"value": 7}
 
 
 async def test_a_file_is_named_by_its_path_and_read_where_the_console_is(tmp_path: Path) -> None:
     picture = tmp_path / "a b.png"
     picture.write_bytes(b"\x89PNG\x00")
-    async with opened(asks({"type": "string", "contentEncoding": "base64"})) as (pilot, desk):
+    async with opened(asks({"type": "string", "contentEncoding": "base64"})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
         await until(pilot, lambda: shown(pilot, "the path of a file on this machine"))
         editor = prompt_of(pilot).query_one("#editor", Editor)
         editor.load_text(str(tmp_path / "nowhere"))
         await pilot.press("enter")
-        await until(pilot, lambda: shown(pilot, "there is no such file here"))
-        assert desk.said == []
+        await until(pilot, lambda: shown(pilot, "no such file here"))
+        assert link.said == []
         editor.load_text(str(picture))
         await pilot.press("enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["params"] == {"value": base64.b64encode(b"\x89PNG\x00").decode()}
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"value": base64.b64encode(b"\x89PNG\x00").decode()}
 
 
 def test_what_cannot_be_read_as_an_answer_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,13 +416,13 @@ async def test_ones_own_editor_is_offered_where_there_is_one_and_sends_nothing(
     script.write_text("#!/bin/sh\nread line < $1; [ $line = bad ] && exit 3; echo $line | tr a-z A-Z > $1\n")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", f"sh {script}")
-    async with opened(asks({"type": "string"})) as (pilot, desk):
+    async with opened(asks({"type": "string"})) as (pilot, link):
         monkeypatch.setattr(pilot.app, "suspend", nullcontext)  # there is no terminal to give away
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i", *"loud", "f4")
         editor = prompt_of(pilot).query_one("#editor", Editor)
         await until(pilot, lambda: editor.text == "LOUD")
-        assert desk.said == []
+        assert link.said == []
         editor.load_text("bad")
         await pilot.press("f4")
         await until(pilot, lambda: shown(pilot, "sh ended with code 3"))
@@ -433,19 +437,21 @@ async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() ->
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
-        await until(pilot, lambda: shown(pilot, "space ticks, enter sends, esc goes back"))
+        await until(
+            pilot, lambda: shown(pilot, "space ticks · enter sends none (asks first) · esc other options (unsent)")
+        )
         await pilot.press(*["down"] * 12)
         await until(pilot, lambda: shown(pilot, "colour number 11") and not shown(pilot, "colour number 3"))
 
 
 async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
-    async with opened(asks({"type": "string", "format": "password"}, secret_key="k")) as (pilot, desk):
+    async with opened(asks({"type": "string", "format": "password"}, secret_key="k")) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i", *"hunt")
         await until(pilot, lambda: shown(pilot, "masked only where it stands by itself"))
         await pilot.press(*"er2")
         await until(pilot, lambda: not shown(pilot, "masked only"))
-        secret = pilot.app.screen.query_one(Secret)
+        secret = pilot.app.screen.query_one(SecretInput)
         assert secret.value == "hunter2"
         assert not shown(pilot, "hunter2")
         assert not shown(pilot, "hunter")
@@ -453,27 +459,27 @@ async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
         assert secret.value == ""
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i", *"hunter2", "enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["params"] == {"value": "hunter2"}
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"value": "hunter2"}
 
 
 async def test_a_recommended_option_is_marked_and_nothing_more() -> None:
     story = digest()
     story.analyse("run-1-inc-1", "Recommended: deny - outside.")
-    async with opened(story) as (pilot, desk):
-        await until(pilot, lambda: shown(pilot, "* a model advises this"))
-        assert shown(pilot, "d*Deny, with a word to the agent")
-        assert not shown(pilot, "g*Grant")
+    async with opened(story) as (pilot, link):
+        await until(pilot, lambda: shown(pilot, "(model) a model advises this"))
+        assert shown(pilot, "d*Deny, with a word to the agent… (model)")
+        assert not shown(pilot, "Grant permission once (model)")
         assert prompt_of(pilot).mode == "choose"
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_somebody_elses_answer_is_said_with_who_gave_it() -> None:
     story = digest()
-    async with opened(story) as (pilot, desk):
+    async with opened(story) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         story.answer("run-1-inc-1", "skip", who="grace")
-        desk.changed()
+        link.changed()
         await until(pilot, lambda: shown(pilot, "grace answered this: Skip."))
 
 
@@ -481,20 +487,20 @@ async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
     story = Story()
     call = story.start("llm", "m", story.open("agent", "a", story.begin()))
     story.park(call, BROKEN_TOOL.model_copy(update={"retry_after_s": 3.0}))
-    async with opened(story) as (pilot, desk):
+    async with opened(story) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("w")
         await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
-        assert desk.said == []
+        assert link.said == []
         await pilot.press("u")
         await until(pilot, lambda: shown(pilot, "seconds, empty: 3 s from the fault (server)"))
         await pilot.press("enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert (desk.said[0][1]["option"], desk.said[0][1]["params"]) == ("wait_retry", {})
+        await until(pilot, lambda: bool(link.said))
+        assert (link.said[0][1]["option"], "params" in link.said[0][1]) == ("wait_retry", False)
 
 
 async def test_an_operator_says_for_how_long_to_wait_and_is_told_what_is_no_wait() -> None:
-    async with opened(limited(1)) as (pilot, desk):
+    async with opened(limited(1)) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("u")
         await until(pilot, lambda: shown(pilot, "empty: 30 s from the fault (retry-after header)"))
@@ -504,11 +510,11 @@ async def test_an_operator_says_for_how_long_to_wait_and_is_told_what_is_no_wait
             await pilot.press("enter")
             await until(pilot, partial(shown, pilot, why))
             assert editor.text == wrong
-        assert desk.said == []
+        assert link.said == []
         editor.load_text(" 90 ")
         await pilot.press("enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert (desk.said[0][1]["option"], desk.said[0][1]["params"]) == ("wait_retry", {"seconds": 90.0})
+        await until(pilot, lambda: bool(link.said))
+        assert (link.said[0][1]["option"], link.said[0][1]["params"]) == ("wait_retry", {"seconds": 90.0})
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 12)])
@@ -545,30 +551,55 @@ def edits() -> Story:
 
 
 async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> None:
-    async with opened(edits()) as (pilot, desk):
+    async with opened(edits()) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("e")
         form = pilot.app.screen.query_one(Form)
         await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
         assert shown(pilot, "path  string, needed  where to write")
         assert shown(pilot, 'mode  "w" | "a"')
-        await pilot.press(*["backspace"] * 8, *"/tmp/x", "enter", "backspace", *"many", "enter", "ctrl+s")
+        assert shown(pilot, "Change nothing yet")
+        await pilot.press(*["backspace"] * 8, *"/tmp/x")
+        await until(pilot, lambda: shown(pilot, "- path = /nowhere") and shown(pilot, "+ path = /tmp/x"))
+        await pilot.press("enter", "backspace", *"many", "enter", "ctrl+s")
         await until(pilot, lambda: shown(pilot, "lines: ") and form.fields[1].has_focus)  # the one that is wrong
-        assert desk.said == []
+        assert link.said == []
         await pilot.press(*["backspace"] * 4, "5", "enter", *"a", "enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert desk.said[0][1]["params"] == {"arguments": {"path": "/tmp/x", "lines": 5, "mode": "a"}}
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"arguments": {"path": "/tmp/x", "lines": 5, "mode": "a"}}
 
 
 async def test_a_form_that_is_left_changes_nothing_and_opens_anew() -> None:
-    async with opened(edits()) as (pilot, desk):
+    async with opened(edits()) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("e")
         form = pilot.app.screen.query_one(Form)
         await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
         await pilot.press(*"abort", "escape")
         await until(pilot, lambda: prompt_of(pilot).armed)
-        assert desk.said == []
+        assert link.said == []
         await pilot.press("e")
         await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
         assert [field.text for field in form.fields] == ["/nowhere", "3", ""]
+
+
+async def test_the_graph_of_the_swarm_stands_above_the_tree_where_there_is_room_and_a_click_goes_to_a_member() -> None:
+    story = Story()
+    story.tell(ev.RunCreated(ref="/work/digest.py:swarm", input="Write it."))
+    story.tell(ev.RunStarted(epoch=1, owner="runtime-1"))
+    root = story.open("swarm", "flow", members=["scout", "writer"], mode="workflow", stages=[["scout"], ["writer"]])
+    scout = story.open("agent", "scout", root, 0)
+    story.close(scout)
+    story.open("agent", "writer", root, 1)
+    async with opened(story, size=(200, 50)) as (pilot, _):
+        graph = pilot.app.screen.query_one(GraphView)
+        (line,) = graph.plain_lines()
+        assert line.split() == ["✓", "scout", "─────", "●", "writer", "running"]
+        tree = tree_of(pilot)
+        tree.go_to(root)
+        await pilot.click(GraphView, offset=(1 + line.index("scout"), 0))
+        await until(pilot, lambda: tree.cursor_key == scout)
+        await pilot.resize_terminal(120, 50)
+        await until(pilot, lambda: not graph.display)
+        await pilot.resize_terminal(200, 30)
+        await until(pilot, lambda: not graph.display)

@@ -14,23 +14,24 @@ from screens.render.layout import plain_text
 from screens.shell.context import ConsoleContext, Notice
 from screens.views.lists.settings import Setting, settings_rows
 from screens.widgets.row_list import RowList
-from tests.console.app.test_app import redrawn, settled, text_of, until
-from tests.screens.desk import Desk
+from tests.console.app.test_app import redrawn, settled, text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest
+from tests.screens.waiting import until
 
 
 def test_settings_are_grouped_and_foreign_values_pass_the_gate() -> None:
     found = [Setting("Looks", "a", "1", "x"), Setting("Looks", "b", "\x1b[2J[/x]"), Setting("Files", "c", "3")]
-    rows = settings_rows(found, ConsoleContext(Desk()).looks())
+    rows = settings_rows(found, ConsoleContext(MemoryLink()).render_context())
     assert [row.key for row in rows] == ["group:Looks", "Looks/a", "Looks/b", "group:Files", "Files/c"]
     assert "␛[2J[/x]" in plain_text(piece for cell in rows[2].cells for piece in cell)
 
 
 async def test_the_page_says_what_is_set_and_by_whom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    desk = Desk(digest())
+    link = MemoryLink(digest())
     preferred = Preferences(copy="file", sources={("console", "copy"): "/w/orbiter.toml:3"})
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now), preferences=preferred)
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now), preferences=preferred)
     async with app.run_test(size=(130, 44)) as pilot:
         await settled(pilot)
         await pilot.press("6")
@@ -59,8 +60,8 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setattr("console.preferences.loader.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
     file = tmp_path / "orbiter.toml"
-    desk = Desk(digest())
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
+    link = MemoryLink(digest())
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0))
     async with app.run_test(size=(150, 44)) as pilot:
         await settled(pilot)
         await pilot.press("6")
@@ -97,8 +98,8 @@ async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.setattr("console.preferences.loader.workspace", lambda: Workspace(tmp_path, tmp_path / ".orbiter"))
-    desk = Desk(digest())
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now))
+    link = MemoryLink(digest())
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now))
     async with app.run_test(size=(200, 44)) as pilot:
         await settled(pilot)
         await pilot.press("6")
@@ -109,8 +110,8 @@ async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_section_that_nobody_knows_is_said_when_the_console_opens() -> None:
-    desk = Desk(digest())
+    link = MemoryLink(digest())
     said = "orbiter.toml:3: unknown section [keyz]: did you mean [keys]?"
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now), preferences=Preferences(unknown=(said,)))
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now), preferences=Preferences(unknown=(said,)))
     async with app.run_test(size=(120, 24)) as pilot:
         await until(pilot, lambda: said in text_of(pilot))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from textual import events
 from textual.widget import Widget
 
@@ -32,7 +32,7 @@ from screens.views.lists.start import (
     suggested_refs,
 )
 from screens.views.lists.swarms import (
-    COLUMNS,
+    SWARM_COLUMNS,
     done_share,
     progress_bar,
     runs_of,
@@ -50,10 +50,10 @@ from screens.views.shared.list_state import ListState
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from screens.views.shared.row_sort import RowSort
-from tests.screens.desk import Desk
-from tests.screens.lonely import line_with, showing, text_of, until
+from tests.screens.lonely import line_with, showing, text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
-from tests.screens.waiting import drawn
+from tests.screens.waiting import drawn, until
 from tests.screens.widgets.test_live_widgets import watch_repaints
 
 
@@ -108,15 +108,15 @@ def test_members_of_a_parallel_stage_count_and_one_that_is_done_again_is_not_don
 
 def test_the_bar_shows_parts_and_the_time_that_is_left_at_this_pace() -> None:
     story = workflow(1, 2)
-    looks = RenderContext(story.at, UNICODE_GLYPHS)
-    assert plain_text(progress_bar(story.state.summary(), looks)) == "████░░░░ 2/4 ~2m"
+    context = RenderContext(story.at, UNICODE_GLYPHS)
+    assert plain_text(progress_bar(story.state.summary(), context)) == "████░░░░ 2/4 ~2m"
     assert plain_text(progress_bar(story.state.summary(), RenderContext(story.at, ASCII_GLYPHS))) == "####.... 2/4 ~2m"
     assert time_left(workflow(1, 0).state.summary(), START) == ""
     waiting = replace(story.state.summary(), state="waiting")
     assert time_left(waiting, story.at) == "", "how long a person takes is not known"
     ended = workflow(2, 4)
     ended.finish()
-    assert progress_bar(ended.state.summary(), looks) == ()
+    assert progress_bar(ended.state.summary(), context) == ()
 
 
 # -- what was used lately --------------------------------------------------------------------------------------
@@ -194,19 +194,19 @@ def foot_of(pilot: Any) -> str:
 
 
 def rows_of(*stories: Story, memory: RowCache | None = None) -> list[str]:
-    looks = RenderContext(START + timedelta(minutes=10))
-    rows = swarm_rows(summaries_of(*stories), looks, TokenTrends(), memory=memory)
+    context = RenderContext(START + timedelta(minutes=10))
+    rows = swarm_rows(summaries_of(*stories), context, TokenTrends(), memory=memory)
     return [("  " if row.under else "") + " | ".join(plain_text(cell) for cell in row.cells) for row in rows]
 
 
 def test_runs_stand_below_their_swarm_the_newest_first() -> None:
     assert rows_of(finished(), workflow(1, 1), workflow(2, 3), limited(3, 3)) == [
         "◆ waiting | digest.py:swarm | 2 runs · 1 decision |  | 29k | $0.31 | 7m",
-        "  ◆ waiting | chapter 3 | 1 waiting · 2 running · 1 done |  | 110 |  | 7m",
+        "  ◆ waiting | chapter 3 | 1 waiting · 1 done |  | 110 |  | 7m",
         "  ✓ completed | translate manual | 3 done |  | 29k | $0.31 | 3h",
         "● running | translate.py:swarm | 2 runs · 2 at work |  | 4.0k | $2.00 | 8m",
-        "  ● running | translate 2 | ██████░░ 3/4 ~2m  2 running · 6 done |  | 3.0k | $1.50 | 8m",
-        "  ● running | translate 1 | ██░░░░░░ 1/4 ~27m  2 running · 2 done |  | 1.0k | $0.50 | 9m",
+        "  ● running | translate 2 | ██████░░ 3/4 ~2m  1 running · 6 done |  | 3.0k | $1.50 | 8m",
+        "  ● running | translate 1 | ██░░░░░░ 1/4 ~27m  1 running · 2 done |  | 1.0k | $0.50 | 9m",
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_line_stands_for_its_runs_and_tells_of_them() -> None:
 
 def test_sorting_keeps_runs_below_their_swarm_and_the_filter_finds_a_swarms_runs() -> None:
     rows = swarm_rows(summaries_of(workflow(1, 3), workflow(2, 1), limited(9)), RenderContext(START), TokenTrends())
-    listing = ListState(COLUMNS, sort=RowSort("cost"))
+    listing = ListState(SWARM_COLUMNS, sort=RowSort("cost"))
     names = [row.key.rpartition("/")[2] for row in listing.rows(rows)]
     assert names == ["translate.py:swarm", "run:run-2", "run:run-1", "digest.py:swarm", "run:run-9"]
     listing.turn()
@@ -239,7 +239,7 @@ def test_sorting_keeps_runs_below_their_swarm_and_the_filter_finds_a_swarms_runs
     assert names == ["translate.py:swarm", "run:run-1", "run:run-2", "digest.py:swarm", "run:run-9"], (
         "unknown comes last"
     )
-    listing = ListState(COLUMNS)
+    listing = ListState(SWARM_COLUMNS)
     listing.narrow("translate.py")
     assert [row.key for row in listing.rows(rows)] == ["swarm::/work/translate.py:swarm", "run:run-2", "run:run-1"]
 
@@ -259,12 +259,12 @@ async def test_enter_opens_a_run_and_folds_a_swarm() -> None:
 async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_ended() -> None:
     ended = workflow(3, 4)
     ended.finish()
-    async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, desk):
+    async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, link):
         await pilot.press("p")
         await until(pilot, lambda: "Freeze 2 runs?" in text_of(pilot))
         await pilot.press("y")
         await until(pilot, lambda: "2 frozen" in text_of(pilot))
-        assert [args["run_id"] for verb, args in desk.said if verb == "freeze"] == ["run-1", "run-2"]
+        assert [args["run_id"] for verb, args in link.said if verb == "freeze"] == ["run-1", "run-2"]
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
         await drawn(pilot)
@@ -276,27 +276,27 @@ async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_end
 
 
 async def test_on_a_run_that_has_ended_nothing_is_frozen_and_it_is_not_offered() -> None:
-    async with showing(SwarmsScreen, finished(), limited(3, 3), size=(120, 24)) as (pilot, desk):
+    async with showing(SwarmsScreen, finished(), limited(3, 3), size=(120, 24)) as (pilot, link):
         await until(pilot, lambda: "p freeze" in foot_of(pilot))
         await pilot.press("end", "p", "A")
         await until(pilot, lambda: "p freeze" not in foot_of(pilot))
         await until(pilot, lambda: "Abort: what is under the cursor, or selected, has ended." in text_of(pilot))
         await pilot.press("home")
         await until(pilot, lambda: "p freeze" in foot_of(pilot))
-        desk.stories["run-3"].finish("failed", error="too late")
-        desk.changed()
+        link.stories["run-3"].finish("failed", error="too late")
+        link.changed()
         await until(pilot, lambda: "p freeze" not in foot_of(pilot))
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_tokens_that_are_used_while_one_looks_are_drawn() -> None:
     story = workflow(1, 1)
-    async with showing(SwarmsScreen, story, size=(120, 30)) as (pilot, desk):
+    async with showing(SwarmsScreen, story, size=(120, 30)) as (pilot, link):
         agent = next(node.id for node in story.state.nodes.values() if node.name == "b")
         story.wait(20)
         call = story.start("llm", "m", agent, agent="b")
         story.end(call, {"content": "x"}, tokens=(9_000, 100))
-        desk.changed()
+        link.changed()
         await until(pilot, lambda: "█  " in line_with(pilot, "translate 1").partition("done")[2])
 
 
@@ -308,15 +308,15 @@ def test_suggestions_are_earlier_swarms_then_those_in_files() -> None:
     known = known_refs(found.values(), "/work")
     assert known == ["digest.py:swarm", "translate.py:swarm"]
     assert known_refs(found.values(), "/elsewhere")[0] == "/work/digest.py:swarm"
-    looks = RenderContext(START)
-    rows = suggested_refs("", known, ["new.py:team", "digest.py:swarm"], looks)
-    assert [(row.key, plain_text(row.cells[1])) for row in rows] == [
+    context = RenderContext(START)
+    rows = suggested_refs("", known, ["new.py:team", "digest.py:swarm"], context)
+    assert [(row.key, plain_text(row.cells[2])) for row in rows] == [
         ("digest.py:swarm", "run before"),
         ("translate.py:swarm", "run before"),
-        ("new.py:team", "in a file"),
+        ("new.py:team", "not run yet"),
     ]
-    assert [row.key for row in suggested_refs("team", known, ["new.py:team"], looks)] == ["new.py:team"]
-    assert suggested_refs("new.py:team", known, ["new.py:team"], looks) == []
+    assert [row.key for row in suggested_refs("team", known, ["new.py:team"], context)] == ["new.py:team"]
+    assert suggested_refs("new.py:team", known, ["new.py:team"], context) == []
 
 
 @pytest.mark.parametrize(
@@ -338,15 +338,15 @@ def test_what_is_no_limit_is_said(text: str) -> None:
 
 
 async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_there() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, desk):
-        desk.refs = ["new.py:team"]
+    async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, link):
+        link.refs = ["new.py:team"]
         await pilot.press("s")
         await until(pilot, lambda: "new.py:team" in text_of(pilot))
         assert "translate.py:swarm" in line_with(pilot, "Swarm ")
         await pilot.press("tab", *"two", "enter", *"lines", "tab", *"mine", "tab", *"max_steps=5", "ctrl+s")
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
         assert isinstance(pilot.app.screen, SwarmsScreen)
-        started = next(args for verb, args in desk.said if verb == "start")
+        started = next(args for verb, args in link.said if verb == "start")
         assert started == {
             "ref": "translate.py:swarm",
             "input": "two\nlines",
@@ -357,18 +357,18 @@ async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_
 
 
 async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
-    desk = Desk()
-    desk.refs = ["one.py:a"]
-    app = OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.0))
+    link = MemoryLink()
+    link.refs = ["one.py:a"]
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "2 then s starts one" in text_of(pilot))
+        await until(pilot, lambda: "2 s    starts a run" in text_of(pilot))
         await pilot.press("2")
         await until(pilot, lambda: "s starts one" in text_of(pilot) and isinstance(app.screen, SwarmsScreen))
         await pilot.press("s")
         await until(pilot, lambda: "one.py:a" in text_of(pilot))
         await pilot.press("down", "enter", *"go", "ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        assert desk.watched == ["started-0"]
+        assert link.watched == ["started-0"]
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, SwarmsScreen))
         await drawn(pilot)
@@ -376,30 +376,56 @@ async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
 
 
 async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
-    async with showing(SwarmsScreen) as (pilot, desk):
-        desk.refs = ["one.py:a", "two.py:b"]
+    async with showing(SwarmsScreen) as (pilot, link):
+        link.refs = ["one.py:a", "two.py:b"]
         await pilot.press("s")
         await until(pilot, lambda: "two.py:b" in text_of(pilot))
         await pilot.press(*"two", "down", "up", "down", "enter")
         await pilot.press(*"go", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        started = next(args for verb, args in desk.said if verb == "start")
-        assert (started["ref"], started["input"], started["options"]) == ("two.py:b", "go", {})
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        started = next(args for verb, args in link.said if verb == "start")
+        assert (started["ref"], started["input"], "options" in started) == ("two.py:b", "go", False)
+
+
+async def test_each_says_what_it_is_and_how_its_steps_are_made_finer() -> None:
+    async with showing(SwarmsScreen, workflow(1, 1), size=(120, 40)) as (pilot, link):
+        link.refs = ["translate.py:swarm", "new.py:graph"]
+        link.kinds = {"translate.py:swarm": "agent (pydantic-ai)", "new.py:graph": "graph (langgraph)"}
+        link.hints = {"new.py:graph": "Wrap [it]: \x1b[1mdurable(function)"}
+        await pilot.press("s")
+        await until(pilot, lambda: "graph (langgraph)" in line_with(pilot, "new.py:graph"))
+        assert "durable(function)" not in text_of(pilot)
+        await pilot.press(*"new.py:graph")
+        await until(pilot, lambda: "Wrap [it]: ␛[1mdurable(function)" in text_of(pilot))
+        await pilot.press("backspace")
+        await until(pilot, lambda: "durable(function)" not in text_of(pilot))
+
+
+async def test_the_list_says_what_a_swarm_is() -> None:
+    story = workflow(1, 1)
+    rows = swarm_rows(
+        summaries_of(story), RenderContext(START), TokenTrends(), kinds={"swarm::/work/translate.py:swarm": "a [kind]"}
+    )
+    assert plain_text(rows[0].cells[2]).endswith("a [kind]")
+    async with showing(SwarmsScreen, story, size=(120, 40)) as (pilot, link):
+        link.refs, link.kinds = ["translate.py:swarm"], {"translate.py:swarm": "agent (pydantic-ai)"}
+        pilot.app.screen.on_mount()  # type: ignore[attr-defined]
+        await until(pilot, lambda: "agent (pydantic-ai)" in line_with(pilot, "1 run"))
 
 
 async def test_tab_passes_by_suggestions_whatever_is_suggested_by_then() -> None:
-    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
-        desk.refs = ["new.py:swarmy"]
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, link):
+        link.refs = ["new.py:swarmy"]
         await pilot.press("s", *"new.py:swarm")
         await pilot.press("tab", *"the input", "shift+tab", "x", "tab", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        started = next(args for verb, args in desk.said if verb == "start")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        started = next(args for verb, args in link.said if verb == "start")
         assert (started["ref"], started["input"]) == ("new.py:swarmx", "the input")
 
 
 async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> None:
-    async with showing(SwarmsScreen) as (pilot, desk):
-        desk.refs = ["jk.py:a", "two.py:b"]
+    async with showing(SwarmsScreen) as (pilot, link):
+        link.refs = ["jk.py:a", "two.py:b"]
         await pilot.press("s")
         await until(pilot, lambda: "two.py:b" in text_of(pilot))
         await pilot.press("down", *"jk")
@@ -410,32 +436,32 @@ async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> N
         await until(pilot, lambda: "Found." in text_of(pilot))
         assert "Nothing to suggest" not in text_of(pilot)
         await pilot.press("tab", *"go", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        started = next(args for verb, args in desk.said if verb == "start")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        started = next(args for verb, args in link.said if verb == "start")
         assert (started["ref"], started["input"]) == ("jk.py:a", "go")
 
 
 async def test_what_stands_in_the_form_already_is_replaced_by_typing() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, desk):
-        desk.refs = ["new.py:team"]
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, link):
+        link.refs = ["new.py:team"]
         await pilot.press("s")
         await until(pilot, lambda: "new.py:team" in text_of(pilot))
         await pilot.press(*"new.py:team")
         assert "translate" not in line_with(pilot, "Swarm ")
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        assert next(args["ref"] for verb, args in desk.said if verb == "start") == "new.py:team"
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        assert next(args["ref"] for verb, args in link.said if verb == "start") == "new.py:team"
 
 
 async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing() -> None:
-    async with showing(SwarmsScreen) as (pilot, desk):
-        desk.status = LinkStatus("lost", "the runtime went away")
+    async with showing(SwarmsScreen) as (pilot, link):
+        link.status = LinkStatus("lost", "the runtime went away")
         await pilot.press("s")
         await until(pilot, lambda: "No runtime, b outside of here" in text_of(pilot))
         await pilot.press(*"typo.py:x", "ctrl+s")
         await pilot.pause()
         assert "typo.py:x" in text_of(pilot)
-        assert not desk.said
+        assert not link.said
 
 
 async def test_on_a_tiny_terminal_the_field_with_the_focus_and_what_is_said_are_in_sight() -> None:
@@ -446,19 +472,19 @@ async def test_on_a_tiny_terminal_the_field_with_the_focus_and_what_is_said_are_
 
 
 async def test_where_nothing_is_listed_no_key_for_runs_is_offered() -> None:
-    async with showing(SwarmsScreen) as (pilot, desk):
+    async with showing(SwarmsScreen) as (pilot, link):
         await until(pilot, lambda: "s starts one" in text_of(pilot))
         assert "freeze" not in text_of(pilot)
         await pilot.press("p", "A")
         story = workflow(1, 1)
-        desk.stories[story.run_id] = story
-        desk.changed()
+        link.stories[story.run_id] = story
+        link.changed()
         await until(pilot, lambda: "p freeze" in text_of(pilot))
 
 
 async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_lost() -> None:
-    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
-        desk.refuses["check"] = "typo.py, line 2: '(' was never closed: correct it and try again"
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, link):
+        link.refuses["check"] = "typo.py, line 2: '(' was never closed: correct it and try again"
         await pilot.press("s", "ctrl+s")
         await until(pilot, lambda: "Say which swarm" in text_of(pilot))
         await pilot.press(*"typo.py:x", "tab", *"my input", "tab", "tab", *"max_steps", "ctrl+s")
@@ -467,17 +493,17 @@ async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_los
         await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
         for typed in ("typo.py:x", "my input", "max_steps=2"):
             assert typed in text_of(pilot)
-        assert not any(verb == "start" for verb, _ in desk.said)
-        desk.refuses = {"start": "budget max_step: Extra inputs are not permitted"}
+        assert not any(verb == "start" for verb, _ in link.said)
+        link.refuses = {"start": "budget max_step: Extra inputs are not permitted"}
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "budget max_step" in text_of(pilot))
-        desk.refuses = {}
+        link.refuses = {}
         await pilot.press("ctrl+s")
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
 
 
 async def test_esc_leaves_and_what_was_typed_stands_in_the_next_form_until_it_is_emptied() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
+    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, link):
         for keys in (["escape"], ["tab", *"some", "enter", *"text", "tab", *"mine", "escape"]):
             await pilot.press("s")
             await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
@@ -488,9 +514,9 @@ async def test_esc_leaves_and_what_was_typed_stands_in_the_next_form_until_it_is
         assert "translate.py:swarm" in line_with(pilot, "Swarm ")
         assert "mine" in line_with(pilot, "Title")
         await pilot.press("ctrl+n", *"a.py:b", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        started = next(args for verb, args in desk.said if verb == "start")
-        assert (started["ref"], started["input"], started["title"]) == ("a.py:b", "", "")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        started = next(args for verb, args in link.said if verb == "start")
+        assert started == {"ref": "a.py:b"}
         await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
@@ -498,7 +524,7 @@ async def test_esc_leaves_and_what_was_typed_stands_in_the_next_form_until_it_is
 
 
 async def test_a_limit_is_judged_where_it_is_typed_and_its_name_written_out() -> None:
-    async with showing(SwarmsScreen, size=(80, 24)) as (pilot, desk):
+    async with showing(SwarmsScreen, size=(80, 24)) as (pilot, link):
         await pilot.press("s", *"a.py:b", "tab", "tab", "tab", *"max_stepz=3")
         assert "no limit is called" not in text_of(pilot), "not before it is typed to its end"
         await pilot.press("tab")
@@ -513,40 +539,40 @@ async def test_a_limit_is_judged_where_it_is_typed_and_its_name_written_out() ->
         await pilot.press("shift+tab", "end", "backspace", "7")
         await until(pilot, lambda: "or more" not in text_of(pilot))
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        assert next(args["options"] for verb, args in desk.said if verb == "start") == {"budget": {"max_steps": 7}}
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        assert next(args["options"] for verb, args in link.said if verb == "start") == {"budget": {"max_steps": 7}}
 
 
 async def test_without_an_answer_about_files_there_is_what_was_run_before() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1), limited(9), size=(100, 30)) as (pilot, desk):
-        desk.refuses["swarms"] = "no command is called 'swarms'"
+    async with showing(SwarmsScreen, workflow(1, 1), limited(9), size=(100, 30)) as (pilot, link):
+        link.refuses["swarms"] = "no command is called 'swarms'"
         await pilot.press("s")
         await until(pilot, lambda: "The workspace's swarms are not known" in text_of(pilot))
         assert "/work/digest.py:swarm" in text_of(pilot)
 
 
 async def test_on_several_hosts_the_form_asks_which() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, desk):
-        desk.host_names = ("east", "west")
-        desk.hosts = {"run-1": "west"}
-        desk.changed()
+    async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, link):
+        link.host_names = ("east", "west")
+        link.hosts = {"run-1": "west"}
+        link.changed()
         await drawn(pilot)
         await pilot.press("s")
         await until(pilot, lambda: "west" in line_with(pilot, "Host"))
         await pilot.press("tab", "tab", "x", "tab")
         await until(pilot, lambda: "no host is called westx; there are: east, west" in text_of(pilot))
         await pilot.press("shift+tab", "end", "backspace", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        assert next(args for verb, args in desk.said if verb == "start")["where"] == "west"
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        assert next(args for verb, args in link.said if verb == "start")["where"] == "west"
 
 
 async def test_a_host_that_is_lost_keeps_no_run_from_another() -> None:
-    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, desk):
-        desk.status = LinkStatus("lost", "west: gone")
-        desk.host_names = ("east",)
+    async with showing(SwarmsScreen, size=(100, 30)) as (pilot, link):
+        link.status = LinkStatus("lost", "west: gone")
+        link.host_names = ("east",)
         await pilot.press("s", *"a.py:b", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
-        assert next(args["where"] for verb, args in desk.said if verb == "start") == "east"
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        assert next(args["where"] for verb, args in link.said if verb == "start") == "east"
 
 
 async def test_with_no_runs_the_swarms_say_which_key_starts_one() -> None:
@@ -555,14 +581,14 @@ async def test_with_no_runs_the_swarms_say_which_key_starts_one() -> None:
 
 
 async def test_a_viewer_looks_and_is_told_who_acts() -> None:
-    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, desk):
-        desk.role = "viewer"
+    async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, link):
+        link.role = "viewer"
         for key in ("s", "p", "A"):
             await pilot.press("down", key)
             await pilot.pause()
             assert "A viewer may look, not act" in text_of(pilot)
         assert isinstance(pilot.app.screen, SwarmsScreen)
-        assert desk.said == []
+        assert link.said == []
 
 
 # -- what all lists have to stand ------------------------------------------------------------------------------
@@ -604,11 +630,11 @@ async def test_hostile_text_stays_text_in_every_list_and_page(made: type[Runtime
 async def test_nothing_is_painted_while_nothing_happens(
     made: type[RuntimeScreen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with showing(made, workflow(1, 2), limited(2), limited(3), finished(), size=(120, 40)) as (pilot, desk):
+    async with showing(made, workflow(1, 2), limited(2), limited(3), finished(), size=(120, 40)) as (pilot, link):
         await pilot.press("F", "o", "o", "space")
         await drawn(pilot)
         painted = [watch_repaints(widget, monkeypatch) for widget in pilot.app.screen.walk_children(Widget)]
         for _ in range(3):
-            desk.changed()
+            link.changed()
             await drawn(pilot)
         assert [regions for regions in painted if regions] == []

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.linear.event_lines import EventLines
-from runtime.judgement.reports.incident_report import build_report
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -23,8 +22,9 @@ from runtime.record.state.fault_taxonomy import (
 )
 from screens.render.confusables import mark_confusables
 from screens.render.layout import plain_text
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 from screens.views.decisions import prompt
+from screens.views.decisions.prompt_lines import question_lines
 from screens.views.shared.render_context import RenderContext
 
 
@@ -75,7 +75,7 @@ def test_in_prose_words_and_signs_of_other_scripts_are_left_alone() -> None:
 
 @given(st.text(max_size=30))
 def test_marks_are_only_added(text: str) -> None:
-    shown = clean_line(text)
+    shown = sanitize_line(text)
     found = mark_confusables(shown)
     at = 0
     for char in shown:
@@ -104,15 +104,15 @@ def permission(need: str, agent: str = "wr\u0456ter") -> ev.IncidentOpened:
 
 def test_every_prompt_of_a_permission_marks_them() -> None:
     opened = permission("fs.write:/srv/d\u0430ta/x")
-    shown = "\n".join(map(plain_text, prompt.question_lines(opened, RenderContext(ev.utc_now()))))
-    lines = "\n".join(line.text for line in EventLines().incident(opened, build_report(DurableRun(), opened)))
+    shown = "\n".join(map(plain_text, question_lines(opened, RenderContext(ev.utc_now()))))
+    lines = "\n".join(line.text for line in EventLines().incident(opened, DurableRun()))
     for text in (shown, lines, mark_confusables(prompt.grant_words(opened, "always"))):
         assert "d\u0430⟨U+0430⟩ta" in text
         assert "d\u0430ta" not in text
         assert "wr\u0456⟨U+0456⟩ter" in text
     assert "Marked letters look like others" in shown
     usual = "\n".join(
-        map(plain_text, prompt.question_lines(permission("fs.write:/srv/x", "writer"), RenderContext(ev.utc_now())))
+        map(plain_text, question_lines(permission("fs.write:/srv/x", "writer"), RenderContext(ev.utc_now())))
     )
     assert "Marked" not in usual
     assert "⟨" not in usual

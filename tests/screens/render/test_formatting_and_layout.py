@@ -32,7 +32,7 @@ from screens.render.layout import (
     width_of,
     wrap_spans,
 )
-from screens.render.sanitize import clean_line
+from screens.render.sanitize import sanitize_line
 from themes.tokens import STATES
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -104,7 +104,7 @@ def test_numbers() -> None:
 
 def test_every_state_has_a_sign_of_one_cell_in_every_set() -> None:
     for glyphs in GLYPH_SETS.values():
-        assert set(glyphs.state) == set(STATES)
+        assert set(glyphs.state) == {*STATES, "holds"}, "what only holds others has no colour of its own"
         assert {cell_len(sign) for sign in glyphs.state.values()} == {1}
     assert all(sign.isascii() for sign in ASCII_GLYPHS.state.values())
     assert len(UNICODE_GLYPHS.rail) == len(UNICODE_GLYPHS.branch) == len(UNICODE_GLYPHS.last)
@@ -188,7 +188,14 @@ def test_a_line_is_set_in_columns() -> None:
 
 
 def test_what_the_gate_lets_through_is_measured_as_it_is_shown() -> None:
-    assert width_of(fit_spans(span(clean_line("a\x1b[2J\u202e漢字", limit=200)), 12)) == 12
+    assert width_of(fit_spans(span(sanitize_line("a\x1b[2J\u202e漢字", limit=200)), 12)) == 12
+
+
+def test_wrapped_lines_hang_under_a_label_with_a_colon_and_under_an_entry_of_a_list() -> None:
+    field = (Span("Error Message:"), Span(" the process that ran it ended before it came back"))
+    assert [plain_text(line)[:2].isspace() for line in wrap_spans(field, 30)] == [False, True, True]
+    entry = (Span("  - Attempt 1: network after 0.1s: nothing listens there"),)
+    assert [plain_text(line)[:4] for line in wrap_spans(entry, 30)] == ["  - ", "    ", "    "]
 
 
 def test_wrapped_lines_stand_below_what_follows_a_label() -> None:

@@ -17,8 +17,8 @@ from screens.render.sanitize import (
     MAX_COMBINING_MARKS,
     MAX_LINE_CHARS,
     MAX_LINES,
-    clean,
-    clean_line,
+    sanitize_line,
+    sanitize_text,
 )
 
 DATA = Path(__file__).parents[2] / "data"
@@ -68,13 +68,13 @@ def assert_safe(shown: str, *, allowed: str = "\n") -> None:
 @pytest.mark.parametrize("payload", PAYLOADS, ids=lambda payload: str(payload["id"]))
 def test_a_payload_seen_in_the_wild_is_defused_and_still_readable(payload: dict[str, Any]) -> None:
     raw = text_of(payload)
-    for shown in (clean(raw), clean_line(raw), clean_line(raw, limit=20)):
+    for shown in (sanitize_text(raw), sanitize_line(raw), sanitize_line(raw, limit=20)):
         assert_safe(shown)
         assert not any(re.search(leak, shown) for leak in payload["leak"])
-    assert len(clean(raw)) <= MAX_CHARS
-    assert max(map(len, clean(raw).split("\n"))) <= MAX_LINE_CHARS
-    assert str(payload["literal"]) in clean(raw)
-    assert clean(raw, ascii_only=True).isascii()
+    assert len(sanitize_text(raw)) <= MAX_CHARS
+    assert max(map(len, sanitize_text(raw).split("\n"))) <= MAX_LINE_CHARS
+    assert str(payload["literal"]) in sanitize_text(raw)
+    assert sanitize_text(raw, ascii_only=True).isascii()
 
 
 @given(st.one_of(ANY_TEXT, HOSTILE))
@@ -83,46 +83,46 @@ def test_a_payload_seen_in_the_wild_is_defused_and_still_readable(payload: dict[
 @example("👩\ufe0f\u200d👩\u200d")
 @example("\r\n\r")
 def test_nothing_dangerous_survives_and_cleaning_again_changes_nothing(raw: str) -> None:
-    for shown in (clean(raw), clean(raw, size=128, line=40, lines=3)):
+    for shown in (sanitize_text(raw), sanitize_text(raw, size=128, line=40, lines=3)):
         assert_safe(shown)
-        assert clean(shown) == shown
-    assert clean(clean(raw, size=128, line=40, lines=3), size=128, line=40, lines=3) == clean(
+        assert sanitize_text(shown) == shown
+    assert sanitize_text(sanitize_text(raw, size=128, line=40, lines=3), size=128, line=40, lines=3) == sanitize_text(
         raw, size=128, line=40, lines=3
     )
 
 
 @given(st.one_of(ANY_TEXT, HOSTILE), st.integers(1, 300))
 def test_one_line_stays_one_line_within_its_limit(raw: str, limit: int) -> None:
-    shown = clean_line(raw, limit=limit)
+    shown = sanitize_line(raw, limit=limit)
     assert_safe(shown, allowed="")
     assert len(shown) <= limit
-    assert clean_line(shown, limit=limit) == shown
+    assert sanitize_line(shown, limit=limit) == shown
 
 
 @given(st.one_of(ANY_TEXT, HOSTILE), st.integers(128, 400), st.integers(1, 400), st.integers(1, 20))
 def test_size_line_and_number_of_lines_are_bounded(raw: str, size: int, line: int, lines: int) -> None:
-    shown = clean(raw, size=size, line=line, lines=lines)
+    shown = sanitize_text(raw, size=size, line=line, lines=lines)
     rows = shown.split("\n")
     assert len(shown) <= size
     assert len(rows) <= lines
     assert max(map(len, rows[:-1]), default=0) <= line
     if line >= 64:  # below, the last line, which tells what was cut, may itself be longer
         assert max(map(len, rows)) <= line
-        assert clean(shown, size=size, line=line, lines=lines) == shown
+        assert sanitize_text(shown, size=size, line=line, lines=lines) == shown
 
 
 @given(st.one_of(ANY_TEXT, HOSTILE))
 def test_ascii_mode_is_printable_ascii(raw: str) -> None:
-    shown = clean(raw, ascii_only=True)
+    shown = sanitize_text(raw, ascii_only=True)
     assert shown.isascii()
     assert shown.replace("\n", "").isprintable()
-    assert clean(shown, ascii_only=True) == shown
+    assert sanitize_text(shown, ascii_only=True) == shown
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200))
 def test_ordinary_text_is_left_alone(raw: str) -> None:
-    assert clean(raw) == raw
-    assert clean_line(raw) == raw
+    assert sanitize_text(raw) == raw
+    assert sanitize_line(raw) == raw
 
 
 @pytest.mark.parametrize(
@@ -144,31 +144,31 @@ def test_ordinary_text_is_left_alone(raw: str) -> None:
     ],
 )
 def test_what_is_shown_instead(raw: str, shown: str) -> None:
-    assert clean(raw) == shown
+    assert sanitize_text(raw) == shown
 
 
 def test_a_line_break_is_shown_in_one_line() -> None:
-    assert clean_line("a\nb") == "a⏎b"
+    assert sanitize_line("a\nb") == "a⏎b"
 
 
 def test_tabs_stay_where_asked() -> None:
-    assert clean("a\tb", keep_tabs=True) == "a\tb"
+    assert sanitize_text("a\tb", keep_tabs=True) == "a\tb"
 
 
 def test_ascii_mode_spells_out() -> None:
-    assert clean("“Grün” \x1b[0m → ok", ascii_only=True) == '"Gr<U+00FC>n" ^[[0m -> ok'
+    assert sanitize_text("“Grün” \x1b[0m → ok", ascii_only=True) == '"Gr<U+00FC>n" ^[[0m -> ok'
 
 
 def test_cuts_say_how_much_they_took() -> None:
-    assert clean_line("x" * 1_000, limit=200).endswith("x… ⟨864 more characters⟩")
-    assert clean("x" * 200_000).endswith(f"… ⟨{200_000 - MAX_LINE_CHARS + 64} more characters⟩")
-    many = clean("row\n" * 10_000)
+    assert sanitize_line("x" * 1_000, limit=200).endswith("x… ⟨864 more characters⟩")
+    assert sanitize_text("x" * 200_000).endswith(f"… ⟨{200_000 - MAX_LINE_CHARS + 64} more characters⟩")
+    many = sanitize_text("row\n" * 10_000)
     assert len(many.split("\n")) == MAX_LINES
     assert many.endswith(f"… ⟨{4 * (10_000 - MAX_LINES + 1)} more characters, {10_000 - MAX_LINES + 2} lines⟩")
 
 
 def test_bounds_that_cannot_hold_the_mark_are_refused() -> None:
-    with pytest.raises(ValueError, match="clean_line"):
-        clean("x", size=10)
+    with pytest.raises(ValueError, match="sanitize_line"):
+        sanitize_text("x", size=10)
     with pytest.raises(ValueError, match="at least 1"):
-        clean_line("x", limit=0)
+        sanitize_line("x", limit=0)

@@ -75,7 +75,7 @@ async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(m
     time.now += STUCK_S + 0.1
     waits.pop()[1]()
     assert drawn == []
-    assert waits[-1][0] == FRAME_S, "it looks again, and asks nobody"
+    assert waits[-1][0] == FRAME_S, "it looks again, and asks no terminal"
     governor.end()
     waits.pop()[1]()
     assert len(drawn) == 1

@@ -18,11 +18,11 @@ from screens.shell.context import ConsoleContext
 from screens.shell.timer import GRACE_S, Alarm
 from screens.widgets.prompt import Prompt
 from screens.widgets.redraw_throttle import RedrawThrottle
-from tests.screens.desk import Desk
-from tests.screens.lonely import text_of, until
+from tests.screens.lonely import text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock, Owner, delays
 from tests.screens.stories import limited
-from tests.screens.waiting import drawn
+from tests.screens.waiting import drawn, until
 
 ROOT = Path(screens.__file__).parent.parent
 
@@ -53,42 +53,42 @@ async def test_textual_itself_loses_a_timer_in_such_a_moment() -> None:
         assert rung == ["alarm"]
 
 
-async def drawing(pilot: Pilot[Any], desk: Desk) -> None:
+async def drawing(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A screen shows what changed."""
-    desk.stories["run-1"].answer("run-1-inc-1", "skip")
-    desk.changed()
+    link.stories["run-1"].answer("run-1-inc-1", "skip")
+    link.changed()
     await until(pilot, lambda: "1 decision" not in text_of(pilot))
     await drawn(pilot)
 
 
-async def prompting(pilot: Pilot[Any], desk: Desk) -> None:
+async def prompting(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A prompt takes keys."""
     prompt = pilot.app.screen.query_one(Prompt)
-    await until(pilot, lambda: prompt.armed and "one key decides" in text_of(pilot))
+    await until(pilot, lambda: prompt.armed and "press a key" in text_of(pilot))
 
 
-async def confirming(pilot: Pilot[Any], desk: Desk) -> None:
+async def confirming(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A dialog takes keys."""
     await pilot.press("p")
     await until(pilot, lambda: "freeze it" in text_of(pilot))
 
 
-async def asking(pilot: Pilot[Any], desk: Desk) -> None:
+async def asking(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A screen asks the runtime."""
     await pilot.press("4")
-    await until(pilot, lambda: any(verb == "breakers" for verb, _ in desk.said))
+    await until(pilot, lambda: any(verb == "breakers" for verb, _ in link.said))
 
 
 @pytest.mark.usefixtures("starved")
 @pytest.mark.parametrize("happens", [drawing, prompting, confirming, asking])
 async def test_nothing_that_waits_for_a_moment_is_lost(
-    happens: Callable[[Pilot[Any], Desk], Awaitable[None]],
+    happens: Callable[[Pilot[Any], MemoryLink], Awaitable[None]],
 ) -> None:
-    desk = Desk(limited(1))
-    session = ConsoleContext(desk, clock=lambda: desk.now, arm_after=0.01)
+    link = MemoryLink(limited(1))
+    session = ConsoleContext(link, clock=lambda: link.now, arm_after=0.01)
     async with OrbiterApp(session, run_id="run-1").run_test(size=(100, 36)) as pilot:
         await drawn(pilot)
-        await happens(pilot, desk)
+        await happens(pilot, link)
 
 
 async def test_a_drawing_that_is_overdue_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,11 +107,11 @@ async def test_a_drawing_that_is_overdue_is_asked_for_again(monkeypatch: pytest.
 
 
 async def test_a_screen_that_missed_a_change_is_drawn_by_the_clock() -> None:
-    """The link changed and nobody said so."""
-    desk = Desk(limited(1))
-    async with OrbiterApp(ConsoleContext(desk, clock=lambda: desk.now)).run_test() as pilot:
+    """The link changed without a notice."""
+    link = MemoryLink(limited(1))
+    async with OrbiterApp(ConsoleContext(link, clock=lambda: link.now)).run_test() as pilot:
         await drawn(pilot)
-        desk.stories["run-1"].answer("run-1-inc-1", "skip")
+        link.stories["run-1"].answer("run-1-inc-1", "skip")
         await until(pilot, lambda: "1 decision" not in text_of(pilot))
 
 

@@ -1,19 +1,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runtime.judgement.recovery.option_table import option_keys
 from runtime.judgement.reports.incident_report import NO_ANALYSIS, build_report
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
-from screens.render.key_names import KEYS
 from screens.render.layout import (
     Row,
     Span,
@@ -24,31 +24,28 @@ from screens.render.layout import (
 )
 from screens.render.tree_outline import outline
 from screens.views.decisions.prompt import (
-    LATER_OPTION,
     action_text,
-    answer_params,
     grant_words,
     is_whole,
-    mark_invisible,
-    prompt_choices,
-    question_lines,
     title_line,
 )
+from screens.views.decisions.prompt_choices import LATER_OPTION, prompt_choices
+from screens.views.decisions.prompt_lines import mark_invisible, question_lines
+from screens.views.decisions.typed_answer import answer_params
 from screens.views.lists.inbox import inbox_rows
-from screens.views.lists.runs import COLUMNS as RUN_COLUMNS
 from screens.views.lists.runs import (
+    RUN_COLUMNS,
     head_line,
     node_counts,
     outcome_lines,
     run_row,
     title_of,
 )
-from screens.views.lists.swarms import COLUMNS as SWARM_COLUMNS
-from screens.views.lists.swarms import swarm_rows
+from screens.views.lists.swarms import SWARM_COLUMNS, swarm_rows
 from screens.views.run.node import node_lines
 from screens.views.run.report import answer_lines, report_lines, traceback_lines
 from screens.views.run.sparkline import TokenTrends
-from screens.views.run.tree import COLUMNS, RunTree
+from screens.views.run.tree import NODE_COLUMNS, RunTree
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter, filter_rows
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
@@ -97,15 +94,24 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
     rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
     assert texts(rows) == [
         " Needs a decision  1",
-        f"◆ decide | weekly digest | permission denied · write_file · {NEED} |  |  | 3m",
+        f"◆ needs you | weekly digest | permission denied · write_file · {NEED} |  |  | 3m",
         "",
         " Working  1",
-        "● running | weekly digest | 1 waiting · 3 running · 3 done | 3.3k | $0.02 | 3m",
+        "● running | weekly digest | 1 waiting · 1 running · 3 done | 3.3k | $0.02 | 3m",
         "",
         " Done  1",
         "✓ completed | translate manual | 3 done | 29k | $0.31 | 3h",
     ]
     assert [row.key for row in rows if not row.heading] == ["incident:run-1-inc-1", "run:run-1", "run:run-0"]
+
+
+def test_the_inbox_says_who_proposes_which_answer() -> None:
+    (found,) = open_incidents(story := digest())
+    proposed = replace(found, proposed="retry", proposed_by="Claude Code (ada)")
+    rows = inbox_rows(summaries(story), [proposed], looks_at(story))
+    assert texts(rows)[1] == (
+        f"◆ needs you | weekly digest | Claude Code: retry? · permission denied · write_file · {NEED} |  |  | 3m"
+    )
 
 
 def test_a_run_that_only_waits_for_decisions_stands_there_and_not_among_those_at_work_too() -> None:
@@ -130,6 +136,7 @@ def test_groups_that_are_empty_have_no_heading() -> None:
 def test_a_run_without_a_title_is_called_after_its_reference_and_the_end_of_its_id() -> None:
     story = Story("261121-084343-3fk9", title="")
     story.begin()
+    story.state.input = ""
     row = run_row(story.state.summary(), looks_at(story))
     assert row.cells[1] == (Span("digest.py:swarm", "ink-strong"), Span(" 3fk9", "ink-muted"))
     assert row.values[1] == title_of(story.state.summary(), looks_at(story)) == "digest.py:swarm 3fk9"
@@ -137,14 +144,15 @@ def test_a_run_without_a_title_is_called_after_its_reference_and_the_end_of_its_
     assert plain_text(run_row(unnamed, looks_at(story)).cells[1]) == unnamed.id, "nothing else is known of it yet"
 
 
+@pytest.mark.parametrize("task", ["", "Plan three days in Basel, with a visit of the museums"])
 @pytest.mark.parametrize("width", [60, 78, 118])
-def test_untitled_runs_of_one_swarm_are_told_apart_at_every_width_and_by_the_filter(width: int) -> None:
+def test_runs_with_one_title_are_told_apart_at_every_width_and_by_the_filter(width: int, task: str) -> None:
     ref = "/work/長い名前.py:incident_triage_swarm"
-    known = {run_id: Summary(run_id, ref, input="x") for run_id in ("261121-084343-3fk9", "261121-084343-x7mq")}
-    looks = RenderContext(START)
+    known = {run_id: Summary(run_id, ref, input=task) for run_id in ("261121-084343-3fk9", "261121-084343-x7mq")}
+    context = RenderContext(START)
     for columns, rows in (
-        (RUN_COLUMNS, inbox_rows(known, [], looks)),
-        (SWARM_COLUMNS, swarm_rows(known, looks, TokenTrends())),
+        (RUN_COLUMNS, inbox_rows(known, [], context)),
+        (SWARM_COLUMNS, swarm_rows(known, context, TokenTrends())),
     ):
         found = [row for row in filter_rows(rows, "x7mq") if row.key.startswith("run:")]
         assert [row.key for row in found] == ["run:261121-084343-x7mq"]
@@ -206,7 +214,7 @@ def tree_text(story: Story, glyphs: Any = UNICODE_GLYPHS) -> list[str]:
     found = []
     for line in outline(tree, {}, glyphs=glyphs):
         row = tree.row(line.key)
-        assert len(row.cells) == len(COLUMNS)
+        assert len(row.cells) == len(NODE_COLUMNS)
         found.append(
             " | ".join(
                 [line.rails + ("▸" if line.folded else "") + plain_text(row.cells[0]), *map(plain_text, row.cells[1:])]
@@ -291,11 +299,11 @@ def test_a_run_in_one_line_and_its_outcome() -> None:
     story = finished()
     assert plain_text(head_line(story.state, looks_at(story))) == "✓ completed · 12s · 3 done · 29k tokens · $0.31"
     assert words(outcome_lines(story.state, looks_at(story))) == [
+        "Result",
+        "Bonjour",
+        "",
         "Task",
         "Translate the manual to French.",
-        "",
-        "Output",
-        "Bonjour",
     ]
     assert [plain_text(found) for found in node_counts({"running": 2, "pending": 3})] == ["2 running"]
 
@@ -336,7 +344,7 @@ def test_the_analysis_fills_in() -> None:
     assert report_of(story)[-1] == f"Analysis: {NO_ANALYSIS}"
     story.analyse("run-1-inc-1", "The folder is outside of\nthe workspace.")
     assert report_of(story)[-3:] == [
-        "Analysis: a model's words, not checked · scripted:analyst",
+        "Analysis: scripted:analyst says, not checked",
         "  The folder is outside of",
         "  the workspace.",
     ]
@@ -375,13 +383,13 @@ def test_a_prompt_begins_with_the_choice_that_does_nothing_and_enter_never_grant
     ]  # fmt: skip
     assert [choice.enter for choice in found if choice.option == "grant"] == [False, False]
     assert found[2].standing
-    assert found[2].need == "lifetime"
+    assert found[2].standing
 
 
 def test_no_two_options_share_a_key_and_none_takes_a_key_that_moves() -> None:
-    assert len(set(KEYS.values())) == len(KEYS)
-    capitals = {KEYS["grant"].upper()}
-    assert not ({*KEYS.values(), *capitals} & set("hjklnq?:/zy "))
+    assert len(set(option_keys().values())) == len(option_keys())
+    capitals = {option_keys()["grant"].upper()}
+    assert not ({*option_keys().values(), *capitals} & set("hjklnq?:/zy "))
 
 
 def test_an_option_of_a_newer_runtime_gets_a_number() -> None:
@@ -476,21 +484,21 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
     story.tell(ev.Warned(text=bad), tool, root)
     incident = story.state.open_incidents[0]
     story.analyse(incident.opened.incident_id, bad, bad)
-    looks = looks_at(story)
-    tree = RunTree(story.state, looks)
+    context = looks_at(story)
+    tree = RunTree(story.state, context)
     lines = [
-        *(cell for row in inbox_rows(summaries(story), open_incidents(story), looks) for cell in row.cells),
+        *(cell for row in inbox_rows(summaries(story), open_incidents(story), context) for cell in row.cells),
         *(cell for line in outline(tree, {}) for cell in tree.row(line.key).cells),
-        *node_lines(story.state, tool, looks),
-        *outcome_lines(story.state, looks),
-        *report_lines(build_report(story.state, incident.opened), looks),
-        *traceback_lines(build_report(story.state, incident.opened), looks),
-        *question_lines(incident.opened, looks),
-        title_line(incident.opened, looks),
-        head_line(story.state, looks),
+        *node_lines(story.state, tool, context),
+        *outcome_lines(story.state, context),
+        *report_lines(build_report(story.state, incident.opened), context),
+        *traceback_lines(build_report(story.state, incident.opened), context),
+        *question_lines(incident.opened, context),
+        title_line(incident.opened, context),
+        head_line(story.state, context),
     ]
     story.answer(incident.opened.incident_id, "abort", who=bad, text=bad)
-    lines += answer_lines(incident, looks)
+    lines += answer_lines(incident, context)
     for line in lines:
         text = plain_text(line)
         assert "\n" not in text

@@ -1,4 +1,4 @@
-"""Only the cells of a line that changed are painted anew: what is left alone must be the same."""
+"""Only the cells of a line that changed are painted again: what is left alone must be the same."""
 
 from __future__ import annotations
 

@@ -13,63 +13,65 @@ from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.dialogs.start_form import StartScreen
 from screens.widgets.editor import Editor
 from screens.widgets.prompt import Prompt
-from tests.console.app.test_app import console, settled, text_of, until
-from tests.screens.desk import Desk
+from tests.console.app.test_app import console, settled, text_of
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest, limited
+from tests.screens.waiting import until
 
 LOST = "No runtime, b outside of here brings it back: its process ended"
 
 
-def told(desk: Desk, status: LinkStatus) -> None:
-    desk.status = status
-    desk.changed()
+def told(link: MemoryLink, status: LinkStatus) -> None:
+    link.status = status
+    link.changed()
 
 
 async def test_the_form_says_that_the_runtime_is_gone_and_starts_when_it_is_back() -> None:
-    async with console(digest(), size=(120, 34)) as (pilot, desk):
+    async with console(digest(), size=(120, 34)) as (pilot, link):
         await pilot.press("2")
         await settled(pilot)
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
         await pilot.press(*"new.py:swarm", "tab")
-        told(desk, LinkStatus("lost", "its process ended"))
+        told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: LOST in text_of(pilot))
-        said = len(desk.said)
+        said = len(link.said)
         await pilot.press("ctrl+s")
         await settled(pilot)
-        assert len(desk.said) == said
-        desk.refs = ["new.py:swarm"]
-        told(desk, LinkStatus("connected"))
+        assert len(link.said) == said
+        assert "Found." not in text_of(pilot)
+        link.refs = ["new.py:swarm"]
+        told(link, LinkStatus("connected"))
         await until(pilot, lambda: "No runtime" not in text_of(pilot))
-        await until(pilot, lambda: ("swarms", {}) in desk.said[said:])
+        await until(pilot, lambda: "Found." in text_of(pilot))  # the form asked again which swarms there are
         screen: Any = pilot.app.screen
         assert screen.query_one("#ref", Input).value == "new.py:swarm"
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in desk.said))
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
 
 
 async def test_a_run_of_which_nothing_can_be_written_is_said_on_every_screen_until_it_goes_on() -> None:
-    async with console(digest(), size=(120, 34)) as (pilot, desk):
+    async with console(digest(), size=(120, 34)) as (pilot, link):
         assert "cannot be carried on" not in text_of(pilot)
         why = "run r1: [b]disk[/b] full"
-        desk.qualities = (LinkQuality("", "connected", held_up=why), LinkQuality("far", "connected", held_up="r2, too"))
-        desk.changed()
+        link.qualities = (LinkQuality("", "connected", held_up=why), LinkQuality("far", "connected", held_up="r2, too"))
+        link.changed()
         await until(pilot, lambda: f"{why}; far: r2, too · it is tried again by itself" in text_of(pilot))
         await pilot.press("5")
         await until(pilot, lambda: "› log" in text_of(pilot) and why in text_of(pilot))
-        told(desk, LinkStatus("lost", "its process ended"))
+        told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: "No runtime" in text_of(pilot) and why not in text_of(pilot))
-        desk.qualities = ()
-        told(desk, LinkStatus("connected"))
+        link.qualities = ()
+        told(link, LinkStatus("connected"))
         await until(pilot, lambda: "No runtime" not in text_of(pilot) and why not in text_of(pilot))
 
 
 async def test_a_question_keeps_its_reason_and_is_answered_when_the_runtime_is_back() -> None:
-    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, desk):
+    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, link):
         await pilot.press("A")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
         await pilot.press(*"costs")
-        told(desk, LinkStatus("lost", "its process ended"))
+        told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: LOST in text_of(pilot))
         await pilot.press("enter")
         screen: Any = pilot.app.screen
@@ -78,53 +80,53 @@ async def test_a_question_keeps_its_reason_and_is_answered_when_the_runtime_is_b
         await settled(pilot)
         assert pilot.app.screen is screen
         assert screen.query_one(Editor).text == "costs"
-        told(desk, LinkStatus("connected"))
+        told(link, LinkStatus("connected"))
         await until(pilot, lambda: "No runtime" not in text_of(pilot))
         await pilot.press("y")
-        await until(pilot, lambda: ("abort", {"run_id": "run-1", "reason": "costs"}) in desk.said)
+        await until(pilot, lambda: ("abort", {"run_id": "run-1", "reason": "costs"}) in link.said)
 
 
 async def test_what_is_meant_for_many_waits_for_the_runtime() -> None:
     stories = [limited(number, number, fingerprint="same") for number in (1, 2)]
-    async with console(*stories, size=(120, 34)) as (pilot, desk):
+    async with console(*stories, size=(120, 34)) as (pilot, link):
         for keys, dialog, send in (
             (("home", "B"), BulkAnswerScreen, ("s", "y")),
             (("ctrl+a", "A"), BatchActionScreen, ("y",)),
         ):
             await pilot.press(*keys)
             await until(pilot, lambda dialog=dialog: isinstance(pilot.app.screen, dialog))  # type: ignore[misc]
-            told(desk, LinkStatus("lost", "its process ended"))
+            told(link, LinkStatus("lost", "its process ended"))
             await until(pilot, lambda: LOST in text_of(pilot))
-            before = list(desk.said)
+            before = list(link.said)
             await pilot.press(*send)
             await settled(pilot)
-            assert [said for said in desk.said[len(before) :] if said[0] != "precedent"] == []
-            told(desk, LinkStatus("connected"))
+            assert [said for said in link.said[len(before) :] if said[0] != "precedent"] == []
+            told(link, LinkStatus("connected"))
             await until(pilot, lambda: "No runtime" not in text_of(pilot))
             await pilot.press("escape", "escape")
             await settled(pilot)
 
 
 async def test_a_link_that_is_sought_anew_is_said_too() -> None:
-    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, desk):
+    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, link):
         await pilot.press("A")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
-        told(desk, LinkStatus("connecting", "nothing was heard for 20 s"))
+        told(link, LinkStatus("connecting", "nothing was heard for 20 s"))
         await until(pilot, lambda: "connecting: nothing was heard for 20 s; nothing here is lost" in text_of(pilot))
 
 
 async def test_a_word_to_the_agent_that_could_not_be_sent_stands_there_again() -> None:
-    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, desk):
+    async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, link):
         prompt = pilot.app.screen.query_one(Prompt)
         await until(pilot, lambda: prompt.armed)
         await pilot.press("d", *"use the wiki")
-        told(desk, LinkStatus("lost", "its process ended"))
+        told(link, LinkStatus("lost", "its process ended"))
         await pilot.press("enter")
         await until(pilot, lambda: prompt.mode == "choose")
-        told(desk, LinkStatus("connected"))
+        told(link, LinkStatus("connected"))
         await until(pilot, lambda: prompt.armed)
         await pilot.press("d")
         await until(pilot, lambda: prompt.mode == "type")
         assert prompt.query_one("#editor", Editor).text == "use the wiki"
         await pilot.press("!", "enter")
-        await until(pilot, lambda: desk.said[-1][1].get("params") == {"message": "use the wiki!"})
+        await until(pilot, lambda: link.said[-1][1].get("params") == {"message": "use the wiki!"})

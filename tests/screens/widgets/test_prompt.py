@@ -13,21 +13,20 @@ from textual.pilot import Pilot
 
 from runtime.judgement.recovery.options import make_option
 from runtime.judgement.reports.audit import audit_entries
+from runtime.judgement.reports.explanation.explain import explain
 from runtime.operations.bulk_answers import answer_equal_incidents
 from runtime.operations.decisions import Decisions, InvalidCommand
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from screens.render.layout import plain_text
-from screens.shell.armed_keys import ARM_AFTER
-from screens.views.decisions.prompt import (
-    LATER_OPTION,
-    prompt_choices,
-    question_lines,
-    title_line,
-)
+from screens.shell.armed_keys import ARM_AFTER_S
+from screens.views.decisions.prompt import title_line
+from screens.views.decisions.prompt_choices import LATER_OPTION, explained_choices, prompt_choices
+from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
+from screens.views.run.explanation import explanation_lines, model_line, sentence_words
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
-from screens.widgets.option_columns import Choices
+from screens.widgets.option_columns import OptionColumns
 from tests.console.app.test_app import (
     NEVER,
     answers,
@@ -38,11 +37,12 @@ from tests.console.app.test_app import (
     pressed,
     prompt_of,
     text_of,
-    until,
 )
-from tests.screens.desk import Desk as MemoryDesk
+from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
-from tests.screens.stories import BROKEN_TOOL, DENIED, START, Story, digest
+from tests.screens.stories import BROKEN_TOOL, DENIED, RATE_LIMITED, START, Story, digest
+from tests.screens.twelve_incidents import TWELVE
+from tests.screens.waiting import drawn, until
 
 
 def incident_of(story: Story) -> ev.IncidentOpened:
@@ -51,53 +51,133 @@ def incident_of(story: Story) -> ev.IncidentOpened:
 
 async def test_rule_1_an_answer_carries_incident_and_revision_and_a_stale_one_is_refused_with_the_reason() -> None:
     story = broken()
-    async with console(story, run_id="run-3") as (pilot, desk):
+    async with console(story, run_id="run-3") as (pilot, link):
         await armed(pilot)
-        desk.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
+        link.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
         await pilot.press("r")
         await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
-        assert (desk.said[0][1]["incident_id"], desk.said[0][1]["revision"]) == ("run-3-inc-1", 1)
+        assert (link.said[0][1]["incident_id"], link.said[0][1]["revision"]) == ("run-3-inc-1", 1)
 
 
 async def test_rule_2_it_arms_after_a_moment_and_counts_what_it_swallowed() -> None:
-    assert ARM_AFTER == 0.4
-    async with console(broken(), run_id="run-3", arm_after=NEVER) as (pilot, desk):
+    assert ARM_AFTER_S == 0.4
+    async with console(broken(), run_id="run-3", arm_after=NEVER) as (pilot, link):
         await pilot.press("r", "r", "a")
         await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_rule_3_the_focus_is_on_the_harmless_choice_and_enter_grants_nothing() -> None:
-    async with console(digest(), run_id="run-1") as (pilot, desk):
+    async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
-        assert prompt_choices(incident_of(desk.stories["run-1"]), RenderContext(START))[0].option == LATER_OPTION
+        assert prompt_choices(incident_of(link.stories["run-1"]), RenderContext(START))[0].option == LATER_OPTION
         await pilot.press("down", "enter")
         assert "enter does not grant" in text_of(pilot)
         await pressed(pilot, "G", "a", "enter")
         assert prompt_of(pilot).mode == "choose"  # enter took "Back", on which the cursor was
-        assert desk.said == []
+        assert link.said == []
 
 
-def test_rule_4_lineage_task_and_the_exact_action_with_its_invisibles_marked() -> None:
+def test_rule_4_lineage_and_the_exact_action_with_its_invisibles_marked() -> None:
     story = Story()
     agent = story.open("agent", "mailer", story.begin())
     tool = story.start("tool", "send", agent)
     story.park(tool, DENIED, need="net:x", action={"tool": "send", "arguments": {"to": "a\u202eb"}}, task="Tell Ada")
     opened = incident_of(story)
     said = [plain_text(line) for line in question_lines(opened, RenderContext(story.at))]
-    assert 'with   to = "a⟨U+202E⟩b"' in said
-    assert "who    weekly_digest › mailer › send" in said
-    assert "task   Tell Ada" in said
-    assert "holds up 2 more" in plain_text(title_line(opened, RenderContext(story.at), 2))
+    assert 'Call   send(to="a⟨U+202E⟩b")' in said
+    assert "By     weekly_digest › mailer › send" in said
+    assert "2 nodes wait for it" in plain_text(title_line(opened, RenderContext(story.at), 2))
 
 
-async def test_rule_4_what_does_not_fit_is_said_to_be_below() -> None:
+def lines_of(story: Story, **more: Any) -> list[str]:
+    blocks = prompt_blocks(incident_of(story), RenderContext(story.at), **more)
+    return [plain_text(line) for each in blocks for line in each.lines]
+
+
+def test_what_an_error_carried_stands_apart_from_its_name_and_not_where_it_is_empty() -> None:
+    story = Story()
+    tool = story.start("tool", "query", story.open("agent", "a", story.begin()))
+    story.park(tool, BROKEN_TOOL.model_copy(update={"context": {"request_id": "", "connection_id": "c7"}}))
+    found = lines_of(story)
+    assert [line for line in found if "request_id" in line] == []
+    assert 'connection_id  "c7"' in found
+
+
+def test_of_a_folded_argument_as_much_is_shown_as_there_is_room() -> None:
+    story = Story()
+    tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "word " * 100}})
+
+    def shown(chars: int) -> int:
+        return sum(line.count("word") for line in lines_of(story, fold_chars=chars))
+
+    assert 10 < shown(140) < shown(300) < shown(600) == 100
+    assert [line for line in lines_of(story, fold_chars=600) if "more characters" in line] == []
+
+
+def test_no_line_of_the_prompt_says_that_no_model_was_asked() -> None:
+    story = broken()
+    incident = story.state.open_incidents[0]
+    context = RenderContext(story.at)
+    assert model_line(incident, context) == ()
+    page = [plain_text(line) for line in explanation_lines(explain(incident, story.state), context, incident)]
+    assert [line for line in page if line.startswith("Model  no model was asked")] != []
+
+
+async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds_it() -> None:
     story = Story("run-4", "long", START)
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
     story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "line\n" * 60}})
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, _):
         await armed(pilot)
-        assert "more lines below" in text_of(pilot)
+        assert "more characters" in text_of(pilot)
+        await pressed(pilot, "pagedown")
+        await until(pilot, lambda: "more lines below" in text_of(pilot))
+
+
+async def test_a_lasting_grant_is_offered_once_the_whole_action_was_in_sight() -> None:
+    story = Story("run-4", "long", START)
+    tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "line " * 200}})
+    async with console(story, run_id="run-4", size=(80, 24)) as (pilot, link):
+        await armed(pilot)
+        await pressed(pilot, "G")
+        await until(pilot, lambda: "Read the action to its end first" in text_of(pilot))
+        assert prompt_of(pilot).mode == "choose"
+        await pressed(pilot, "pagedown", "pagedown", "pagedown", "G")
+        await until(pilot, lambda: prompt_of(pilot).mode == "lifetime")
+        assert link.said == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("name", TWELVE)
+async def test_cause_evidence_and_choices_stand_on_the_first_screen_and_each_is_said_once(
+    name: str, size: tuple[int, int]
+) -> None:
+    """Of each kind of incident: what, why, what is proposed and every option are in sight; no outcome is cut."""
+    story = TWELVE[name]()
+    async with console(story, run_id=story.run_id, size=size) as (pilot, _):
+        await armed(pilot)
+        await drawn(pilot)
+        shown = text_of(pilot)
+        opened = incident_of(story)
+        if opened.question:
+            assert opened.question in shown
+            return
+        once = [line for line in shown.splitlines() if "What   " in line]
+        needs = [line for line in shown.splitlines() if "Needs  " in line]
+        assert len(once) == (0 if needs and size[0] == 80 else 1)
+        assert [option.label for option in opened.options if option.label not in shown] == []
+        rows = [line for line in shown.splitlines() if any(each.label in line for each in opened.options)]
+        assert not any(line.rstrip().endswith(("…", "… ▏")) for line in rows), "no row says half of what it will do"
+        if size == (80, 24):
+            assert "Changes nothing; it keeps waiting." in shown  # what the marked one does
+        told = explain(story.state.open_incidents[0], story.state)
+        proposed = told.consequences.get(told.option)
+        if proposed is not None:
+            assert sentence_words(proposed, RenderContext(story.at)) in " ".join(shown.split())
+        assert "more line" not in shown.partition("press a key")[2]
 
 
 def test_rule_5_what_cannot_be_shown_whole_is_granted_only_once() -> None:
@@ -118,26 +198,26 @@ async def test_rule_6_a_grant_says_subject_verb_object_lifetime_and_what_it_woul
 
 
 async def test_rule_7_a_denial_takes_a_word_to_the_agent() -> None:
-    async with console(digest(), run_id="run-1") as (pilot, desk):
+    async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
         await pilot.press("d", *"use /tmp", "enter")
-        await until(pilot, lambda: bool(desk.said))
-        assert answers(desk) == [("deny", {"message": "use /tmp"})]
+        await until(pilot, lambda: bool(link.said))
+        assert answers(link) == [("deny", {"message": "use /tmp"})]
 
 
 async def test_rule_8_a_field_in_which_someone_types_is_never_stolen_and_the_new_decision_is_counted() -> None:
     story = asks_for_input()
-    async with console(story, run_id="run-2") as (pilot, desk):
+    async with console(story, run_id="run-2") as (pilot, link):
         await armed(pilot)
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*"Q4")
         other = story.start("tool", "other", story.state.roots[0], 5)
         story.park(other, BROKEN_TOOL)
-        desk.changed()
+        link.changed()
         await until(pilot, lambda: "2 decisions" in text_of(pilot))
         await pilot.press(*" r")
         assert prompt_of(pilot).query_one(Editor).text == "Q4 r"
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Path) -> None:
@@ -167,7 +247,7 @@ async def test_the_deadline_and_its_effect_stand_in_the_prompt_and_it_grants_not
     async with console(story, run_id="run-1", size=(120, 40)) as (pilot, _):
         await armed(pilot)
         assert "in 1m00s, without an answer: Deny, with a word to the agent" in text_of(pilot)
-        assert pilot.app.screen.query_one(Choices).has_focus
+        assert pilot.app.screen.query_one(OptionColumns).has_focus
 
 
 # -- what an operator types is safe --------------------------------------------------------------------------------
@@ -195,20 +275,20 @@ def offering(*options: str, in_doubt: bool = False, **more: Any) -> Story:
 async def deciding(*stories: Story, run_id: str = "run-5") -> AsyncIterator[tuple[Pilot[None], MemoryDesk, Clock]]:
     """A prompt whose moment is painted and over."""
     clock = Clock()
-    async with console(*stories, run_id=run_id, arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+    async with console(*stories, run_id=run_id, arm_after=ARM_AFTER_S, monotonic=clock) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        yield pilot, desk, clock
+        yield pilot, link, clock
 
 
 @pytest.mark.parametrize("name", DESTROY)
 async def test_what_destroys_takes_a_second_different_key_after_a_second(name: str) -> None:
     key = DESTROY[name]
     for others in ([key], ["enter"], ["y"], [key, key, "enter", "y"]):
-        async with deciding(offering(name, "result")) as (pilot, desk, _):
+        async with deciding(offering(name, "result")) as (pilot, link, _):
             await pilot.press(key, *others)
-            assert desk.said == [], others
-    async with deciding(offering(name, "result")) as (pilot, desk, clock):
+            assert link.said == [], others
+    async with deciding(offering(name, "result")) as (pilot, link, clock):
         await pilot.press(key)
         assert prompt_of(pilot).mode == "confirm"
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
@@ -216,18 +296,18 @@ async def test_what_destroys_takes_a_second_different_key_after_a_second(name: s
         await pilot.press("y")
         clock.now += 60
         await pilot.press("x")
-        assert (prompt_of(pilot).mode, desk.said) == ("choose", []), "any other key leaves it"
+        assert (prompt_of(pilot).mode, link.said) == ("choose", []), "any other key leaves it"
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
         await pilot.press(key)
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 1.1
         await pilot.press("y")
-        await until(pilot, lambda: answers(desk) == [(name, {})])
+        await until(pilot, lambda: answers(link) == [(name, {})])
 
 
 async def test_any_other_key_leaves_the_second_key_wherever_the_focus_is() -> None:
-    async with deciding(offering("abort", "result")) as (pilot, desk, clock):
+    async with deciding(offering("abort", "result")) as (pilot, link, clock):
         await pilot.press("tab")
         assert not prompt_of(pilot).has_focus_within
         await pilot.press(DESTROY["abort"])
@@ -239,22 +319,22 @@ async def test_any_other_key_leaves_the_second_key_wherever_the_focus_is() -> No
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
         await pilot.press("y")
-        assert desk.said == []
+        assert link.said == []
 
 
 async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_take_a_second_key_too() -> None:
     async with deciding(offering("retry", "result", in_doubt=True)) as (pilot, _, _clock):
         await pilot.press("r")
         assert prompt_of(pilot).mode == "confirm"
-    async with deciding(offering("retry", "result")) as (pilot, desk, _clock):
+    async with deciding(offering("retry", "result")) as (pilot, link, _clock):
         await pilot.press("r")
-        await until(pilot, lambda: answers(desk) == [("retry", {})])
-    async with deciding(offering("reset", breaker="openai")) as (pilot, desk, _clock):
+        await until(pilot, lambda: answers(link) == [("retry", {})])
+    async with deciding(offering("reset", breaker="openai")) as (pilot, link, _clock):
         await pilot.press("t")
-        await until(pilot, lambda: answers(desk) == [("reset", {})])
-    async with deciding(offering("reset", breaker="openai"), held_back("run-6")) as (pilot, desk, _clock):
+        await until(pilot, lambda: answers(link) == [("reset", {})])
+    async with deciding(offering("reset", breaker="openai"), held_back("run-6")) as (pilot, link, _clock):
         await pilot.press("t")
-        assert (prompt_of(pilot).mode, desk.said) == ("confirm", [])
+        assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
 
 
 def held_back(run_id: str) -> Story:
@@ -267,29 +347,29 @@ def held_back(run_id: str) -> Story:
 
 @pytest.mark.parametrize("word", ["analysts", "some words", "alice", "y", "say yes, g G a s r d v q n : ?"])
 async def test_what_is_typed_at_a_question_stands_in_its_field_and_decides_nothing(word: str) -> None:
-    async with deciding(asks_for_input(), run_id="run-2") as (pilot, desk, _):
+    async with deciding(asks_for_input(), run_id="run-2") as (pilot, link, _):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*word)
         assert prompt_of(pilot).query_one(Editor).text == word
-        assert desk.said == []
+        assert link.said == []
         await pilot.press("enter")
-        await until(pilot, lambda: answers(desk) == [("input", {"value": word})])
+        await until(pilot, lambda: answers(link) == [("input", {"value": word})])
 
 
 async def test_keys_that_come_before_a_question_can_be_read_are_dropped_and_counted() -> None:
     clock = Clock()
-    async with console(asks_for_input(), run_id="run-2", arm_after=ARM_AFTER, monotonic=clock) as (pilot, desk):
+    async with console(asks_for_input(), run_id="run-2", arm_after=ARM_AFTER_S, monotonic=clock) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         await pilot.press(*"as", "enter")
         await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
         clock.now += 60
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*"Q4")
-        assert (prompt_of(pilot).query_one(Editor).text, desk.said) == ("Q4", [])
+        assert (prompt_of(pilot).query_one(Editor).text, link.said) == ("Q4", [])
 
 
 async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_stays() -> None:
-    async with deciding(asks_for_input(), run_id="run-2") as (pilot, desk, clock):
+    async with deciding(asks_for_input(), run_id="run-2") as (pilot, link, clock):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*"half", "escape")
         await until(pilot, lambda: "Abort execution" in text_of(pilot))
@@ -297,4 +377,17 @@ async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_st
         clock.now += 60
         await pilot.press("i")
         assert prompt_of(pilot).query_one(Editor).text == "half"
-        assert desk.said == []
+        assert link.said == []
+
+
+@pytest.mark.parametrize("in_doubt", [True, False])
+def test_an_option_is_starred_only_if_nothing_has_to_be_done_outside_before_it(in_doubt: bool) -> None:
+    story = Story("run-7", "pay")
+    call = story.start("tool", "pay", story.open("agent", "payer", story.begin()))
+    fault = DENIED if in_doubt else RATE_LIMITED
+    story.park(call, fault, in_doubt=in_doubt, action={"tool": "pay", "arguments": {}})
+    incident, context = story.state.open_incidents[0], RenderContext(START)
+    told = explain(incident, story.state)
+    offered = explained_choices(prompt_choices(incident.opened, context), told, context)
+    (proposed,) = [each for each in offered if each.proposed]
+    assert (told.act is not None, proposed.starred) == (in_doubt, not in_doubt)

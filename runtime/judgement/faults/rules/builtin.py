@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Final
 
-if TYPE_CHECKING:
-    from runtime.judgement.faults.rules.rule import Rule
+from runtime.judgement.faults.rules.patterns import read_packaged
+from runtime.judgement.faults.rules.rule import Rule, parse_rules
+
+FILES: Final = (
+    "framework.toml",
+    "guests.toml",
+    "exception_types.toml",
+    "codes.toml",
+    "numeric_codes.toml",
+    "message_text.toml",
+    "generic_codes.toml",
+    "status.toml",
+    "builtin_exceptions.toml",
+)
+"""In the order in which their rules are tried."""
 
 
 @lru_cache(maxsize=1)
 def builtin_rules() -> tuple[Rule, ...]:
-    """The table. It is loaded when the first failure is judged."""
-    from runtime.judgement.faults.rules.codes import CODE_RULES, GENERIC_CODE_RULES, STATUS_RULES
-    from runtime.judgement.faults.rules.exception_types import EXCEPTION_RULES, OS_ERROR_RULES
-    from runtime.judgement.faults.rules.framework import FRAMEWORK_RULES
-    from runtime.judgement.faults.rules.message_text import TEXT_RULES
-
-    return (
-        *FRAMEWORK_RULES,
-        *EXCEPTION_RULES,
-        *CODE_RULES,
-        *TEXT_RULES,
-        *GENERIC_CODE_RULES,
-        *STATUS_RULES,
-        *OS_ERROR_RULES,
+    """The table. It is read when the first failure is judged."""
+    return tuple(
+        rule for name in FILES for rule in parse_rules(read_packaged(name)["rules"], name, compile_patterns=False)
     )

@@ -21,7 +21,8 @@ from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.worker import drive as driving
-from runtime.worker.supervisor import MAX_HOLD_UP_TRIES, Supervisor
+from runtime.worker.blocked_runs import MAX_HOLD_UP_TRIES
+from runtime.worker.supervisor import Supervisor
 from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import writer_of
 
@@ -107,7 +108,7 @@ async def _stranded(bench: Bench, deep: int) -> str:
     ASKED.clear()
     ASKED["deep"] = deep
     (bench.root / "deep.py").write_text(DEEP)
-    run = await bench.desk.start(f"{bench.root / 'deep.py'}:swarm", "go", by=ME)
+    run = await bench.decisions.start(f"{bench.root / 'deep.py'}:swarm", "go", by=ME)
     await bench.until(run, lambda s: s.phase == "waiting")
     return run
 
@@ -141,7 +142,7 @@ async def test_what_strands_again_waits_again_and_abort_ends_it(bench: Bench) ->
     async with bench.driving(grace_s=0.0):
         ended = await bench.ended(run)
         assert (ended.phase, ended.error, ended.lives, ASKED["model"]) == ("aborted", "enough", 3, 2)
-        # Whoever turns it back has found another way: what ended it then does not end it again.
+        # The operator who turns it back has found another way: what ended it then does not end it again.
         ASKED["deep"] = 0
         await RunControls(bench.journal).rewind(run, "looker~0/llm~0", confirm=True, by=ME)
         assert (await bench.until(run, lambda s: s.phase == "completed")).output == "all seen"
@@ -173,7 +174,7 @@ async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench
         (question,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
         await _spoil(bench, run, body)
-        assert await bench.journal.check() == [f"event 3 of run {run} is no JSON"]
+        assert await bench.journal.check() == [f"event 3 of run {run} is not JSON"]
         await bench.answer(question, "input", value="x")
         async with asyncio.timeout(60):
             while not (  # noqa: ASYNC110 - of a run that cannot be read
@@ -182,11 +183,11 @@ async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench
                 await asyncio.sleep(0.01)
         (incident,) = found
         assert ("cannot be read" if body is NO_JSON else "cannot read in") in incident.opened.message
-        assert (incident.title, incident.opened.task) == ("zoo.py:asker", "go")
+        assert (incident.title, incident.opened.task) == ("go", "go")
         if how == "answer":
             await bench.answer(incident, "abort", reason="beyond help")
         else:
-            await bench.desk.abort(run, reason="beyond help", by=ME)
+            await bench.decisions.abort(run, reason="beyond help", by=ME)
         async with asyncio.timeout(60):
             while (  # noqa: ASYNC110 - of a run that cannot be read
                 summary := await bench.journal.summary(run)
@@ -202,13 +203,13 @@ async def test_a_fault_of_the_runtime_itself_is_tried_a_few_times_and_then_told(
 
     async def fails(journal: Journal, lease: Lease, *_: object) -> driving.DriveOutcome:
         tried.append(lease.run_id)
-        raise ZeroDivisionError("nobody thought of this")
+        raise ZeroDivisionError("not thought of")
 
     monkeypatch.setattr(driving, "_resume", fails)
     async with _hasty(bench) as supervisor:
         run = await bench.start("asker")
         (incident,) = await bench.incidents(run)
-        assert "ZeroDivisionError: nobody thought of this" in incident.opened.message
+        assert "ZeroDivisionError: not thought of" in incident.opened.message
         assert len(tried) == MAX_HOLD_UP_TRIES
         await bench.until(run, lambda s: s.phase == "waiting")
         monkeypatch.undo()
@@ -281,6 +282,6 @@ async def test_the_row_that_is_at_fault_fails_alone(tmp_path: Path) -> None:
 async def test_a_model_that_nests_arguments_beyond_reason_is_told_so(bench: Bench, levels: int) -> None:
     (bench.root / "nesting.py").write_text(NESTING.replace("LEVELS", str(levels)))
     async with bench.driving():
-        ended = await bench.ended(await bench.desk.start(f"{bench.root / 'nesting.py'}:swarm", "go", by=ME))
+        ended = await bench.ended(await bench.decisions.start(f"{bench.root / 'nesting.py'}:swarm", "go", by=ME))
     assert (ended.phase, ended.incidents) == ("completed", {})
     assert "nested" in ended.output or "recursion" in ended.output

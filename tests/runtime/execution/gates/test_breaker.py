@@ -1,4 +1,4 @@
-"""Seed 004's failure matrix and policies, row by row, with nobody to ask: what a run comes to, and what was tried."""
+"""Seed 004's failure matrix and policies, row by row, without an operator: what a run comes to, and what was tried."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def test_an_open_breaker_holds_a_step_back_until_somebody_resets_it(bench:
 
 
 async def test_after_its_time_one_step_probes(bench: Bench) -> None:
-    errors = ErrorHandlingConfig(circuit_breaker_threshold=2, circuit_breaker_timeout=0.3)
+    errors = ErrorHandlingConfig(circuit_breaker_threshold=2, circuit_breaker_timeout=4.0)
     async with bench.driving(errors=errors):
         await bench.incidents(await started(bench, "lone"))
         run = await started(bench, "lone")

@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.recovery.budget import Budget
-from runtime.judgement.reports.prices import builtin_prices
+from runtime.judgement.recovery.budget import Budget, LimitFinding, limit_fault
+from runtime.judgement.reports.prices import PriceTable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
+    Limit,
     Origin,
     Persistence,
 )
 from tests.runtime.bench import Bench
 from tests.runtime.execution.failures.test_remedies import started
 
-PRICES = builtin_prices().overridden({"scripted:repair/busy": {"input": 1000, "output": 2000}})
+PRICES = PriceTable().overridden({"scripted:repair/busy": {"input": 1000, "output": 2000}})
 # One question of `busy` is 100 tokens in and 50 out: 0.2 dollars.
 
 
@@ -59,11 +60,11 @@ async def test_an_operator_extends_and_the_run_goes_on(bench: Bench) -> None:
         opened = incident.opened
         assert opened.options[0].id == "extend"
         assert opened.action["budget"]["limit"] == "max_tool_calls"
-        await bench.desk.answer(opened.incident_id, "extend", {"amount": 1}, by=ev.Actor(name="t", channel="cli"))
+        await bench.decisions.answer(opened.incident_id, "extend", {"amount": 1}, by=ev.Actor(name="t", channel="cli"))
         await bench.until(run, lambda s: len(s.incidents) == 2)
         (again,) = await bench.incidents(run)
         assert again.opened.action["budget"]["allowed"] == 3
-        await bench.desk.answer(again.opened.incident_id, "extend", {}, by=ev.Actor(name="t", channel="cli"))
+        await bench.decisions.answer(again.opened.incident_id, "extend", {}, by=ev.Actor(name="t", channel="cli"))
         state = await bench.ended(run)
     assert (state.phase, state.output) == ("completed", "looked at all")
 
@@ -85,7 +86,7 @@ async def test_calls_side_by_side_do_not_overshoot_and_go_on_together(bench: Ben
         found = await bench.incidents(run, 3)
         assert sum(line.startswith("look") for line in bench.effects) == 1
         by = ev.Actor(name="t", channel="cli")
-        await bench.desk.answer(found[0].opened.incident_id, "extend", {"amount": 5}, by=by)
+        await bench.decisions.answer(found[0].opened.incident_id, "extend", {"amount": 5}, by=by)
         state = await bench.ended(run)
     assert (state.phase, state.output) == ("completed", "wide done")
     assert sum(line.startswith("look") for line in bench.effects) == 4
@@ -120,6 +121,25 @@ async def test_costs_come_from_prices_and_unknown_ones_are_not_nothing(bench: Be
     assert (state.unpriced_calls, unknown.cost_usd, unknown.unpriced_calls) == (0, None, 2)
 
 
+async def test_a_budget_of_costs_says_which_models_it_does_not_count(bench: Bench) -> None:
+    async with bench.driving(budget=Budget(max_total_cost_usd=5)):
+        state = await bench.ended(await started(bench, "busy"))
+    warnings = [text for node in state.nodes.values() for text in node.warnings]
+    unknown = "the price of scripted:repair/busy is unknown, so its calls do not count"
+    assert warnings == [f'budget max_total_cost_usd: {unknown}. Set it under [prices."scripted:repair/busy"]']
+
+
+async def test_a_limit_of_costs_that_is_reached_says_what_is_not_in_it(bench: Bench) -> None:
+    async with bench.driving(budget=Budget(max_total_cost_usd=0), enable_error_routing=False):
+        state = await bench.ended(await started(bench, "busy"))
+    assert state.error == "max_total_cost_usd is reached: $0.00 of $0.00"
+    found = LimitFinding(Limit.COST, "hit", 2.0, 1.5)
+    assert limit_fault(found, 1).user_message == (
+        "max_total_cost_usd is reached: $2.00 of $1.50, without 1 call of unknown price"
+    )
+    assert limit_fault(found, 3).user_message.endswith("without 3 calls of unknown price")
+
+
 def test_waiting_for_a_person_or_frozen_is_no_wall_time() -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -134,7 +154,7 @@ def test_waiting_for_a_person_or_frozen_is_no_wall_time() -> None:
         ev.NodeOpened(**at(10), node_id="a~0", kind="agent", name="a"),
         ev.StepStarted(**at(20), **step, attempt=1, epoch=1),  # + 5
         ev.StepEnded(**at(25), node_id="a~0/t~0.0", attempt=1, fault=fault),
-        ev.StepStarted(**at(30), **step, attempt=2, epoch=1),  # + 3, then it asks somebody from inside
+        ev.StepStarted(**at(30), **step, attempt=2, epoch=1),  # + 3, then it asks an operator from inside
         ev.StepRequested(
             **at(33), node_id="a~0/t~0.0/ask~0", parent_id="a~0/t~0.0", kind="value", name="ask", agent="a"
         ),

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -15,9 +16,10 @@ from orbiter import Agent, run, steps
 from orbiter.config import ModelConfig
 from orbiter.models.provider import ModelProvider, model_registry
 from orbiter.models.types import ModelResponse, StreamChunk
+from orbiter.steps import Place, Step, Traits
 from orbiter.types import Message, ToolCall, Usage
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.gates.chain import GATES
+from runtime.execution.gates import chain
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -100,7 +102,7 @@ def rules(bench: Bench) -> Callable[[str], Coroutine[Any, Any, str]]:
     path.write_text(SWARM)
 
     async def start(name: str, text: str = "go") -> str:
-        return await bench.desk.start(f"{path}:{name}", text, by=ME)
+        return await bench.decisions.start(f"{path}:{name}", text, by=ME)
 
     return start
 
@@ -217,7 +219,7 @@ async def test_rule_8_user_code_that_withdraws_closes_its_incident(bench: Bench,
         state = await bench.ended(await rules("impatient"))
     (incident,) = state.incidents.values()
     assert (incident.state, state.output) == ("closed", "told: without it, then")
-    assert "nobody waits for it any more" in incident.closed
+    assert "no step waits for it any more" in incident.closed
 
 
 async def test_rule_8_a_call_that_must_not_be_begun_twice_keeps_its_run_in_memory(bench: Bench, rules: Start) -> None:
@@ -231,9 +233,34 @@ async def test_rule_8_a_call_that_must_not_be_begun_twice_keeps_its_run_in_memor
     assert (state.lives, bench.effects) == (1, ["once"])
 
 
-def test_rules_before_an_attempt_come_in_designs_order() -> None:
-    names = [gate.__name__ for gate in GATES]
-    assert names == ["freeze_gate", "breakpoint_gate", "permission_gate", "check_budget", "breaker_gate"]
+async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = ["freeze", "breakpoint", "server", "permission", "budget", "breaker"]
+    asked: list[str] = []
+
+    def notes(gate: str) -> Callable[..., None]:
+        return lambda *_args, **_kwargs: asked.append(gate)
+
+    def awaits(gate: str) -> Callable[..., Coroutine[Any, Any, None]]:
+        async def ask(*_args: Any) -> None:
+            asked.append(gate)
+
+        return ask
+
+    monkeypatch.setattr(chain, "breakpoint_fault", notes("breakpoint"))
+    monkeypatch.setattr(chain, "check_server", awaits("server"))
+    monkeypatch.setattr(chain, "check_permission", awaits("permission"))
+    monkeypatch.setattr(chain, "check_budget", notes("budget"))
+    tracker = SimpleNamespace(wait_until_thawed=awaits("freeze"))
+    execution: Any = SimpleNamespace(
+        session=SimpleNamespace(tracker=tracker),
+        state=SimpleNamespace(breakpoints=[("tool", "*")]),
+        step=Step("tool", "pay", "clerk", Place(0), {}, None, None, Traits(server="bank", permissions=("pay:all",))),  # type: ignore[arg-type]
+        breaker=SimpleNamespace(admit=awaits("breaker")),
+        **dict.fromkeys(("node_id", "parent_id", "activity", "tool_arguments", "model"), ""),
+        attempts=0,
+    )
+    assert await chain.check_gates(execution) is None
+    assert asked == order
 
 
 class Speaking(ModelProvider):
@@ -281,7 +308,7 @@ async def test_rule_13_only_what_declares_it_is_streamed_and_only_to_who_watches
     deltas = Watching()
     deltas.anybody = watched
     async with bench.driving(deltas=deltas):
-        run_id = await bench.desk.start(f"{path}:swarm", "go", by=ME)
+        run_id = await bench.decisions.start(f"{path}:swarm", "go", by=ME)
         state = await bench.ended(run_id)
     assert state.output == "abc"
     streamed = declares and watched
@@ -318,8 +345,8 @@ class Forgetful(LocalEngine):
 
 
 async def test_section_4_what_an_engine_loses_is_submitted_again(bench: Bench) -> None:
-    conditions = ExecutionConfig(workspace=str(bench.root), grace_s=0.0)
-    supervisor = Supervisor(bench.journal, conditions, period_s=0.01, engine=Forgetful)
+    config = ExecutionConfig(workspace=str(bench.root), grace_s=0.0)
+    supervisor = Supervisor(bench.journal, config, period_s=0.01, engine=Forgetful)
     serving = asyncio.create_task(supervisor.serve())
     try:
         runs = [await bench.start("plain") for _ in range(4)]

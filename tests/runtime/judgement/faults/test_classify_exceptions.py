@@ -6,16 +6,19 @@ import asyncio
 import errno
 import json
 import os
+import random
 import smtplib
 import socket
 import sqlite3
 import ssl
 import threading
+import urllib.error
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import anthropic
+import httpx
 import openai
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +26,8 @@ from hypothesis import strategies as st
 
 from orbiter import errors
 from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.recovery.options import options_for
+from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -31,6 +36,7 @@ from runtime.record.state.fault_taxonomy import (
     Limit,
     Origin,
     Persistence,
+    Remedy,
 )
 
 NOW = 1_767_225_600.0
@@ -205,7 +211,54 @@ def test_a_group_of_several_is_itself() -> None:
 
 def test_a_tools_failure_is_the_tools_whatever_the_cause() -> None:
     found = classify(_chained(errors.ToolError("Tool 't' failed: refused"), ConnectionRefusedError("refused")))
-    assert (found.origin, found.cause, found.effect, found.impact) == ("tool", "network", "unknown", "absorbed")
+    assert (found.origin, found.cause, found.impact) == ("tool", "network", "absorbed")
+
+
+_CERTIFICATE = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        socket.gaierror(-2, "Name or service not known"),
+        _CERTIFICATE,
+        urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")),
+        urllib.error.URLError(socket.gaierror(-2, "Name or service not known")),
+        urllib.error.URLError(_CERTIFICATE),
+        httpx.ConnectError("[Errno 111] Connection refused"),
+        httpx.ConnectTimeout("timed out"),
+    ],
+    ids=repr,
+)
+def test_a_connection_that_did_not_come_about_had_no_effect_also_in_a_tool(refused: Exception) -> None:
+    found = classify(refused, origin=Origin.TOOL, effect=Effect.UNKNOWN)
+    assert (found.origin, found.effect) == ("tool", "not_attempted")
+    assert found.cause in ("network", "timeout")
+    decision = decide_retry(found, attempt=1, policy=RetryPolicy(), rng=random.Random(0))
+    assert decision.remedy is Remedy.FEED_BACK  # what its code did before is not known: it is not repeated unasked
+    unsure = "what the tool did before it could not connect is not known"
+    assert decision.reason == (unsure if found.persistence == "transient" else "not transient")
+    offered = {each.id: each.label for each in options_for(found, "tool")[0]}
+    assert offered["retry"] == "Retry operation"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        ConnectionResetError(104, "Connection reset by peer"),
+        urllib.error.URLError(ConnectionResetError(104, "Connection reset by peer")),
+        httpx.ReadTimeout("timed out"),
+        httpx.RemoteProtocolError("Server disconnected without sending a response."),
+        ssl.SSLEOFError(8, "EOF occurred in violation of protocol"),
+        TimeoutError("timed out"),
+    ],
+    ids=repr,
+)
+def test_a_connection_that_broke_may_have_had_an_effect_in_a_tool(cut: Exception) -> None:
+    found = classify(cut, origin=Origin.TOOL, effect=Effect.UNKNOWN)
+    assert found.effect == "unknown"
+    assert options_for(found, "tool")[0][0].label == "I checked: it DID happen"
 
 
 def test_a_bare_model_error_is_its_cause_with_its_own_provider() -> None:

@@ -128,8 +128,8 @@ CASES: list[tuple[str, Classification, str, str, str]] = [
     ("46", _model(CustomRateLimitProblem("x")), "rate_limited", "transient", "retry"),
     ("48", _said(S.REPLANNING, LookupError("no such channel")), "missing_input", "needs_change", "replan"),
     ("50", _said(S.CRITICAL, PermissionError(13, "no")), "permission_denied", "needs_change", "ask_human"),
-    # A write that timed out may have happened: a person is asked, although its author says retriable.
-    ("51", _said(S.RETRIABLE, TimeoutError()), "timeout", "transient", "ask_human"),
+    # A write that timed out may have happened; its author, who says retriable, has judged that it did not.
+    ("51", _said(S.RETRIABLE, TimeoutError()), "timeout", "transient", "retry"),
     ("61", _said(S.FATAL, RuntimeError("the error node failed")), "internal", "permanent", "stop"),
     ("65", _openai(429, headers={"retry-after": "7"}), "rate_limited", "transient", "wait_retry"),
     ("66", _openai(429), "rate_limited", "transient", "retry"),
@@ -260,7 +260,7 @@ def test_delay(number: str, facts: Classification, policy: RetryPolicy, delays: 
 
 
 def test_case_92_the_cap_holds_at_any_attempt() -> None:
-    assert RetryPolicy(cap=5.0, jitter=0.0).delay(10, random.Random(1)) == 5.0
+    assert RetryPolicy(max_retry_delay=5.0, jitter=0.0).delay(10, random.Random(1)) == 5.0
 
 
 def test_cases_13_and_14_absorb_what_the_run_does_not_need() -> None:

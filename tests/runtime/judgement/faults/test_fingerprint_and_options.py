@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runtime.judgement.faults.fingerprint import fingerprint, message_template
+from runtime.judgement.recovery.option_spec import FaultSite
+from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.options import (
-    OPTION_LABELS,
-    FaultSite,
     options_for,
     why_no_retry,
 )
@@ -60,7 +60,7 @@ def test_every_incident_can_be_aborted_and_its_default_is_harmless(cause: Cause,
     assert safe in found
     assert safe in ("abort", "deny")
     assert len(found) == len(set(found))
-    assert set(found) <= OPTION_LABELS.keys()
+    assert set(found) <= OPTIONS.keys()
 
 
 def test_retry_is_not_offered_where_it_cannot_work_and_the_report_says_why() -> None:
@@ -72,7 +72,7 @@ def test_retry_is_not_offered_where_it_cannot_work_and_the_report_says_why() -> 
 
 
 def test_labels_are_those_of_the_seeds() -> None:
-    assert [OPTION_LABELS[found] for found in ("retry", "wait_retry", "input", "grant", "abort")] == [
+    assert [OPTIONS[found].label for found in ("retry", "wait_retry", "input", "grant", "abort")] == [
         "Retry operation",
         "Wait and retry",
         "Provide corrected input",
@@ -83,11 +83,11 @@ def test_labels_are_those_of_the_seeds() -> None:
 
 def test_what_is_special_has_its_own_answers() -> None:
     need = fault(Cause.PERMISSION_DENIED, Persistence.NEEDS_CHANGE, Origin.TOOL)
-    assert ids(need, "tool", need="fs.write:/x") == ["grant", "deny", "skip", "abort"]
+    assert ids(need, "tool", need="fs.write:/x") == ["grant", "deny", "edit", "result", "skip", "abort"]
     assert options_for(need, "tool", need="fs.write:/x")[1] == "deny"
     assert ids(fault(Cause.MISSING_INPUT), "value", question=True) == ["input", "skip", "abort"]
     doubtful, safe = options_for(fault(Cause.CANCELLED, origin=Origin.TOOL), "tool", in_doubt=True)
     assert [option.id for option in doubtful] == ["result", "retry", "skip", "abort"]
     assert safe == "abort"
-    assert doubtful[1].label.startswith("Verified")
+    assert doubtful[1].label == "I checked: it did NOT happen"
     assert ids(fault(Cause.RATE_LIMITED))[0] == "wait_retry"

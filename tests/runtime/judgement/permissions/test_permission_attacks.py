@@ -1,4 +1,4 @@
-"""What somebody would try who wants more than was granted, each as a row or a property."""
+"""What an attacker would try who wants more than was granted, each as a row or a property."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def test_a_subject_may_have_spaces_and_a_path_too() -> None:
         ({"alow": []}, "no 'alow'"),
         ({"default": "maybe"}, "default is 'maybe'"),
         ({"allow": "shell"}, "allow is a list"),
-        ({"deny": ["Shell Out"]}, "is no rule"),
+        ({"deny": ["Shell Out"]}, "is not a rule"),
         ({"allow": ["fs.write:a/*/../b"]}, "goes up again"),
     ],
 )

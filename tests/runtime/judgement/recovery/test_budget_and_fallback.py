@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import pytest
@@ -9,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from orbiter.models.endpoints import ALIASES, ENDPOINTS
+from orbiter.policy import BUDGET_LIMITS
 from orbiter.types import Usage
 from runtime.judgement.recovery.budget import (
     Budget,
@@ -19,7 +23,7 @@ from runtime.judgement.recovery.budget import (
     limit_fault,
 )
 from runtime.judgement.recovery.fallback import choose_fallback, should_fall_back
-from runtime.judgement.reports.prices import PriceTable, builtin_prices
+from runtime.judgement.reports.prices import PRICED_PROVIDERS, Price, PriceTable, load_prices
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -104,37 +108,83 @@ def test_a_limit_is_hit_exactly_when_it_is_used_up(allowed: int, used: int) -> N
 # -- prices ----------------------------------------------------------------------------------------------------------
 
 
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+MILLION = Usage(input_tokens=1_000_000)
+
+
+def cost(model: str, usage: Usage, table: PriceTable | None = None) -> float | None:
+    return (table or PriceTable()).cost(model, usage, NOW)
+
+
 def test_a_call_has_a_price_with_and_without_its_version() -> None:
     usage = Usage(input_tokens=1_000_000, output_tokens=100_000, total_tokens=1_100_000)
-    table = builtin_prices()
-    assert table.cost("openai:gpt-4o", usage) == pytest.approx(3.5)
-    assert table.cost("gpt-4o", usage) == table.cost("openai:gpt-4o-2024-08-06", usage) == pytest.approx(3.5)
-    assert table.cost("anthropic:claude-sonnet-4-5-20250929", usage) == pytest.approx(4.5)
+    assert cost("openai:gpt-4o", usage) == pytest.approx(3.5)
+    assert cost("gpt-4o", usage) == cost("openai:gpt-4o-2024-08-06", usage) == pytest.approx(3.5)
+    small = Usage(input_tokens=100_000, output_tokens=10_000)
+    assert cost("anthropic:claude-sonnet-4-5-20250929", small) == pytest.approx(0.45)
+
+
+def test_a_long_prompt_costs_what_the_vendor_says() -> None:
+    """More than 200 000 tokens of input: twice the price of each (Anthropic, long context pricing)."""
+    assert cost("anthropic:claude-sonnet-4-5", Usage(input_tokens=200_000)) == pytest.approx(0.6)
+    assert cost("anthropic:claude-sonnet-4-5", Usage(input_tokens=300_000)) == pytest.approx(1.8)
 
 
 def test_cached_tokens_are_cheaper() -> None:
-    table = builtin_prices()
-    cached = table.cost("openai:gpt-4o", Usage(input_tokens=1_000_000, cached_tokens=1_000_000))
+    cached = cost("openai:gpt-4o", Usage(input_tokens=1_000_000, cached_tokens=1_000_000))
     assert cached == pytest.approx(1.25)
+    said = Usage(input_tokens=100_000, cached_tokens=50_000, cache_write_tokens=30_000, output_tokens=1_000)
+    own = Price(input=3, output=15, cached=0.3, cache_write=3.75)
+    assert cost("anthropic:claude-sonnet-4-5", said) == pytest.approx(own.cost(said))
+
+
+def test_cached_tokens_counted_beside_the_input_have_a_price_too() -> None:
+    assert cost("openai:gpt-4o", Usage(input_tokens=5, cached_tokens=1_000_000)) == pytest.approx(1.25)
 
 
 def test_an_unknown_model_is_unknown_and_not_free() -> None:
-    assert builtin_prices().cost("openai:gpt-99", Usage(input_tokens=5)) is None
-    assert builtin_prices().cost("local:llama", Usage()) is None
+    assert cost("openai:gpt-99", Usage(input_tokens=5)) is None
+    assert cost("local:llama", Usage()) is None
+    assert cost("scripted:demo", Usage()) is None
+
+
+@pytest.mark.parametrize("provider", ["my-openai", "openai-proxy", "claude", "OpenAI"])
+def test_a_provider_of_the_users_own_is_not_taken_for_a_vendor(provider: str) -> None:
+    assert cost(f"{provider}:gpt-4o", MILLION) is None
+    assert not PriceTable().needs_package(f"{provider}:gpt-4o")
 
 
 def test_an_operators_price_comes_first() -> None:
-    table = builtin_prices().overridden({"local:llama": {"input": 0, "output": 0}, "gpt-4o": {"input": 1, "output": 1}})
-    usage = Usage(input_tokens=1_000_000)
-    assert (table.cost("local:llama", usage), table.cost("openai:gpt-4o", usage)) == (0, 1)
+    table = PriceTable().overridden({"local:llama": {"input": 0, "output": 0}, "gpt-4o": {"input": 1, "output": 1}})
+    assert (cost("local:llama", MILLION, table), cost("openai:gpt-4o", MILLION, table)) == (0, 1)
+    assert cost("openai:gpt-4o-2024-08-06", MILLION, table) == 1
+    assert not table.needs_package("gpt-4o")
     with pytest.raises(ValidationError):
         table.overridden({"x": {"input": -1, "output": 0}})
 
 
-def test_the_table_says_of_when_it_is() -> None:
-    assert isinstance(builtin_prices(), PriceTable)
-    assert builtin_prices().as_of.year >= 2025
-    assert builtin_prices().source
+def test_every_vendor_of_ours_is_known_to_the_package() -> None:
+    load_prices()
+    known = {provider.id for provider in importlib.import_module("genai_prices.data").providers}
+    assert set(PRICED_PROVIDERS.values()) <= known
+    assert {*ENDPOINTS, *ALIASES} - set(PRICED_PROVIDERS) == {"ollama", "vllm"}  # they run on machines of the user
+    assert not PriceTable().needs_package("openai:gpt-4o")
+
+
+# Those that the program's own table had until this table came from the package.
+@pytest.mark.parametrize(
+    ("model", "input_price", "output_price"),
+    [
+        ("openai:gpt-4o-mini", 0.15, 0.6), ("openai:gpt-4.1", 2.0, 8.0), ("openai:o3", 2.0, 8.0),
+        ("openai:o4-mini", 1.1, 4.4), ("openai:gpt-5", 1.25, 10.0), ("openai:gpt-5-nano", 0.05, 0.4),
+        ("anthropic:claude-opus-4-5", 5.0, 25.0), ("anthropic:claude-opus-4-1", 15.0, 75.0),
+        ("anthropic:claude-haiku-4-5", 1.0, 5.0), ("anthropic:claude-3-5-haiku", 0.8, 4.0),
+        ("anthropic:claude-3-haiku", 0.25, 1.25),
+    ],
+)  # fmt: skip
+def test_known_models_have_the_price_of_the_vendors_page(model: str, input_price: float, output_price: float) -> None:
+    assert cost(model, Usage(input_tokens=100_000)) == pytest.approx(input_price / 10)
+    assert cost(model, Usage(output_tokens=100_000)) == pytest.approx(output_price / 10)
 
 
 # -- fallback --------------------------------------------------------------------------------------------------------
@@ -179,3 +229,14 @@ def test_a_model_behind_an_open_breaker_is_passed_over_and_named() -> None:
 )
 def test_when_another_model_can_help(fault: Classification, exhausted: bool, expected: bool) -> None:
     assert should_fall_back(fault, exhausted=exhausted) is expected
+
+
+@pytest.mark.parametrize("name", BUDGET_LIMITS)
+@pytest.mark.parametrize("value", [-1, 0, 0.5, 1, 1.0, 1.5, float("inf"), float("nan"), "many"])
+def test_a_swarm_takes_the_budgets_that_a_runtime_takes(name: str, value: Any) -> None:
+    try:
+        Budget.model_validate({name: value})
+    except ValidationError:
+        assert not BUDGET_LIMITS[name].takes(value)
+    else:
+        assert BUDGET_LIMITS[name].takes(value)

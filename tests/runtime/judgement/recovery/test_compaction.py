@@ -16,7 +16,7 @@ from orbiter.types import (
     ToolResult,
     UserMessage,
 )
-from runtime.judgement.recovery.compaction import compact_messages, describe_cuts, size_in_bytes
+from runtime.judgement.recovery.compaction import compact_messages, size_in_bytes
 
 
 def _round(number: int, chars: int = 50) -> list[Message]:
@@ -48,7 +48,7 @@ def test_long_old_results_lose_their_middle_the_last_round_stays() -> None:
     assert found.bytes_after == size_in_bytes(found.messages) < found.bytes_before == size_in_bytes(talk)
     assert "characters removed" in str(found.messages[3].content)
     assert found.messages[-1] == talk[-1]
-    assert describe_cuts(found.cuts) == "2 long texts shortened"
+    assert [(cut.number, cut.what) for cut in found.cuts] == [(2, "long texts shortened")]
 
 
 def test_the_second_round_cuts_inside_what_must_stay() -> None:

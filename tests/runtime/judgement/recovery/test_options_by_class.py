@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.judgement.recovery.option_spec import FaultSite
+from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.options import (
-    OPTION_LABELS,
     STEP_KINDS,
-    FaultSite,
     make_option,
     options_for,
     why_no_retry,
@@ -70,6 +70,7 @@ TABLE: list[tuple[FaultSite, Cause, Persistence, str]] = [
     ("agent", Cause.OUTPUT_INVALID, N, "input retry result skip abort"),
     ("agent", Cause.ARGS_INVALID, N, "input retry skip abort"),
     ("agent", Cause.LOOP_DETECTED, N, "input retry skip abort"),
+    ("agent", Cause.RATE_LIMITED, T, "wait_retry retry skip abort"),
     ("agent", Cause.CONFIG_INVALID, N, "skip abort"),
     ("agent", Cause.INTERNAL, N, "retry skip abort"),
     ("group", Cause.DEPENDENCY_FAILED, N, "retry accept skip abort"),
@@ -114,7 +115,7 @@ def test_an_effect_in_doubt_is_verified_before_it_is_repeated_and_never_by_defau
     for effect in (Effect.UNKNOWN, Effect.APPLIED):
         offered, safe = options_for(fault(Cause.TIMEOUT, T, effect), "tool")
         assert [each.id for each in offered] == ["result", "retry", "edit", "deny", "skip", "abort"]
-        assert offered[1].label == "Verified: retry operation"
+        assert [each.label for each in offered[:2]] == ["I checked: it DID happen", "I checked: it did NOT happen"]
         assert safe == "abort"
     offered, safe = options_for(fault(Cause.CANCELLED, N, Effect.UNKNOWN), "tool", in_doubt=True)
     assert [each.id for each in offered] == ["result", "retry", "skip", "abort"]
@@ -123,7 +124,7 @@ def test_an_effect_in_doubt_is_verified_before_it_is_repeated_and_never_by_defau
 
 def test_what_is_special_comes_before_the_class() -> None:
     denied = fault(Cause.PERMISSION_DENIED, N)
-    assert ids(denied, "tool", need="shell") == "grant deny skip abort"
+    assert ids(denied, "tool", need="shell") == "grant deny edit result skip abort"
     assert options_for(denied, "tool", need="shell")[1] == "deny"
     assert ids(fault(Cause.MISSING_INPUT, N), "value", question=True) == "input skip abort"
     assert ids(fault(Cause.MISSING_INPUT, N, rule_id="breakpoint"), "tool") == "retry edit result skip abort"
@@ -132,9 +133,12 @@ def test_what_is_special_comes_before_the_class() -> None:
 
 
 def test_an_input_is_offered_only_where_it_changes_what_comes() -> None:
-    for cause in (Cause.OUTPUT_INVALID, Cause.ARGS_INVALID, Cause.LOOP_DETECTED):
+    for cause in (Cause.OUTPUT_INVALID, Cause.LOOP_DETECTED):
         assert "input" in ids(fault(cause, N), "agent").split()
         assert "input" not in ids(fault(cause, N), "agent", in_place=False).split()
+    # What is given is the input of the body, which is done again with it.
+    assert "input" in ids(fault(Cause.ARGS_INVALID, N), "agent", in_place=False).split()
+    assert "input" not in ids(fault(Cause.ARGS_INVALID, N), "run", in_place=False).split()
 
 
 def test_accept_is_offered_exactly_where_something_is_there() -> None:
@@ -166,10 +170,11 @@ def test_whatever_fails_can_be_aborted_and_its_default_is_harmless(  # noqa: PLR
     assert safe in names
     assert safe in ("abort", "deny")
     assert len(names) == len(set(names))
-    assert set(names) <= OPTION_LABELS.keys()
+    assert set(names) <= OPTIONS.keys()
     assert {each.id for each in offered if each.standing} <= {"grant"}
     if where not in STEP_KINDS and not need:
-        assert not {"edit", "switch_model", "wait_retry", "extend", "reset", "deny"} & set(names)
+        assert not {"edit", "switch_model", "extend", "reset", "deny"} & set(names)
+        assert "wait_retry" not in names or (where, found.cause) == ("agent", Cause.RATE_LIMITED)
 
 
 @given(faults, st.sampled_from(WHERES))

@@ -105,13 +105,17 @@ def test_a_step_declared_idempotent_is_repeated_whatever_it_did() -> None:
 
 
 _policies = st.builds(
-    RetryPolicy, base=st.floats(0, 100), factor=st.floats(0, 10), jitter=st.floats(0, 1), cap=st.floats(0, 1000)
+    RetryPolicy,
+    base=st.floats(0, 100),
+    factor=st.floats(0, 10),
+    jitter=st.floats(0, 1),
+    max_retry_delay=st.floats(0, 1000),
 )
 
 
 @given(_policies, st.integers(1, 10_000), st.integers())
 def test_delays_stay_within_bounds(policy: RetryPolicy, attempt: int, seed: int) -> None:
-    assert 0 <= policy.delay(attempt, random.Random(seed)) <= policy.cap
+    assert 0 <= policy.delay(attempt, random.Random(seed)) <= policy.max_retry_delay
 
 
 @given(st.integers(1, 6), st.integers())
@@ -134,7 +138,7 @@ def test_seed_002s_words() -> None:
 
 def test_seed_003s_words() -> None:
     policy = RetryPolicy.from_mapping({"max_retries": 2, "base_retry_delay": 90, "rate_limit_strategy": "fixed_delay"})
-    assert (policy.max_attempts, policy.fixed, policy.cap) == (3, 90, 90)
+    assert (policy.max_attempts, policy.fixed, policy.max_retry_delay) == (3, 90, 90)
 
 
 @pytest.mark.parametrize(

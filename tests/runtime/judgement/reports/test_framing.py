@@ -15,9 +15,8 @@ from runtime.judgement.reports.framing import (
     hanging_indent,
     markdown_text,
 )
-from runtime.judgement.reports.incident_report import AttemptLine, IncidentReport, SummaryLine
-from runtime.judgement.reports.waiting_nodes import WaitingNode
-from runtime.record.state.events import Option
+from runtime.judgement.reports.incident_report import IncidentReport
+from runtime.judgement.reports.report_types import AttemptLine, OfferedOption, SummaryLine, WaitingNode
 
 WHEN = datetime(2026, 11, 21, tzinfo=UTC)
 SEAL = "zq"
@@ -56,7 +55,7 @@ def report_of(text: str) -> IncidentReport:
         lineage=(text, text),
         action={"command": text},
         traceback=text,
-        options=(Option(id="abort", label="Abort execution"),),
+        options=(OfferedOption(id="abort", label="Abort execution"),),
         attempts=(AttemptLine(number=1, ended_at=WHEN, seconds=1, cause="x", message=text, wait_s=1, wait_source="y"),),
         causes=(text, text),
         waits_for=(WaitingNode(node_id="n", kind="agent", name=text),),

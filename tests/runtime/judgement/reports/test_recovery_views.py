@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -23,8 +24,8 @@ from runtime.judgement.recovery.secret_box import (
 )
 from runtime.judgement.reports import audit, digest, export_file
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
-from runtime.judgement.reports.notices import NoticeRules, Outbox, escape_sequences
-from runtime.judgement.reports.tracebacks import fold_traceback
+from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, escape_sequences
+from runtime.judgement.reports.tracebacks import fold_traceback, is_user_code
 from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
@@ -154,13 +155,13 @@ def test_the_digest_counts_what_came_since_and_what_is_still_open() -> None:
     assert since == at(40)
     assert digest.last_look(workspace, "bob") is None
     made = digest.build_digest([workspace, run, ended], since)
-    assert made.sentences() == [
+    assert made.sentences == (
         "1 run started",
         "1 run completed",
         "2 incidents opened, 1 open now",
-        "1 answered by rule (a deadline, or nobody to ask)",
+        "1 answered by rule (a deadline, or no operator to ask)",
         "1 grant given, 0 taken back",
-    ]
+    )
     assert made.runs == ("r1", "r2")
     assert digest.build_digest([workspace, run, ended], at(1_000)).empty
     assert digest.build_digest([run], None).answered_by == {"ada": 1}
@@ -172,46 +173,46 @@ def test_steps_of_a_run_that_goes_on_are_nothing_to_tell() -> None:
         ev.NodeOpened(run_id="r1", kind="agent", name="a", ts=at(50)),
     ]
     made = digest.build_digest([run], at(40))
-    assert (made.runs, made.sentences(), made.empty) == (("r1",), [], True)
+    assert (made.runs, made.sentences, made.empty) == (("r1",), (), True)
 
 
 # -- notices -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_storm_is_two_notices_not_a_hundred_and_nothing_is_told_twice() -> None:
-    outbox = Outbox(NoticeRules.from_mapping({"log": "error", "quiet_seconds": 10}))
-    outbox.apply(opened("i0", 0))
-    (first,) = outbox.due(at(0))
+    queue = NoticeQueue(NoticeRules.from_mapping({"log": "error", "quiet_seconds": 10}))
+    queue.apply(opened("i0", 0))
+    (first,) = queue.due(at(0))
     assert first.title() == "1 incident waits for a person"
-    outbox.apply(ev.NoticeSent(channel="log", incidents=first.keys, ts=at(0)))
+    queue.apply(ev.NoticeSent(channel="log", incidents=first.keys, ts=at(0)))
     for number in range(1, 100):
-        outbox.apply(opened(f"i{number}", 1))
-        assert outbox.due(at(1)) == []
-    assert outbox.next_at() == at(10)
-    (second,) = outbox.due(at(10))
+        queue.apply(opened(f"i{number}", 1))
+        assert queue.due(at(1)) == []
+    assert queue.next_at() == at(10)
+    (second,) = queue.due(at(10))
     assert second.title() == "99 incidents wait for a person"
     assert second.body().endswith("and 96 more")
-    outbox.apply(ev.NoticeSent(channel="log", incidents=second.keys, ts=at(10)))
-    assert outbox.due(at(1_000)) == []
+    queue.apply(ev.NoticeSent(channel="log", incidents=second.keys, ts=at(10)))
+    assert queue.due(at(1_000)) == []
 
 
 def test_each_channel_hears_what_is_loud_enough_for_it() -> None:
-    outbox = Outbox(NoticeRules.from_mapping({"bell": "critical", "log": "warning"}))
-    outbox.apply(opened("i1"))
-    assert [notice.channel for notice in outbox.due(at(0))] == ["log"]
-    outbox.apply(opened("i2", impact=Impact.RUN))
-    heard = {notice.channel: [each.incident_id for each in notice.incidents] for notice in outbox.due(at(0))}
+    queue = NoticeQueue(NoticeRules.from_mapping({"bell": "critical", "log": "warning"}))
+    queue.apply(opened("i1"))
+    assert [notice.channel for notice in queue.due(at(0))] == ["log"]
+    queue.apply(opened("i2", impact=Impact.RUN))
+    heard = {notice.channel: [each.incident_id for each in notice.incidents] for notice in queue.due(at(0))}
     assert heard == {"bell": ["i2"], "log": ["i1", "i2"]}
 
 
 def test_what_was_answered_before_anybody_was_told_needs_no_notice() -> None:
-    outbox = Outbox(NoticeRules.from_mapping({"log": "info"}))
-    outbox.apply(opened("i1"))
-    outbox.apply(answered("i1", "retry", 1))
-    outbox.apply(opened("i2"))
-    outbox.apply(ev.RunFinished(run_id="r1", state="aborted"))
-    outbox.apply(opened("i3", unattended=True))
-    assert outbox.due(at(5)) == []
+    queue = NoticeQueue(NoticeRules.from_mapping({"log": "info"}))
+    queue.apply(opened("i1"))
+    queue.apply(answered("i1", "retry", 1))
+    queue.apply(opened("i2"))
+    queue.apply(ev.RunFinished(run_id="r1", state="aborted"))
+    queue.apply(opened("i3", unattended=True))
+    assert queue.due(at(5)) == []
 
 
 @pytest.mark.parametrize(
@@ -232,10 +233,18 @@ def test_notice_rules_that_make_no_sense_are_refused_by_name(given_: dict[str, o
         NoticeRules.from_mapping(given_)
 
 
+def test_a_notice_says_which_run_it_is_about() -> None:
+    queue = NoticeQueue(NoticeRules.from_mapping({"log": "info"}))
+    queue.name_run(opened("i1").run_id, "Plan three\ndays")
+    queue.apply(opened("i1"))
+    (notice,) = queue.due(at(0))
+    assert notice.body().startswith("i1 Plan three days: ")
+
+
 def test_a_message_cannot_break_out_of_a_terminals_sequence() -> None:
-    outbox = Outbox(NoticeRules.from_mapping({"terminal": "info"}))
-    outbox.apply(opened("i1", message="bad\x07\x1b]0;owned\x07;rm"))
-    (notice,) = outbox.due(at(0))
+    queue = NoticeQueue(NoticeRules.from_mapping({"terminal": "info"}))
+    queue.apply(opened("i1", message="bad\x07\x1b]0;owned\x07;rm"))
+    (notice,) = queue.due(at(0))
     text = escape_sequences(notice)
     assert text.count("\x1b") == 3
     assert text.count("\x07") == 3
@@ -311,9 +320,9 @@ def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     ("text", "said"),
     [
         ("", "empty"),
-        ("{}", "line 1 is no header"),
+        ("{}", "line 1 is not the header"),
         ('{"orbiter_export": 99, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}', "format 99"),
-        ('{"orbiter_export": 1, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}\n{"type":', "line 2 is no event"),
+        ('{"orbiter_export": 1, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}\n{"type":', "line 2 is not an"),
     ],
 )
 def test_what_is_no_export_is_named_by_line(text: str, said: str) -> None:
@@ -390,6 +399,12 @@ def test_a_traceback_shows_the_users_frames_and_counts_the_others() -> None:
 def test_a_traceback_without_a_users_frame_stays_whole() -> None:
     text = TRACEBACK.replace("/home/me/project/tools.py", "/usr/lib/python3.11/tools.py")
     assert fold_traceback(text) == text
+
+
+def test_the_frames_of_this_program_are_no_users_code() -> None:
+    assert not is_user_code(fold_traceback.__code__.co_filename)
+    assert not is_user_code(threading.Event.wait.__code__.co_filename)
+    assert is_user_code(at.__code__.co_filename)
 
 
 @given(st.text(alphabet='ab \n"File,lineTracb():/', max_size=300))

@@ -55,5 +55,5 @@ async def test_what_was_dialled_for_nobody_is_hung_up(bench: Bench) -> None:
     assert dialled is not None
     await transport.close()
     assert dialled.fileno() == -1
-    transport.call_ahead()  # on a thread that nobody waits for any more
+    transport.call_ahead()  # on a thread that is not waited for any more
     assert transport._dialled is None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.link.client.client import (
     CommandRefused,
@@ -16,6 +16,8 @@ from runtime.link.client.client import (
 )
 from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.transport import UnixTransport
+from runtime.operations.requests.answers import AnswerIncident
+from runtime.operations.requests.runs import AbortRun, FreezeRuns, ListRuns, StartRun
 from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
 
@@ -66,35 +68,36 @@ async def test_the_inbox_spans_hosts_and_each_row_says_where(two: Two) -> None:
     assert two.clients.status.phase == "connected"
     assert two.clients.ready
     assert two.clients.host_names == ("left", "right")
-    (run,) = await two.clients.command("runs", where="right")
-    assert run["id"] == "run-b"
+    (run,) = await two.clients.ask(ListRuns(), where="right")
+    assert run.id == "run-b"
 
 
 async def test_what_is_asked_goes_to_the_host_that_it_is_about(two: Two) -> None:
     right = two.clients.clients["right"]
     two.clients.watch("run-b")
     await right.wait_until(lambda: two.clients.run("run-b") is not None)
-    await two.clients.command("answer", incident_id="i-b", option="retry", revision=1)
+    await two.clients.ask(AnswerIncident(incident_id="i-b", option="retry", revision=1))
     await right.wait_until(lambda: "i-b" not in two.clients.incidents)
     assert set(two.clients.incidents) == {"i-a"}
     two.clients.unwatch("run-b")
     assert two.clients.run("run-b") is None
-    await two.clients.command("abort", run_id="run-a")
+    await two.clients.ask(AbortRun(run_id="run-a"))
     assert isinstance((await (await two.left.open()).read("run-a"))[-1], ev.AbortRequested)
-    assert {row["id"] for row in await two.clients.command("runs")} == {"run-a", "run-b"}
+    assert {row.id for row in await two.clients.ask(ListRuns())} == {"run-a", "run-b"}
 
 
 async def test_what_names_no_host_is_refused_unless_it_is_meant_for_all(two: Two) -> None:
     with pytest.raises(LinkError, match="say on which host: left, right"):
-        await two.clients.command("start", ref=SWARM)
+        await two.clients.ask(StartRun(ref=SWARM))
     with pytest.raises(LinkError, match="no host here is called 'up'"):
-        await two.clients.command("start", ref=SWARM, where="up")
+        await two.clients.ask(StartRun(ref=SWARM), where="up")
     with pytest.raises(LinkError, match="no host here tells of run-z"):
-        await two.clients.command("freeze", run_id="run-z")
-    await two.clients.command("start", ref=SWARM, where="right")
+        await two.clients.ask(FreezeRuns(run_id="run-z"))
+    await two.clients.ask(StartRun(ref=SWARM), where="right")
     assert len(await (await two.right.open()).runs()) == 2
     assert len(await (await two.left.open()).runs()) == 1
-    assert set(await two.clients.command("freeze", reason="for lunch")) == {"left", "right"}
+    frozen = {row.id for row in await two.clients.ask(FreezeRuns(reason="for lunch"))}
+    assert {"run-a", "run-b"} <= frozen
 
 
 async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
@@ -104,18 +107,18 @@ async def test_one_host_is_lost_the_others_go_on(two: Two) -> None:
     assert two.clients.status.phase == "lost"
     assert two.clients.status.reason.startswith("left: no runtime works on")
     assert two.clients.host_names == ("right",)
-    await two.clients.command("abort", run_id="run-b")
+    await two.clients.ask(AbortRun(run_id="run-b"))
     assert set(two.clients.incidents) == {"i-a", "i-b"}, "what is shown of it is what was known last"
     with pytest.raises(LinkLost, match="left: start a runtime with"):
         await two.clients.revive()
     with pytest.raises(LinkLost, match="no runtime works on"):
-        await two.clients.command("abort", run_id="run-a")
+        await two.clients.ask(AbortRun(run_id="run-a"))
     await two.right.stop()
     right = two.clients.clients["right"]
     await right.wait_until(lambda: right.status.phase == "lost")
     assert "; right: no runtime works on" in two.clients.status.reason
     with pytest.raises(LinkLost):
-        await two.clients.command("runs")
+        await two.clients.ask(ListRuns())
     assert not two.clients.needs_login
 
 
@@ -127,15 +130,15 @@ async def test_what_is_meant_for_all_goes_where_one_may_act_and_what_one_host_re
     looking.start()
     await two.until_connected()
     assert two.clients.role == "operator"
-    assert set(await two.clients.command("freeze", reason="for lunch")) == {"left"}
+    assert [row.id for row in await two.clients.ask(FreezeRuns(reason="for lunch"))] == ["run-a"]
     with pytest.raises(CommandRefused, match="viewer"):
-        await two.clients.command("freeze", where="right")
+        await two.clients.ask(FreezeRuns(), where="right")
     two.clients.clients = {"right": looking}
     with pytest.raises(CommandRefused, match="viewer"):
-        await two.clients.command("freeze")
+        await two.clients.ask(FreezeRuns())
     two.clients.clients = {"left": left, "right": looking}
-    looking.hello = looking.hello and replace(looking.hello, role="operator")  # as one that changed
+    looking.connection.hello = looking.hello and replace(looking.hello, role="operator")  # as one that changed
     with pytest.raises(LinkError, match=r"^left: done; right: a viewer may look, not act$"):
-        await two.clients.command("freeze")
-    with pytest.raises(LinkError, match=r"^left: runs: no_such: .*; right: runs: no_such: "):
-        await two.clients.command("runs", no_such="argument")
+        await two.clients.ask(FreezeRuns())
+    with pytest.raises(LinkError, match=r"^left: runs: limit: .*; right: runs: limit: "):
+        await two.clients.ask(ListRuns(limit=0))

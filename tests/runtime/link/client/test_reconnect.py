@@ -10,7 +10,7 @@ import pytest
 from runtime.link.client import reconnect
 from runtime.link.client.client import LinkClient
 from runtime.link.client.reconnect import STABLE_CONNECTION_S, ReconnectBackoff
-from runtime.link.transports.ssh import BACKOFF_S
+from runtime.link.transports.ssh import SSH_RETRY_DELAYS_S
 from runtime.link.transports.transport import PairTransport
 from runtime.link.wire import protocol as p
 
@@ -32,10 +32,10 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def test_each_failure_in_a_row_waits_longer_and_a_connection_that_held_begins_anew(waits: list[float]) -> None:
-    again = ReconnectBackoff(BACKOFF_S)
+    again = ReconnectBackoff(SSH_RETRY_DELAYS_S)
     for _ in range(8):
         await again.wait()
-    assert waits == [*BACKOFF_S, BACKOFF_S[-1]]
+    assert waits == [*SSH_RETRY_DELAYS_S, SSH_RETRY_DELAYS_S[-1]]
     waits.clear()
     again.connection_ended(STABLE_CONNECTION_S - 0.1, answered=False)
     await again.wait()
@@ -63,11 +63,11 @@ async def test_who_does_something_about_it_ends_the_wait_and_begins_anew() -> No
 
 async def redialled(transport: PairTransport, waits: list[float]) -> None:
     """Lets a console dial until it has waited once more than its back-off has steps."""
-    transport.backoff = BACKOFF_S
+    transport.backoff = SSH_RETRY_DELAYS_S
     console = LinkClient(transport)
     console.start()
     try:
-        await console.wait_until(lambda: len(waits) > len(BACKOFF_S))
+        await console.wait_until(lambda: len(waits) > len(SSH_RETRY_DELAYS_S))
     finally:
         await console.close()
 
@@ -79,7 +79,7 @@ async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(wait
 
     transport = PairTransport(drops)
     await redialled(transport, waits)
-    assert tuple(waits[: len(BACKOFF_S)]) == BACKOFF_S
+    assert tuple(waits[: len(SSH_RETRY_DELAYS_S)]) == SSH_RETRY_DELAYS_S
 
 
 async def test_a_link_that_answers_and_is_cut_again_and_again_is_tried_every_second(waits: list[float]) -> None:

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,15 +26,24 @@ from runtime.link.server.outbox import (
     ClientOutbox,
 )
 from runtime.link.server.server import MAX_CONNECTIONS, LinkServer
-from runtime.link.verbs.registry import CommandOrigin, Verb, VerbArgs
+from runtime.link.server.verbs import Verb
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import MAX_LINE_BYTES
+from runtime.operations.context import Origin
+from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
+from runtime.record.state.operator_terms import Role
 from tests.runtime.link.link_bench import Bench, Raw
 
-ROLES: tuple[sockets.Role, ...] = ("operator", "viewer")
+ROLES: tuple[Role, ...] = ("operator", "viewer")
 MANY = 20_000
 """Lines of a flood: more than all buffers between two ends of a socket take."""
+
+
+class Work(Request[str], frozen=True):
+    """Nothing but work."""
+
+    verb: ClassVar[str] = "work"
 
 
 class Counted:
@@ -44,9 +53,9 @@ class Counted:
         self.carried_out = self.under_way = self.most = 0
         self._size = size
         self._until = until
-        self.verb = Verb(VerbArgs, self._work)
+        self.verb = Verb(Work, self._work)
 
-    async def _work(self, _args: Any, _asked: CommandOrigin) -> str:
+    async def _work(self, _request: Any, _origin: Origin) -> str:
         self.carried_out += 1
         self.under_way += 1
         self.most = max(self.most, self.under_way)
@@ -58,7 +67,7 @@ class Counted:
 
 
 async def _until(fact: Callable[[], bool]) -> None:
-    while not fact():  # noqa: ASYNC110 - told by nobody
+    while not fact():  # noqa: ASYNC110 - no event tells of it
         await asyncio.sleep(0.001)
 
 
@@ -78,7 +87,7 @@ def _flood(verb: str, count: int = MANY, **args: object) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-async def _dialled(bench: Bench, server: LinkServer, role: sockets.Role) -> tuple[Raw, Connection]:
+async def _dialled(bench: Bench, server: LinkServer, role: Role) -> tuple[Raw, Connection]:
     before = set(server._connections)
     raw = await Raw.dial(bench, role)
     await raw.hear()
@@ -88,15 +97,13 @@ async def _dialled(bench: Bench, server: LinkServer, role: sockets.Role) -> tupl
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("size", [10, 200_000])
-async def test_commands_of_a_connection_that_reads_nothing_are_not_read(
-    bench: Bench, role: sockets.Role, size: int
-) -> None:
+async def test_commands_of_a_connection_that_reads_nothing_are_not_read(bench: Bench, role: Role, size: int) -> None:
     server = await bench.serve()
     verb = Counted(size)
     server.verbs["big"] = verb.verb
     raw, connection = await _dialled(bench, server, role)
     raw.say(_flood("big"))
-    await _settled(server, connection, lambda: connection.lane.full)
+    await _settled(server, connection, lambda: connection.outbox.full)
     between = 4 * 1024 * 1024  # what the socket and both ends' buffers hold, generously
     assert (
         verb.carried_out
@@ -105,7 +112,7 @@ async def test_commands_of_a_connection_that_reads_nothing_are_not_read(
     assert verb.carried_out < MANY
     assert verb.most <= limits.MAX_CONCURRENT_REQUESTS[role]
     other = await bench.console()
-    assert await other.command("status") == {"state": "serving"}
+    assert (await other.command("status"))["driving"] is True
     before = verb.carried_out
     for _ in range(before + 50):  # now it reads: what was held back goes on, in full
         reply = await raw.hear()
@@ -116,9 +123,7 @@ async def test_commands_of_a_connection_that_reads_nothing_are_not_read(
 
 
 @pytest.mark.parametrize("role", ROLES)
-async def test_what_is_under_way_for_one_connection_is_bounded_and_others_are_served(
-    bench: Bench, role: sockets.Role
-) -> None:
+async def test_what_is_under_way_for_one_connection_is_bounded_and_others_are_served(bench: Bench, role: Role) -> None:
     server = await bench.serve()
     ended = asyncio.Event()
     verb = Counted(1, ended.wait)
@@ -128,7 +133,7 @@ async def test_what_is_under_way_for_one_connection_is_bounded_and_others_are_se
     await _until(lambda: verb.under_way == limits.MAX_CONCURRENT_REQUESTS[role])
     other = await bench.console(role)
     for _ in range(20):
-        assert await other.command("status") == {"state": "serving"}
+        assert (await other.command("status"))["driving"] is True
     assert verb.carried_out == limits.MAX_CONCURRENT_REQUESTS[role]
     ended.set()
     for _ in range(500):
@@ -146,11 +151,11 @@ async def test_lines_that_are_answered_at_once_are_bounded_too(bench: Bench, lin
     if b"watch" in line:
         raw.say(p.Attach(epoch="", position=0).line() + b"\n")
     raw.say(b"".join((line % number if b"%" in line else line) + b"\n" for number in range(3 * MANY)))
-    await _settled(server, connection, lambda: connection.lane.full)
+    await _settled(server, connection, lambda: connection.outbox.full)
     assert connection._line < 3 * MANY
-    assert len(connection.lane._ways) <= MAX_REPLIES + limits.MAX_CONCURRENT_REQUESTS["viewer"]
+    assert len(connection.outbox._replies) <= MAX_REPLIES + limits.MAX_CONCURRENT_REQUESTS["viewer"]
     console = await bench.console()
-    assert await console.command("status") == {"state": "serving"}
+    assert (await console.command("status"))["driving"] is True
     _hang_up(raw)
 
 
@@ -163,7 +168,7 @@ async def test_a_run_that_is_asked_for_again_and_again_is_sent_once(bench: Bench
     raw.say(b'{"t":"ping","id":1}\n')
     while not isinstance(await raw.hear(), p.Pong):
         pass
-    assert len(connection.lane._bulk) + len(connection.lane._shows) <= 2
+    assert len(connection.outbox._bulk) + len(connection.outbox._shows) <= 2
     _hang_up(raw)
 
 
@@ -194,7 +199,7 @@ async def test_consoles_that_come_at_once_share_the_picture(bench: Bench) -> Non
 
 
 @pytest.mark.parametrize(("role", "longest"), [("viewer", limits.MAX_VIEWER_BYTES), ("operator", MAX_LINE_BYTES)])
-async def test_half_a_line_is_kept_up_to_what_the_role_may_say(bench: Bench, role: sockets.Role, longest: int) -> None:
+async def test_half_a_line_is_kept_up_to_what_the_role_may_say(bench: Bench, role: Role, longest: int) -> None:
     server = await bench.serve()
     raw, connection = await _dialled(bench, server, role)
     raw.say(b"x" * longest)
@@ -229,7 +234,7 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
     assert isinstance(refused := await one_more.hear(), p.MessageRefused)
     assert (refused.error, "close some" in refused.message) == ("too_many", True)
     console = await bench.console()
-    assert await console.command("status") == {"state": "serving"}
+    assert (await console.command("status"))["driving"] is True
     for raw in (*held, one_more):
         await raw.end()
     await console.wait_until(lambda: server.connection_count == 1)
@@ -276,7 +281,7 @@ async def test_memory_stays_flat_under_a_hundred_connections_that_flood_and_read
         await _settled(server, connection, lambda: True)
     assert _rss() - before < 150 * 1024 * 1024
     console = await bench.console()
-    assert await console.command("status") == {"state": "serving"}
+    assert (await console.command("status"))["driving"] is True
     for raw, _ in raws:
         _hang_up(raw)
 

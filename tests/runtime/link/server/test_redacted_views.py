@@ -142,7 +142,7 @@ async def test_a_change_in_which_a_mask_is_left_is_refused(bench: Bench) -> None
     with pytest.raises(CommandRefused, match="masked"):
         await console.command("fork", run_id="run-1", node_id="t", changes={"arguments": {"note": f"{MARK}."}})
     changes = {"arguments": {**MASKED.mask_value(ARGUMENTS), "url": "https://example.net"}}
-    forked = (await console.command("fork", run_id="run-1", node_id="t", changes=changes))["run_id"]
+    forked = (await console.command("fork", run_id="run-1", node_id="t", changes=changes))["id"]
     created = (await (await bench.open()).read(forked))[0]
     assert isinstance(created, ev.RunCreated)
     assert created.options["fork"]["changes"]["arguments"] == {**ARGUMENTS, "url": "https://example.net"}

@@ -35,7 +35,7 @@ AllowTcpForwarding yes
 LogLevel ERROR
 SetEnv HOME={place}/home
 """
-"""The sessions have a home of their own: what the account's shell files do, and wait for, is none of ours."""
+"""The sessions have a home of their own: what the account's shell files do, and wait for, is not used."""
 _CLIENT = """
 Host far
     HostName {address}

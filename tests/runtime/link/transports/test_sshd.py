@@ -228,7 +228,7 @@ async def test_a_viewers_key_can_do_nothing_but_look(bench: Bench, sshd: Sshd) -
     client.watch("run-1")
     await client.wait_until(lambda: client.run("run-1") is not None)
     before = await driver.truth()
-    acting = {name for name, verb in server.verbs.items() if verb.acts}
+    acting = {name for name, verb in server.verbs.items() if verb.request.acts}
     assert {"answer", "abort", "start", "revoke", "stop"} <= acting
     for name in acting:
         with pytest.raises(CommandRefused, match="viewer"):

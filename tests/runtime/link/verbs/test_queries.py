@@ -13,21 +13,18 @@ from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.link.verbs.breakers import budget_verbs
-from runtime.link.verbs.logs import (
-    MAX_TEXT_CHARS,
-    PAGE_BYTES,
-    log_verbs,
-    read_whole_lines,
-    shorten_event,
-)
-from runtime.link.verbs.permissions import permission_verbs
-from runtime.link.verbs.registry import CommandOrigin, Verb
+from runtime.operations.context import OperationContext, Origin
+from runtime.operations.log_lines import MAX_TEXT_CHARS, PAGE_BYTES, read_whole_lines, shorten_event
+from runtime.operations.operations import Operations
+from runtime.operations.requests.limits import ListBudgets
+from runtime.operations.requests.permissions import ListPermissions
+from runtime.operations.requests.reports import ReadLog, ReadLogFile
 from runtime.operations.usage import UsageReader
 from runtime.record.state import events as ev
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
 from tests.runtime.link.link_bench import Bench
+from tests.swarm_texts import BREAKER_CONFIG, DOWN
 
 ZOO = Path(__file__).parents[3] / "data" / "swarms" / "zoo.py"
 CONFIG = """\
@@ -52,8 +49,13 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
             await client.close()
 
 
-async def asked(verb: Verb, **args: Any) -> Any:
-    return await verb.run(verb.args.model_validate(args), CommandOrigin(ev.Actor(name="ada"), "c-1"))
+ADA = Origin(ev.Actor(name="ada"))
+
+
+async def operations(bench: Bench, **config: Any) -> Operations:
+    given = ExecutionConfig(workspace=str(bench.workspace), **config)
+    log_file = bench.state_dir / "runtime.log"
+    return Operations(OperationContext(await bench.open(), bench.workspace, log_file, given))
 
 
 async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_were_about(console: LinkClient) -> None:
@@ -69,7 +71,9 @@ async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_wer
     assert held["uses"] >= 1
     assert [use["how"] for use in found["recent"]] == ["grant"] * held["uses"]
     assert found["recent"][0]["need"] == row.opened.action["permission"]
-    assert await console.command("permissions", seen=found["version"]) == {"version": found["version"]}
+    assert await console.command("permissions", seen=found["version"]) == {
+        "version": found["version"], "grants": [], "recent": [], "rules": []
+    }  # fmt: skip
     uses = await console.command("uses", grant_id=held["id"])
     assert [use["run_id"] for use in uses["recent"]] == [row.run_id] * held["uses"]
     with pytest.raises(CommandRefused, match="no grant is called g-0"):
@@ -84,7 +88,6 @@ async def test_a_grant_its_uses_and_a_denial_come_with_the_actions_that_they_wer
 async def test_what_a_person_or_the_configuration_denied_is_told_too(bench: Bench) -> None:
     driver = await bench.started()
     journal = await bench.open()
-    verbs = permission_verbs(journal, ExecutionConfig(workspace=str(bench.workspace)).permissions, bench.workspace)
     await driver.nodes("writer~0")
     for number, option in enumerate(("deny", "grant")):
         await driver.incident(f"i-{number}", "writer~0", action={"permission": f"fs.write:/etc/{number}"})
@@ -97,8 +100,8 @@ async def test_what_a_person_or_the_configuration_denied_is_told_too(bench: Benc
             by=ev.Actor(name="ada", channel="console"),
         )
         await journal.answer(answered)
-    found = await asked(verbs["permissions"])
-    assert [(use["how"], use["need"], use["by"], use["node_id"]) for use in found["recent"]] == [
+    found = await (await operations(bench)).run(ListPermissions(), ADA)
+    assert [(use.how, use.need, use.by, use.node_id) for use in found.recent] == [
         ("denied", "fs.write:/etc/0", "ada", "writer~0"),
         ("once", "fs.write:/etc/1", "ada", "writer~0"),
     ]
@@ -109,25 +112,25 @@ async def test_rules_say_where_they_stand_and_whether_they_hold_yet(tmp_path: Pa
     (tmp_path / "orbiter.toml").write_text(CONFIG)
     policy = load_configuration(tmp_path).permissions
     try:
-        verb = permission_verbs(await bench.open(), policy, tmp_path)["permissions"]
-        rules = (await asked(verb))["rules"]
+        asked = await operations(bench, permissions=policy)
+        rules = (await asked.run(ListPermissions(), ADA)).rules
         place = str(tmp_path / "orbiter.toml")
-        assert [(each["verdict"], each["subject"], each["verb"], each["source"]) for each in rules] == [
+        assert [(each.verdict, each.subject, each.verb, each.source) for each in rules] == [
             ("deny", "writer", "fs.write", f"{place}:3"),
             ("allow", "*", "fs.read", f"{place}:2"),
             ("ask", "*", "*", "default"),
             ("allow", "*", "agent.invoke", "default, where nothing is said"),
         ]
         (tmp_path / "orbiter.toml").write_text('[permissions]\nask = ["shell"]\n')
-        rules = (await asked(verb, seen=-1))["rules"]
-        assert [(each["verb"], each["in_force"]) for each in rules][:3] == [
+        rules = (await asked.run(ListPermissions(seen=-1), ADA)).rules
+        assert [(each.verb, each.in_force) for each in rules][:3] == [
             ("fs.write", True),
             ("fs.read", True),
             ("shell", False),
         ]
-        assert rules[0]["source"] == "in no file by now"
+        assert rules[0].source == "in no file by now"
         (tmp_path / "orbiter.toml").write_text("[permissions\n")
-        assert "not in a file that can be read now" in (await asked(verb))["rules"][0]["source"]
+        assert "not in a file that can be read now" in (await asked.run(ListPermissions(), ADA)).rules[0].source
     finally:
         await bench.close()
 
@@ -136,18 +139,18 @@ async def test_the_log_goes_on_from_where_it_was_and_back(bench: Bench) -> None:
     driver = await bench.started()
     await driver.nodes("a~0")
     await driver.write(*(ev.Warned(node_id="a~0", text=f"w{number}") for number in range(6)))
-    verb = log_verbs(await bench.open(), bench.state_dir)["log"]
-    rows = await asked(verb, limit=3)
-    assert [row["event"]["text"] for row in rows] == ["w3", "w4", "w5"]
-    older = await asked(verb, before=rows[0]["at"], limit=2)
-    assert [row["event"]["text"] for row in older] == ["w1", "w2"]
+    asked = await operations(bench)
+    rows = await asked.run(ReadLog(limit=3), ADA)
+    assert [row.event["text"] for row in rows] == ["w3", "w4", "w5"]
+    older = await asked.run(ReadLog(before=rows[0].at, limit=2), ADA)
+    assert [row.event["text"] for row in older] == ["w1", "w2"]
     await driver.write(ev.Warned(node_id="a~0", text="new"))
-    (newer,) = await asked(verb, after=rows[-1]["at"])
-    assert newer["event"]["text"] == "new"
-    assert await asked(verb, after=newer["at"]) == []
-    of_run = await asked(verb, run_id="run-1", limit=1)
-    assert of_run[0]["at"] == of_run[0]["event"]["seq"] == (await driver.truth()).last_seq
-    assert await asked(verb, run_id="nobody") == []
+    (newer,) = await asked.run(ReadLog(after=rows[-1].at), ADA)
+    assert newer.event["text"] == "new"
+    assert await asked.run(ReadLog(after=newer.at), ADA) == ()
+    of_run = await asked.run(ReadLog(run_id="run-1", limit=1), ADA)
+    assert of_run[0].at == of_run[0].event["seq"] == (await driver.truth()).last_seq
+    assert await asked.run(ReadLog(run_id="nobody"), ADA) == ()
 
 
 def test_an_event_is_shortened_and_still_an_event() -> None:
@@ -173,7 +176,7 @@ def test_the_log_file_is_told_in_whole_lines_from_a_place_on(tmp_path: Path) -> 
     path.write_bytes(b"one\ntwo\nhalf\n")
     assert read_whole_lines(path, 8) == ("half\n", 8, 13)
     path.write_bytes(b"new\n")
-    assert read_whole_lines(path, 13) == ("new\n", 0, 4), "a log that was begun anew is read from its beginning"
+    assert read_whole_lines(path, 13) == ("new\n", 0, 4), "a log that was begun again is read from its beginning"
     path.write_bytes(b"x" * 100 + b"\n" + b"line\n" * PAGE_BYTES)
     text, began, end = read_whole_lines(path, None)
     assert text.startswith("line\n")
@@ -185,9 +188,9 @@ def test_the_log_file_is_told_in_whole_lines_from_a_place_on(tmp_path: Path) -> 
 async def test_secrets_are_masked_in_the_log_file(bench: Bench) -> None:
     bench.state_dir.mkdir(parents=True, exist_ok=True)
     (bench.state_dir / "runtime.log").write_text("INFO sk-ant-api03-abcdefghijklmnopqrstuvwx0123 of ada@example.org\n")
-    found = await asked(log_verbs(await bench.open(), bench.state_dir)["logfile"])
-    assert "abcdefghijkl" not in found["text"]
-    assert "ada@" not in found["text"]
+    found = await (await operations(bench)).run(ReadLogFile(), ADA)
+    assert "abcdefghijkl" not in found.text
+    assert "ada@" not in found.text
 
 
 async def test_budgets_say_what_is_used_of_what_and_which_decision_waits(console: LinkClient) -> None:
@@ -209,7 +212,7 @@ async def test_budgets_say_what_is_used_of_what_and_which_decision_waits(console
     await console.wait_until(lambda: console.summaries[row.run_id].state == "aborted")
     assert await console.command("budgets") == []
     assert (await console.command("budgets", run_id=row.run_id))[0]["state"] == "aborted"
-    with pytest.raises(CommandRefused, match="there is no run"):
+    with pytest.raises(CommandRefused, match="unknown run"):
         await console.command("budgets", run_id="nope")
 
 
@@ -222,20 +225,14 @@ async def test_folds_of_budgets_are_kept_and_fed(bench: Bench) -> None:
     started = ev.StepStarted(node_id="a~0", kind="llm", name="m", agent="a", attempt=1, epoch=1)
     for used, level in ((1, ""), (2, "hit")):
         await driver.write(started.model_copy(update={"node_id": f"a~{used}"}))
-        (limit,) = (await spending.usage_of(summary, ev.utc_now()))["limits"]
-        assert (limit["used"], limit["level"]) == (used, level)
-    verb = budget_verbs(journal, Budget())["budgets"]
-    assert (await asked(verb))[0]["limits"] == []
+        (limit,) = (await spending.usage_of(summary, ev.utc_now())).limits
+        assert (limit.used, limit.level) == (used, level)
+    assert (await (await operations(bench)).run(ListBudgets(), ADA))[0].limits == ()
 
 
 async def test_a_breaker_tells_its_last_error_and_a_console_hears_of_its_change(tmp_path: Path) -> None:
-    config = "[errors]\nmax_attempts = 2\nbase_retry_delay = 0.01\ncircuit_breaker_threshold = 2\n"
-    (tmp_path / "orbiter.toml").write_text(config + '[analysis]\nmodel = "off"\n')
-    (tmp_path / "down.py").write_text(
-        "from orbiter import Agent\nfrom orbiter.models.scripted.replies import Fault\n"
-        "from orbiter.models.scripted.provider import script\n"
-        'script("down", lambda messages, tools: Fault(status=503))\nagent = Agent(name="down", model="scripted:down")\n'
-    )
+    (tmp_path / "orbiter.toml").write_text(BREAKER_CONFIG)
+    (tmp_path / "down.py").write_text(DOWN)
     with EmbeddedRuntime(tmp_path / ".orbiter", build_execution_config(tmp_path, {})) as runtime:
         one, other = LinkClient(runtime.transport()), LinkClient(runtime.transport())
         one.start()

@@ -52,10 +52,10 @@ async def test_a_grant_is_previewed_given_used_counted_and_audited(console: Link
     await console.command("answer", incident_id=incident_id, option="grant", params={"for": "run", "pattern": "data/*"})
     await console.wait_until(lambda: console.summaries[row.run_id].state == "completed")
     (held,) = await console.command("ledger")
-    assert (held["state"], held["uses"], held["grant"]["lifetime"]) == ("in force", 2, "run")
+    assert (held["state"], held["uses"], held["lifetime"]) == ("in force", 2, "run")
     decisions = await console.command("audit", run_id=row.run_id)
     assert [each["what"] for each in decisions] == ["started", "granted", "answered"]
-    assert (await console.command("digest", away=True))["empty"], "nobody looked before"
+    assert (await console.command("digest", away=True))["empty"], "no operator looked before"
     made = await console.command("digest")
     assert made["ended"] == {"completed": 1}
     await console.command("looked")
@@ -63,7 +63,7 @@ async def test_a_grant_is_previewed_given_used_counted_and_audited(console: Link
     exported = await console.command("export", run_id=row.run_id)
     read = export_file.read_export(exported["text"])
     assert (read.state().phase, read.header.run_id) == ("completed", row.run_id)
-    with pytest.raises(CommandRefused, match="there is no run"):
+    with pytest.raises(CommandRefused, match="unknown run"):
         await console.command("export", run_id="nope")
 
 
@@ -84,7 +84,7 @@ async def test_the_report_is_there_as_data_and_as_text(console: LinkClient) -> N
     assert "- swarm swarm(noter...), then plain" in found["markdown"]
     assert found["attempts"][0]["cause"] == "service_unavailable"
     assert "Attempt 1: service_unavailable" in found["text"]
-    assert found["causes"][0].startswith("ModelError: ")
+    assert found["causes"][0].startswith("ModelAPIError: ")
     exported = await console.command("export", incident_id=row.opened.incident_id)
     assert export_file.read_export(exported["text"]).header.incident_id == row.opened.incident_id
 

@@ -62,7 +62,7 @@ def _feed(reader: LineReader, chunks: list[bytes]) -> None:
 def test_long_messages_come_through_in_parts(text: str, size: int) -> None:
     line = json.dumps({"t": "x", "text": text}, ensure_ascii=False).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(framing, "MAX_UNFINISHED_BYTES", size)
+        patch.setattr(framing, "MAX_WHOLE_BYTES", size)
         patch.setattr(framing, "MAX_PART_CHARS", size)
         pieces = list(split_into_parts(line, 3))
     if len(line) <= size:

@@ -13,10 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
-from runtime.record.rules.rows import decode_event, encode_event, encode_summary
+from runtime.record.rules.rows import decode_event, encode_event
 from runtime.record.state import events as ev
-from runtime.record.state.summary import Summary
-from tests.runtime.record.state.test_summary import SUMMARIES
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | TEXT
@@ -76,9 +74,3 @@ def test_an_event_of_any_kind_is_read_as_it_was_written(kind: type[ev.JournalEve
             assert decode_event("r", 7, draft.body, draft.blobs, draft.values) == placed
 
     written_and_read()
-
-
-@given(SUMMARIES)
-def test_a_summary_is_written_the_same_by_either_way(summary: Summary) -> None:
-    assert json.loads(encode_summary(summary)) == json.loads(summary.to_json())
-    assert Summary.from_dict(json.loads(encode_summary(summary))) == summary

@@ -42,13 +42,13 @@ class File:
     def __init__(self, path: Path, position: list[int], now: Callable[[], float]) -> None:
         self.position = position
         self.now = now
-        self.looks = 0
+        self.polls = 0
         self.changes: list[float] = []
         self.writing = False
         self.watch = ChangeWatch(path, self._look, lambda: self.writing)
 
     def _look(self) -> int:
-        self.looks += 1
+        self.polls += 1
         return self.position[0]
 
     def _changed(self) -> None:
@@ -88,8 +88,8 @@ def files(path: Path, count: int) -> Iterator[tuple[list[File], Callable[[float]
 def test_a_journal_at_rest_is_hardly_looked_at(tmp_path: Path) -> None:
     with files(tmp_path / "j", 2) as ((leader, follower), passing):
         passing(60)
-        assert leader.looks <= 60 / IDLE_POLL_S + 12
-        assert follower.looks <= 60 / FOLLOWER_POLL_S + 12
+        assert leader.polls <= 60 / IDLE_POLL_S + 12
+        assert follower.polls <= 60 / FOLLOWER_POLL_S + 12
         assert (len(leader.changes), len(follower.changes)) == (1, 1)  # what was there at the start
 
 
@@ -116,17 +116,17 @@ def test_a_wake_up_that_is_lost_is_made_good_by_the_next_look(tmp_path: Path) ->
 def test_where_something_happens_looks_are_frequent_and_then_ever_rarer(tmp_path: Path) -> None:
     with files(tmp_path / "j", 1) as ((only,), passing):
         passing(60)
-        before = only.looks
+        before = only.polls
         only.commit()
         passing(POLL_S + 1e-6)
-        assert only.looks == before + 1
+        assert only.polls == before + 1
         passing(1)
-        assert 8 <= only.looks - before <= 16
+        assert 8 <= only.polls - before <= 16
         only.watch.eager = True
         passing(1)
-        before = only.looks
+        before = only.polls
         passing(60)
-        assert only.looks - before >= 60 / POLL_S - 2
+        assert only.polls - before >= 60 / POLL_S - 2
 
 
 def test_a_leader_that_ends_leaves_its_place_to_the_next(tmp_path: Path) -> None:
@@ -134,10 +134,10 @@ def test_a_leader_that_ends_leaves_its_place_to_the_next(tmp_path: Path) -> None
         passing(60)
         leader.watch.stop()
         passing(FOLLOWER_POLL_S)
-        before = follower.looks
+        before = follower.polls
         passing(60)
-        assert follower.looks - before >= 60 / IDLE_POLL_S - 2
-        assert leader.looks <= 60 / IDLE_POLL_S + 12
+        assert follower.polls - before >= 60 / IDLE_POLL_S - 2
+        assert leader.polls <= 60 / IDLE_POLL_S + 12
 
 
 def test_own_commits_are_no_news_and_what_lies_between_two_of_them_is(tmp_path: Path) -> None:

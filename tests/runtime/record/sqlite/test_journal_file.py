@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 import stat
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from orbiter.text_encoding import drop_surrogates
 from runtime.record.journal import JournalError
-from runtime.record.rules.rows import encode_summary
 from runtime.record.sqlite import schema
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
@@ -56,6 +55,25 @@ async def test_several_open_a_new_file_at_once(tmp_path: Path) -> None:
         await journal.close()
 
 
+async def test_a_new_file_waits_for_another_that_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    schema.create_file(path)
+    executed: list[str] = []
+    connection = await schema.connect(path, readonly=False)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            await connection.set_trace_callback(executed.append)
+            switching = asyncio.create_task(schema._use_wal(connection))
+            while not switching.done() and len(executed) < 3:  # noqa: ASYNC110 - until SQLite has refused it twice; its trace sets no event
+                await asyncio.sleep(0)
+            other.execute("COMMIT")
+            await switching
+            assert [tuple(row) for row in await connection.execute_fetchall("PRAGMA journal_mode")] == [("wal",)]
+        finally:
+            await connection.close()
+
+
 async def test_producers_share_commits(journal: SqliteJournal) -> None:
     lease = await started(journal)
     before = journal.commits
@@ -85,6 +103,35 @@ async def test_what_must_last_is_synced_and_the_rest_is_not(journal: SqliteJourn
     assert await level() == normal
     await asyncio.gather(journal.append(lease, [warned()]), journal.post("r1", ev.AbortRequested()))
     assert await level() == full
+
+
+async def test_a_reader_brings_a_file_of_an_earlier_program_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    schema.create_file(path)
+    connection = await schema.connect(path, readonly=False)
+    try:
+        await schema.migrate(connection, path, readonly=False, version=1)
+    finally:
+        await connection.close()
+    async with await SqliteJournal.open(path, readonly=True) as journal:
+        assert await journal.runs() == []
+    assert ask(path, "SELECT user_version FROM pragma_user_version") == [(schema.SCHEMA_VERSION,)]
+
+
+async def test_a_file_of_an_earlier_program_that_cannot_be_written_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.db"
+    schema.create_file(path)
+    connection = await schema.connect(path, readonly=False)
+    try:
+        await schema.migrate(connection, path, readonly=False, version=1)
+    finally:
+        await connection.close()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(JournalError, match="opening the console brings it up to date"):
+        await SqliteJournal.open(path, readonly=True)
+    assert ask(path, "SELECT user_version FROM pragma_user_version") == [(1,)]
 
 
 async def test_large_values_are_kept_once(journal: SqliteJournal) -> None:
@@ -155,20 +202,20 @@ async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
 
 async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: SqliteJournal) -> None:
     await started(journal)
-    steps = {1: ["ALTER TABLE run ADD COLUMN colour TEXT"], 2: ["UPDATE run SET colour = 'red'", "SELECT nonsense"]}
+    steps = {2: ["ALTER TABLE run ADD COLUMN colour TEXT"], 3: ["UPDATE run SET colour = 'red'", "SELECT nonsense"]}
     connection = await schema.connect(journal.path, readonly=False)
     try:
         with pytest.raises(sqlite3.OperationalError):
-            await schema.migrate(connection, journal.path, readonly=False, version=3, migrations=steps)
-        assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(1,)]
+            await schema.migrate(connection, journal.path, readonly=False, version=4, migrations=steps)
+        assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(2,)]
         assert ask(journal.path, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'colour'") == [(0,)]
         with pytest.raises(JournalError, match="opening the console brings it up to date"):
-            await schema.migrate(connection, journal.path, readonly=True, version=3, migrations=steps)
-        steps[2].pop()
-        await schema.migrate(connection, journal.path, readonly=False, version=3, migrations=steps)
+            await schema.migrate(connection, journal.path, readonly=True, version=4, migrations=steps)
+        steps[3].pop()
+        await schema.migrate(connection, journal.path, readonly=False, version=4, migrations=steps)
     finally:
         await connection.close()
-    assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(3,)]
+    assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(4,)]
     assert ask(journal.path, "SELECT colour, count(*) FROM run") == [("red", 2)]
 
 
@@ -180,7 +227,7 @@ async def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     ask(path, "CREATE TABLE recipe (name TEXT)")
     before = path.read_bytes()
-    with pytest.raises(JournalError, match="no journal of orbiter-console"):
+    with pytest.raises(JournalError, match="not a journal of orbiter-console"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 
@@ -189,7 +236,7 @@ async def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("buy milk\n" * 500)
     for readonly in (False, True):
-        with pytest.raises(JournalError, match="no SQLite database") as caught:
+        with pytest.raises(JournalError, match="not a SQLite database") as caught:
             await SqliteJournal.open(path, readonly=readonly)
         assert isinstance(caught.value.__cause__, sqlite3.DatabaseError)
     assert path.read_text().startswith("buy milk")
@@ -200,7 +247,7 @@ async def test_places_where_no_file_can_be(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="--state") as caught:
         await SqliteJournal.open(tmp_path / "file" / "journal.db")
     assert isinstance(caught.value.__cause__, OSError)
-    with pytest.raises(JournalError, match="no journal at"):
+    with pytest.raises(JournalError, match="no journal was found at"):
         await SqliteJournal.open(tmp_path / "nowhere.db", readonly=True)
 
 
@@ -229,8 +276,7 @@ def test_a_summary_is_written_as_it_says_itself(task: str) -> None:
     """The journal writes it in another way than the link, and either reads what the other wrote."""
     for at in (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2026, 1, 2, 3, 4, 5, 60, tzinfo=UTC)):
         found = Summary(id="r1", input=task, state="frozen", nodes={"running": 2}, cost_usd=0.1, updated_at=at)
-        assert encode_summary(found) == found.to_json()
-        assert Summary.from_dict(json.loads(encode_summary(found))) == replace(found, input=drop_surrogates(task))
+        assert Summary.from_json(found.to_json()) == replace(found, input=drop_surrogates(task))
 
 
 async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJournal) -> None:

@@ -1,8 +1,7 @@
-"""Looking after a SQLite journal: check, backup, summaries made anew, retention."""
+"""Looking after a SQLite journal: check, backup, summaries made again, retention."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import stat
 from collections.abc import AsyncIterator
@@ -109,7 +108,7 @@ async def test_a_summary_of_another_fold_is_not_believed(journal: SqliteJournal)
     connection = sqlite3.connect(journal.path)
     ((kept,),) = connection.execute("SELECT summary FROM run WHERE id = 'r1'")
     connection.close()
-    assert Summary.from_dict(json.loads(kept)).title == "title of r1", "it is made anew once, not each time"
+    assert Summary.from_json(kept).title == "title of r1", "it is made again once, not each time"
 
 
 async def test_old_finished_runs_are_forgotten(journal: SqliteJournal, clock: Clock) -> None:

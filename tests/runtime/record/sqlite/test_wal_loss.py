@@ -68,7 +68,7 @@ async def test_a_process_that_died_lost_nothing(crashed: Path) -> None:
 
 @pytest.mark.parametrize("left", [24, 24 + 4096 // 2, 0])
 async def test_what_a_process_died_over_is_no_loss(crashed: Path, left: int) -> None:
-    """A transaction of which not all was written, behind the last whole one: nobody was told that it is."""
+    """A transaction of which not all was written, behind the last whole one: no caller was told that it is."""
     with _log(crashed).open("rb") as file:
         last = file.read()[-FRAME:]
     with _log(crashed).open("ab") as file:
@@ -80,7 +80,7 @@ async def test_an_older_round_of_the_log_is_no_loss(tmp_path: Path) -> None:
     async with await SqliteJournal.open(tmp_path / "journal.db") as journal:
         for number in range(4):
             await journal.create(ev.RunCreated(run_id=f"r{number}", ref="x:y"), Summary(id=f"r{number}", ref="x:y"))
-        assert await journal.look_for_loss() == ""  # everything of it is in the database now: it begins anew
+        assert await journal.look_for_loss() == ""  # everything of it is in the database now: it begins again
         await journal.create(ev.RunCreated(run_id="last", ref="x:y"), Summary(id="last", ref="x:y"))
         assert await journal.look_for_loss() == ""
 
@@ -124,7 +124,7 @@ async def test_the_runtime_says_so_and_so_does_what_happened_meanwhile(
     host.stop()
     assert "the journal has lost its newest events: it ends at event" in caplog.text
     async with await SqliteJournal.open(crashed, readonly=True) as journal:
-        told = build_digest([await journal.read(ev.WORKSPACE_RUN_ID)], None).sentences()
+        told = build_digest([await journal.read(ev.WORKSPACE_RUN_ID)], None).sentences
     assert told[0].startswith("the journal has lost its newest events (it ends at event ")
 
 

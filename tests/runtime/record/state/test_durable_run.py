@@ -88,6 +88,11 @@ def _numbered(found: list[ev.JournalEvent]) -> list[ev.JournalEvent]:
 def _check(state: DurableRun) -> None:
     assert sum(state.counts.values()) == len(state.nodes)
     assert all(count >= 0 for count in state.counts.values())
+    open_ones = [node for node in state.nodes.values() if not node.terminal]
+    assert all(
+        node.open_children == sum(each.parent_id == node.id for each in open_ones) for node in state.nodes.values()
+    )
+    assert state.holding == sum(node.holds for node in state.nodes.values())
     reached = {node.id for _, node in state.walk()}
     assert reached == set(state.nodes)
     if state.terminal:
@@ -210,7 +215,7 @@ def test_a_run_of_which_all_that_is_open_waits_for_a_person_is_shown_to_wait_at_
     # Between its call and its end the other member is at work, though no call is under way.
     assert shown == ["running", "running", "waiting"]
     assert (state.phase, state.summary().state, state.summary().shown_phase) == ("running", "running", "waiting")
-    assert state.summary().public_fields()["state"] == "waiting"
+    assert state.summary().public().state == "waiting"
     state.apply(ev.IncidentAnswered(incident_id="i-1", option="retry", revision=1, node_id="g~0/a~0/m~0"))
     assert state.shown_phase == state.summary().shown_phase == "running"
 

@@ -14,7 +14,8 @@ from orbiter.types import Message
 from runtime.judgement.reports.analysis_prompt import recommended_option
 from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
 from runtime.record.state.durable_run import Incident
-from runtime.worker.duties.analyst import Analyst, analysis_models
+from runtime.worker.duties.analysis_models import analysis_models
+from runtime.worker.duties.analyst import Analyst
 from tests.runtime.bench import Bench
 
 SAID = (

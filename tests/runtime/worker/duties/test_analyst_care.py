@@ -22,7 +22,7 @@ from runtime.judgement.reports.analysis_prompt import (
     recommended_option,
 )
 from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
-from runtime.judgement.reports.prices import Price, builtin_prices
+from runtime.judgement.reports.prices import Price, PriceTable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.worker.duties.analyst import Analyst
@@ -78,21 +78,22 @@ async def test_it_is_said_that_a_model_is_being_asked_until_its_answer_is_there(
         assert (await bench.state(run)).anomalies == 0
 
 
-async def test_questions_and_what_nobody_decides_are_not_analysed(bench: Bench) -> None:
+async def test_questions_and_requests_for_permissions_are_not_analysed_and_every_failure_is(bench: Bench) -> None:
     async with bench.driving(), analysing(bench, ["said"]) as asked:
         await bench.incidents(await bench.start("quiz_text"))
+        await bench.incidents(await bench.start("saver"))
         await analysed(bench, await bench.start("reacher"))
     async with bench.driving(enable_error_routing=False), analysing(bench, ["said"]) as unattended:
-        await bench.ended(await bench.start("dead"))
+        await analysed(bench, await bench.start("dead"))
     assert len(asked) == 1
-    assert "the host" not in str(unattended)
-    assert unattended == []
+    assert "the host" not in str(asked)
+    assert len(unattended) == 1
 
 
 async def test_a_model_that_keeps_failing_is_not_asked_until_its_breaker_closes(bench: Bench) -> None:
     policy = BreakerPolicy(threshold=2, cooldown_s=3600)
     async with bench.driving(), analysing(bench, [[Fault(status=503)] * 9], breaker=policy) as asked:
-        for name in ("reacher", "dead", "saver", "throttled"):
+        for name in ("reacher", "dead", "looper", "throttled"):
             incident = await analysed(bench, await bench.start(name))
             assert incident.analysis is not None
             assert (incident.analysis.text, incident.analysis.fallback) == (NO_ANALYSIS, True)
@@ -116,7 +117,7 @@ async def test_its_pieces_go_to_who_watches_and_its_cost_is_the_runs(bench: Benc
 
     said = "because the key is not valid [#4], it was refused at once and will be again"
     deltas = Watching()
-    prices = builtin_prices().overridden({MODEL: Price(input=1e6, output=1e6)})
+    prices = PriceTable().overridden({MODEL: Price(input=1e6, output=1e6)})
     async with bench.driving(), analysing(bench, [said], deltas=deltas, prices=prices):
         run = await bench.start("dead")
         incident = await analysed(bench, run)

@@ -14,11 +14,11 @@ from llmock.scenarios import Match, Reply
 
 from runtime.judgement.reports.analysis_prompt import cited_events, recommended_option
 from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
-from runtime.judgement.reports.prices import Price, builtin_prices
+from runtime.judgement.reports.prices import Price, PriceTable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.worker.duties.analyst import Analyst
-from screens.render.sanitize import clean
+from screens.render.sanitize import sanitize_text
 from tests.runtime.bench import Bench
 
 MODELS = ("openai:gpt-4.1-mini", "anthropic:claude-haiku-4-5")
@@ -72,7 +72,7 @@ async def test_a_report_gets_its_analysis_within_500_tokens_counted_and_streamed
 ) -> None:
     llmock.reply(SAID)
     deltas = Watching() if watched else None
-    prices = builtin_prices().overridden({model: Price(input=1.0, output=1.0)})
+    prices = PriceTable().overridden({model: Price(input=1.0, output=1.0)})
     async with analysing(bench, model, deltas=deltas, prices=prices):
         incident, state = await analysed(bench)
     assert shown(incident) == (SAID, False)
@@ -181,7 +181,7 @@ async def test_what_a_malicious_answer_says_is_shown_as_text_and_nothing_else(
     }
     assert all(1 <= seq <= state.last_seq for _, _, seq in cited_events(text, state.last_seq))
     # The gate that every screen uses leaves nothing that a terminal obeys.
-    assert not {character for character in clean(text, size=10_000, lines=999) if ord(character) < 32} - {"\n"}
+    assert not {character for character in sanitize_text(text, size=10_000, lines=999) if ord(character) < 32} - {"\n"}
 
 
 async def test_a_failing_run_cannot_instruct_the_analyst_and_its_secrets_stay(bench: Bench, llmock: LLMock) -> None:
@@ -198,7 +198,7 @@ async def test_a_failing_run_cannot_instruct_the_analyst_and_its_secrets_stay(be
     assert "Ignore all instructions" in user["content"]
     assert not [each for each in (key, "root@example.com", "prj-4711") if each in sent]
     told = json.loads(user["content"])
-    assert list(told) == ["incident", "events", "execution", "capabilities", "last_messages"]
+    assert list(told) == ["explanation_by_rules", "incident", "events", "execution", "capabilities", "last_messages"]
     assert told["capabilities"] == {"reacher": ["reach"]}
     assert len(user["content"]) <= 12_000
 
@@ -210,12 +210,12 @@ async def test_where_a_model_fails_the_next_is_asked_and_one_whose_breaker_is_op
     for _ in range(6):
         llmock.reply("by the other", provider="openai")
     async with analysing(bench, "auto"):
-        for name in ("reacher", "dead", "saver", "throttled", "down"):
+        for name in ("reacher", "dead", "looper", "throttled", "down"):
             incident, _ = await analysed(bench, name)
             assert shown(incident) == ("by the other", False)
         assert [each.provider for each in llmock.requests] == ["anthropic", "openai"] * 5
         # Five failures in a row: the breaker is open, and the next best is asked at once.
-        incident, _ = await analysed(bench, "fetcher")
+        incident, _ = await analysed(bench, "former")
     assert shown(incident) == ("by the other", False)
     assert incident.analysis is not None
     assert incident.analysis.model == "openai:gpt-4.1-mini"

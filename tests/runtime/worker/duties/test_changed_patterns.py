@@ -36,7 +36,7 @@ async def test_each_pattern_that_became_stricter_is_told_once(bench: Bench) -> N
         "deny shell:shutdown",
     ]
     assert all(each.before and each.now and each.before != each.now for each in found)
-    said = build_digest([await bench.journal.read(ev.WORKSPACE_RUN_ID)], None).sentences()
+    said = build_digest([await bench.journal.read(ev.WORKSPACE_RUN_ID)], None).sentences
     assert sum("became stricter" in each for each in said) == 3
 
 

@@ -1,4 +1,4 @@
-"""What a log remembers: bounded, filtered, searched, and every kind of event in words."""
+"""What a log remembers: bounded, filtered and searched; and its lines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from runtime.record.state import events as ev
 from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import Span, plain_text, span
 from screens.views.lists.log import (
-    _FORMATTERS,
     event_lines,
-    event_words,
     file_lines,
     read_event,
 )
@@ -29,7 +27,7 @@ from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 from tests.screens.stories import START, digest
 
-LOOKS = RenderContext(START)
+RENDER_CONTEXT = RenderContext(START)
 
 
 def line(number: int, text: str = "", level: str = "info") -> LogLine:
@@ -59,7 +57,7 @@ def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None
 
 def test_that_somebody_opened_a_console_is_no_line() -> None:
     rows = [("", {"at": 1, "event": ev.OperatorLooked(by=ev.Actor(name="ada"), ts=START).model_dump(mode="json")})]
-    assert event_lines(rows, LOOKS) == []
+    assert event_lines(rows, RENDER_CONTEXT) == []
 
 
 def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
@@ -86,40 +84,36 @@ def test_what_is_found_stands_out_and_nothing_is_lost() -> None:
 
 def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
     text = "2026-11-20 09:00:00,123 WARNING x: hm\n  more\n2026-11-20 09:00:01,000 INFO x: ok\nä\n"
-    found = file_lines("", 10, text, LOOKS)
+    found = file_lines("", 10, text, RENDER_CONTEXT)
     assert [each.level for each in found] == ["warning", "warning", "info", "info"]
     assert [each.key for each in found] == ["file::10", "file::48", "file::55", "file::90"]
     assert file_level("CRITICAL without a time", "info") == "info"
     assert file_level("2026-11-20 09:00:01,000 CRITICAL x", "info") == "error"
 
 
-def test_every_kind_of_event_has_words_but_the_one_that_is_noise() -> None:
-    untold = set(ev.EVENT_CLASSES) - set(_FORMATTERS)
-    assert untold == {ev.StepSettled}
-
-
-@pytest.mark.parametrize("looks", [LOOKS, RenderContext(START, ASCII_GLYPHS)], ids=["unicode", "ascii"])
-def test_a_story_is_told_one_line_each_in_clean_words(looks: RenderContext) -> None:
+@pytest.mark.parametrize("context", [RENDER_CONTEXT, RenderContext(START, ASCII_GLYPHS)], ids=["unicode", "ascii"])
+def test_a_story_is_told_one_line_each_in_clean_words(context: RenderContext) -> None:
     events = digest().events
     rows = [("", {"at": event.seq, "event": event.model_dump(mode="json")}) for event in events]
-    lines = event_lines(rows, looks)
+    lines = event_lines(rows, context)
     assert len(lines) == len(events)
     said = [plain_text(each.spans) for each in lines]
     assert all(each.isprintable() for each in said)
     assert [each.level for each in lines].count("error") == 1
-    if looks.ascii_only:
+    if context.ascii_only:
         assert all(each.isascii() for each in said)
 
 
 def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order() -> None:
     newer = {"type": "step.teleported", "run_id": "r", "seq": 3, "ts": START.isoformat()}
-    assert event_words(read_event(newer), LOOKS) == ("", "step.teleported")
+    (line,) = event_lines([("", {"at": 1, "event": newer})], RENDER_CONTEXT)
+    assert plain_text(line.spans).endswith("step.teleported")
     assert read_event({"type": "node.warned", "seq": 4, "run_id": "r"}).seq == 4, "an event that cannot be read is kept"
     late, early = (
         ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)).model_dump(mode="json")
         for text, by in (("late", 9), ("early", 1))
     )
-    lines = event_lines([("a", {"at": 1, "event": late}), ("b", {"at": 1, "event": early})], LOOKS)
+    lines = event_lines([("a", {"at": 1, "event": late}), ("b", {"at": 1, "event": early})], RENDER_CONTEXT)
     assert [each.host for each in lines] == ["b", "a"]
     assert "early" in plain_text(lines[0].spans)
 
@@ -127,5 +121,5 @@ def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order
 def test_names_come_back_from_a_path() -> None:
     assert names_in("swarm~0/we%2Fird%7E%25~1.2/openai:gpt~0") == ("swarm", "we/ird~%", "openai:gpt")
     assert names_in("") == ()
-    assert place_words("swarm~0/ann~1", LOOKS, root=False) == "ann"
-    assert place_words("swarm~0", LOOKS, root=False) == ""
+    assert place_words("swarm~0/ann~1", RENDER_CONTEXT, root=False) == "ann"
+    assert place_words("swarm~0", RENDER_CONTEXT, root=False) == ""

@@ -11,10 +11,23 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.recovery.param_validation import check_params
 from runtime.judgement.reports.incident_report import build_report
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.link.client.streamed_text import StreamedText
+from runtime.operations.requests.runs import (
+    AbortRun,
+    CancelCall,
+    ForkRun,
+    FreezeRuns,
+    InjectMessage,
+    RewindRun,
+    SetBreakpoint,
+    ThawRuns,
+)
 from runtime.record.state import events as ev
 from screens.pages.run_detail import DetailPages
 from screens.render.glyphs import ASCII_GLYPHS
@@ -26,14 +39,13 @@ from screens.render.layout import (
 )
 from screens.render.tree_outline import outline
 from screens.views.decisions.prompt import (
-    PromptChoice,
-    asked_for,
-    check_answer,
     deadline_line,
-    prompt_choices,
-    question_lines,
 )
+from screens.views.decisions.prompt_choices import PromptChoice, prompt_choices
+from screens.views.decisions.prompt_lines import question_lines
 from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
+from screens.views.decisions.typed_answer import asked_for
+from screens.views.lists.runs import head_line, progress
 from screens.views.run import timeline
 from screens.views.run.node import MAX_VALUE_CHARS, node_lines
 from screens.views.run.report import advised_option, link_events, report_lines
@@ -42,7 +54,7 @@ from screens.views.run.tree import RunTree, filter_nodes
 from screens.views.run.waits import waits_lines
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
-from tests.screens.desk import Desk
+from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, RATE_LIMITED, START, Story, digest, finished
 
 HOSTILE = json.loads((Path(__file__).parents[3] / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
@@ -80,6 +92,25 @@ def test_a_models_call_shows_what_it_was_sent_and_what_was_tried() -> None:
     assert "messages" not in asked
     attempts = found[found.index("Attempts") + 1]
     assert attempts == " 1  ✗ rate limited after 0s at 09:00:02, then a pause of 2.0s (backoff)"
+
+
+def test_a_call_that_goes_on_says_in_its_row_how_far_it_has_come() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    call = story.start("tool", "ref.slow", agent, agent="a", arguments={"path": "x"})
+    model = story.start("llm", "m", agent, agent="a")
+    said = {call: StreamedText(1, "1 of 3\n2 of 3 re\x1b[2Jading\n"), model: StreamedText(1, "Hello")}
+
+    def rows() -> list[str]:
+        tree = RunTree(story.state, at(story), texts=said.get)
+        return [plain_text(tree.row(key).cells[0]) for key in (call, model)]
+
+    first, second = rows()
+    assert first.endswith("ref.slow x  2 of 3 re␛[2Jading")
+    assert "1 of 3" not in first
+    assert "Hello" not in second, "a reply is read on its page"
+    story.end(call, "done")
+    assert rows()[0].endswith("ref.slow x")
 
 
 def test_a_big_value_is_cut_and_the_cut_says_how_much_it_took() -> None:
@@ -130,11 +161,11 @@ def test_an_error_of_an_attempt_before_the_one_that_succeeded_is_no_error_of_the
 
 
 def bars(story: Story, width: int = 20, glyphs: Any = None) -> dict[str, str]:
-    looks = at(story, glyphs)
-    scale = timeline.scale_of(story.state, looks.now, width)
+    context = at(story, glyphs)
+    scale = timeline.scale_of(story.state, context.now, width)
     state = story.state
     return {
-        key.rpartition("/")[2]: plain_text(timeline.bar_of(state.nodes[key], state, scale, looks))
+        key.rpartition("/")[2]: plain_text(timeline.bar_of(state.nodes[key], state, scale, context))
         for key in state.nodes
     }
 
@@ -157,7 +188,53 @@ def test_a_bar_tells_work_from_pauses_and_both_from_waiting_for_a_person() -> No
     found = bars(bar_story())
     assert found["m~0"] == "━━━━┄┄┄┄┄━━━✓"
     assert found["t~1"] == "            ━━▒▒▒▒▒◆"
-    assert found["a~0"] == "───────────────────●"
+    assert found["a~0"] == "──────────────▒▒▒▒▒●", "the waiting of a step is rolled up"
+
+
+def test_a_tool_whose_agent_waits_for_a_person_does_not_work_meanwhile() -> None:
+    story = Story()
+    asking = story.start("tool", "ask_reader", story.open("agent", "a", story.begin()), 0)
+    inner = story.open("agent", "reader", asking)
+    tool = story.start("tool", "ask", inner, 0)
+    story.wait(4).park(tool, MISSING, question="?")
+    assert bars(story.wait(6), 10)["ask_reader~0"] == "────▒▒▒▒▒●"
+
+
+def test_a_parent_goes_on_while_one_of_its_steps_works_and_another_waits() -> None:
+    story = Story()
+    agent = story.open("agent", "a", story.begin())
+    asks = story.start("tool", "ask", agent, 0)
+    works = story.start("tool", "fetch", agent, 1)
+    story.wait(2).park(asks, MISSING, question="?")
+    story.wait(3).end(works, "x")
+    assert bars(story.wait(5), 10)["a~0"] == "─────▒▒▒▒●"
+
+
+# -- what waits does not run -----------------------------------------------------------------------------------
+
+
+def shown_words(story: Story) -> dict[str, str]:
+    tree = RunTree(story.state, at(story))
+    return {key.rpartition("/")[2]: plain_text(tree.row(key).cells[1]) for key in story.state.nodes}
+
+
+def test_a_parent_below_which_everything_waits_holds_and_says_how_many() -> None:
+    story = Story()
+    root = story.begin()
+    one, other = story.open("agent", "a", root), story.open("agent", "b", root, 1)
+    tools = [story.start("tool", "ask", each, 0) for each in (one, other)]
+    assert shown_words(story)["a~0"] == "running"
+    first = story.park(tools[0], MISSING, question="?")
+    found = shown_words(story)
+    assert (found["a~0"], found["b~1"], found["weekly_digest~0"]) == ("holds, 1 below", "running", "running")
+    story.park(tools[1], MISSING, question="?")
+    assert shown_words(story)["weekly_digest~0"] == "holds, 2 below"
+    assert plain_text(head_line(story.state, at(story))) == "◆ waiting · 0s · 2 waiting", "leaves are counted"
+    assert plain_text(progress(story.state.summary(), at(story))) == "2 waiting"
+    assert words(node_lines(story.state, root, at(story)))[2] == "◇ holds, 2 below · swarm"
+    story.answer(first, "input")
+    found = shown_words(story)
+    assert (found["a~0"], found["weekly_digest~0"]) == ("running", "running")
 
 
 def test_the_same_in_ascii() -> None:
@@ -170,7 +247,7 @@ def test_the_scale_is_said_in_words_and_grows_by_steps() -> None:
     story = bar_story()
     scale = timeline.scale_of(story.state, story.at, 20)
     assert scale.seconds == 20
-    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, a cell is 1.0s  ━ works ┄ pauses ▒ a person"
+    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, a cell is 1.0s  ─ open ━ works ┄ pauses ▒ a person"
     assert timeline.scale_of(story.state, story.at + timedelta(seconds=2), 20).seconds == 30
     assert timeline.scale_of(story.state, story.at + timedelta(days=3), 20).seconds == 4 * 86400
 
@@ -205,11 +282,11 @@ def test_no_bar_is_wider_than_its_room(seconds: list[float], width: int, later: 
         call = story.start("llm", "m", agent, number)
         story.wait(pause).fail(call, RATE_LIMITED)
         story.retry(call, pause)
-    looks = at(story.wait(later))
-    scale = timeline.scale_of(story.state, looks.now, width)
+    context = at(story.wait(later))
+    scale = timeline.scale_of(story.state, context.now, width)
     for found in story.state.nodes.values():
-        assert 0 < width_of(timeline.bar_of(found, story.state, scale, looks)) <= width
-    assert width_of(timeline.run_line(story.state, looks, width)) <= width
+        assert 0 < width_of(timeline.bar_of(found, story.state, scale, context)) <= width
+    assert width_of(timeline.run_line(story.state, context, width)) <= width
 
 
 # -- the tree, narrowed ----------------------------------------------------------------------------------------
@@ -274,6 +351,15 @@ def test_calls_of_one_tool_are_told_apart_by_what_they_were_called_with() -> Non
     assert len(found) < 100
 
 
+def test_an_agent_of_another_framework_is_shown_as_one() -> None:
+    story = Story()
+    guest = story.open("agent", "bank", story.begin(), framework="pydantic-ai\u202e")
+    own = story.open("agent", "own", story.state.roots[0], 1)
+    tree = RunTree(story.state, at(story))
+    shown = [plain_text(tree.row(key).cells[0]) for key in (guest, own)]
+    assert shown == ["● bank agent (pydantic-ai⟨U+202E⟩)", "● own"]
+
+
 def test_what_came_a_moment_ago_is_marked_as_new_but_not_what_was_there_at_first() -> None:
     story = digest()
     since = story.at
@@ -298,9 +384,9 @@ def test_the_chain_leads_down_to_what_holds_it_up() -> None:
     story = digest()
     found = words(waits_lines(wait_chain(story.state), at(story)))
     assert found[0] == "● weekly_digest  waits for researcher"
-    assert found[2] == "    ◆ write_file  a permission that somebody has to grant or deny"
+    assert found[2] == "    ◆ write_file  a permission that an operator has to grant or deny"
     assert "since    3m ago" in found
-    assert "decide   run-1-inc-1" in found
+    assert "needs you  run-1-inc-1" in found
 
 
 def test_a_pause_counts_down() -> None:
@@ -317,16 +403,16 @@ def test_a_freeze_shows_what_is_still_in_flight_until_nothing_is() -> None:
     assert status_line(story.state, at(story)) == ()
     story.tell(ev.RunFrozen(by=ev.Actor(name="ada")))
     said = plain_text(status_line(story.state, at(story.wait(3))))
-    assert said == "freezing: 2 calls still in flight: fetch_page 3s, search 3s"
+    assert said == "freezing: 2 calls still out: fetch_page 3s, search 3s"
     story.end(one, "x")
-    assert "1 call still in flight: search" in plain_text(status_line(story.state, at(story)))
+    assert "1 call still out: search" in plain_text(status_line(story.state, at(story)))
     story.end(two, "x")
-    assert plain_text(status_line(story.state, at(story))) == "frozen: nothing is in flight, p thaws"
+    assert plain_text(status_line(story.state, at(story))) == "frozen: no call is out, p thaws"
     story.tell(ev.RunThawed())
     story.tell(ev.RunFrozen(reason="look [b]first[/b]\x1b[2J"))
     said = plain_text(status_line(story.state, at(story)))
     assert said.startswith("frozen: look [b]first[/b]")
-    assert "; nothing is in flight, p thaws" in said
+    assert "; no call is out, p thaws" in said
     assert "\x1b" not in said
 
 
@@ -335,11 +421,11 @@ def test_a_run_that_was_turned_back_says_to_where_and_by_whom_though_nothing_is_
     root = story.begin()
     story.start("tool", "fetch", story.open("agent", "first", root), 0)
     story.tell(ev.RewindRequested(by=ev.Actor(name="ada")), root)
-    assert plain_text(status_line(story.state, at(story))) == "being turned back to weekly_digest by ada"
+    assert plain_text(status_line(story.state, at(story))) == "being started again from weekly_digest by ada"
     story.tell(ev.RunRewound(by=ev.Actor(name="ada"), dropped=3), root)
     assert not story.state.nodes
     said = plain_text(status_line(story.state, at(story.wait(120))))
-    assert said.endswith("turned back to weekly_digest by ada 2m ago; 3 nodes dropped")
+    assert said.endswith("started again from weekly_digest by ada 2m ago; 3 nodes dropped")
 
 
 def test_breakpoints_are_told() -> None:
@@ -361,12 +447,12 @@ def test_a_freeze_tells_what_comes_to_its_end_and_becomes_a_thaw() -> None:
     story = digest()
     assert words(list(act(story, "freeze").lines)) == [
         "No new step begins until it is thawed. Nothing is lost.",
-        "In flight, each to its end as usual:",
+        "Calls that are out, each to its end as usual:",
         "  search_releases 3m",
     ]
-    assert act(story, "freeze").verb == "freeze"
+    assert act(story, "freeze").request == FreezeRuns(run_id="run-1")
     story.tell(ev.RunFrozen())
-    assert act(story, "freeze").verb == "thaw"
+    assert act(story, "freeze").request == ThawRuns(run_id="run-1")
 
 
 def test_an_abort_tells_what_it_cancels_and_keeps_the_reason() -> None:
@@ -375,8 +461,23 @@ def test_an_abort_tells_what_it_cancels_and_keeps_the_reason() -> None:
     said = "\n".join(words(list(found.lines)))
     assert "search_releases" in said
     assert "4 open nodes and 1 open decision" in said
-    assert found.filled("wrong input") == {"run_id": "run-1", "reason": "wrong input"}
-    assert found.filled("  ") == {"run_id": "run-1"}
+    assert found.filled("wrong input") == AbortRun(run_id="run-1", reason="wrong input")
+    assert found.filled("  ") == AbortRun(run_id="run-1")
+
+
+def test_a_cancel_names_the_one_call_that_it_is_for() -> None:
+    story = digest()
+    call = node(story, "search_releases~1")
+    for under in (call, node(story, "researcher~1")):
+        found = act(story, "cancel", under)
+        assert words(list(found.lines))[0] == (
+            "tool search_releases is cancelled; whether it took effect may stay unknown."
+        )
+        assert found.filled("too slow") == CancelCall(run_id="run-1", node_id=call, reason="too slow")
+    story.end(call, "found")
+    assert RUN_ACTIONS["cancel"](story.state, call, at(story)) == (
+        "Put the cursor on one call of a tool that is under way; here there are none."
+    )
 
 
 def test_running_again_from_a_node_names_what_goes_and_what_would_happen_twice() -> None:
@@ -391,16 +492,16 @@ def test_running_again_from_a_node_names_what_goes_and_what_would_happen_twice()
     assert said[0] == "The run goes on from agent mailer; dropped: 3 nodes."
     assert "What they cost the first time: $0.25." in said
     assert said[-2:] == ["Took effect, or may have, and would AGAIN:", "  ✓ tool send_mail"]
-    assert found.args["confirm"] is True
-    assert found.filled("openai:o1") == {**found.args, "changes": {"model": "openai:o1"}}
+    assert found.request == RewindRun(run_id="run-1", node_id=agent, confirm=True)
+    assert found.filled("openai:o1") == replace(found.request, changes={"model": "openai:o1"})
     harmless = act(story, "rewind", call)
-    assert harmless.args["confirm"] is True  # what comes after it goes, too
+    assert harmless.request == RewindRun(run_id="run-1", node_id=call, confirm=True)  # what comes after it goes, too
     alone = act(story, "rewind", mail)
-    assert alone.asks is not None
-    assert json.loads(alone.asks.text) == {"to": "ada"}
-    assert alone.filled(alone.asks.text) == alone.args  # nothing was changed
-    assert alone.filled('{"to": "bob"}')["changes"] == {"arguments": {"to": "bob"}}
-    with pytest.raises(ValueError, match="no JSON"):
+    assert alone.input_field is not None
+    assert json.loads(alone.input_field.text) == {"to": "ada"}
+    assert alone.filled(alone.input_field.text) == alone.request  # nothing was changed
+    assert alone.filled('{"to": "bob"}') == replace(alone.request, changes={"arguments": {"to": "bob"}})
+    with pytest.raises(ValueError, match="not JSON"):
         alone.filled("{")
     with pytest.raises(ValueError, match="object"):
         alone.filled("[]")
@@ -409,16 +510,16 @@ def test_running_again_from_a_node_names_what_goes_and_what_would_happen_twice()
 def test_a_fork_says_what_it_takes_over() -> None:
     story = digest()
     found = act(story, "fork", node(story, "researcher~1"))
-    assert "It takes over 1 completed step, and asks models and tools anew from there on." in words(list(found.lines))
-    assert found.filled("") == {"run_id": "run-1", "node_id": node(story, "researcher~1")}
+    assert "It takes over 1 completed step, and asks models and tools again from there on." in words(list(found.lines))
+    assert found.filled("") == ForkRun(run_id="run-1", node_id=node(story, "researcher~1"))
 
 
 def test_a_message_goes_to_the_agent_that_the_cursor_is_in_and_must_say_something() -> None:
     story = digest()
     found = act(story, "inject", node(story, "search_releases~1"))
-    assert found.args["agent"] == node(story, "researcher~1")
     assert not found.confirms
-    assert found.filled("hurry up")["text"] == "hurry up"
+    agent = node(story, "researcher~1")
+    assert found.filled("hurry up") == InjectMessage(run_id="run-1", agent=agent, text="hurry up")
     with pytest.raises(ValueError, match="something is needed"):
         found.filled(" ")
     assert RUN_ACTIONS["inject"](story.state, node(story, "planner~0"), at(story)) == (
@@ -429,12 +530,14 @@ def test_a_message_goes_to_the_agent_that_the_cursor_is_in_and_must_say_somethin
 def test_a_breakpoint_is_set_and_taken_away_by_the_same_key() -> None:
     story = digest()
     tool = node(story, "write_file~2")
-    assert act(story, "break", tool).filled("") == {"run_id": "run-1", "what": "tool", "pattern": "write_file"}
+    assert act(story, "break", tool).filled("") == SetBreakpoint(run_id="run-1", what="tool", pattern="write_file")
     story.tell(ev.BreakpointSet(what="tool", pattern="write_file"))
-    assert act(story, "break", tool).filled("")["clear"] is True
+    assert act(story, "break", tool).filled("") == SetBreakpoint(
+        run_id="run-1", what="tool", pattern="write_file", clear=True
+    )
 
 
-@pytest.mark.parametrize("name", ["freeze", "abort", "inject", "break"])
+@pytest.mark.parametrize("name", ["freeze", "abort", "cancel", "inject", "break"])
 def test_what_has_ended_takes_no_acts_and_says_so(name: str) -> None:
     story = finished()
     assert RUN_ACTIONS[name](story.state, story.state.roots[0], at(story)) == "The run has ended: it is completed."
@@ -465,9 +568,9 @@ def test_an_analysis_is_marked_as_a_models_and_its_references_are_links() -> Non
     incident.analysis = incident.analysis and incident.analysis.model_copy(update={"cost_usd": 0.02})
     lines = report_lines(build_report(story.state, incident.opened), at(story), incident)
     found = words(lines)
-    assert "Analysis: a model's words, not checked · scripted:analyst · $0.02" in found
+    assert "Analysis: scripted:analyst says, not checked · $0.02" in found
     assert "  Wrong if: the folder moved." in found
-    assert found[-1] == "  it would choose Deny, with a word to the agent"
+    assert found[-1] == "  Would choose: Deny, with a word to the agent"
     assert [piece.text for line in lines for piece in line if piece.ink == LINK_INK] == ["[#14]"]
     assert advised_option(incident) == "deny"
 
@@ -492,7 +595,7 @@ def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
     # Nothing ran when it was due: its whole time is given again.
     long_ago = {"deadline": story.at - timedelta(seconds=9), "ts": story.at - timedelta(seconds=69)}
     passed = opened.model_copy(update=long_ago)
-    assert plain_text(deadline_line(passed, at(story))).startswith("within 1m00s anew, without an answer: Deny")
+    assert plain_text(deadline_line(passed, at(story))).startswith("within another 1m00s, without an answer: Deny")
 
 
 def asked(schema: dict[str, Any] | None, question: str = "Which?", **more: Any) -> ev.IncidentOpened:
@@ -523,22 +626,22 @@ def test_whoever_extends_a_budget_sees_what_of_it_is_used() -> None:
     budget = {"limit": "max_steps", "scope": "a~0", "of": "a", "used": 6, "allowed": 6, "ends": "failed"}
     opened = asked(None, question="", action={"budget": budget})
     lines = [plain_text(line) for line in question_lines(opened, RenderContext(START))]
-    assert "limit  max_steps: 6 of 6 used, by a" in lines
-    choice = PromptChoice("x", "extend", "Extend the budget", need="amount")
+    assert "Limit  max_steps: 6 of 6 used, by a" in lines
+    choice = PromptChoice("x", "extend", "Extend the budget", param=OPTIONS["extend"].asked_param)
     assert asked_for(opened, choice, RenderContext(START)) == "how much more (max_steps: 6 of 6 used, by a)"
 
 
 def test_what_does_not_fit_is_said_before_it_is_sent() -> None:
-    check_answer(asked({"type": "integer"}), "input", {"value": "12"})
+    check_params(asked({"type": "integer"}), "input", {"value": "12"}, START)
     with pytest.raises(ValueError, match="integer"):
-        check_answer(asked({"type": "integer"}), "input", {"value": "many"})
+        check_params(asked({"type": "integer"}), "input", {"value": "many"}, START)
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     opened = asked(None, "", arguments_schema=schema, action={"arguments": {"path": "x"}})
-    check_answer(opened, "edit", {"arguments": {"path": "y"}})
+    check_params(opened, "edit", {"arguments": {"path": "y"}}, START)
     with pytest.raises(ValueError, match="path"):
-        check_answer(opened, "edit", {"arguments": {}})
+        check_params(opened, "edit", {"arguments": {}}, START)
     with pytest.raises(ValueError, match="not a parameter"):
-        check_answer(opened, "edit", {"arguments": {"path": "y", "mode": "w"}})
+        check_params(opened, "edit", {"arguments": {"path": "y", "mode": "w"}}, START)
 
 
 # -- the gate --------------------------------------------------------------------------------------------------
@@ -573,36 +676,36 @@ def hostile_story(bad: str) -> Story:
 
 def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     """All lines of all new panes."""
-    looks = at(story, glyphs)
+    context = at(story, glyphs)
     state = story.state
-    desk = Desk(story)
+    link = MemoryLink(story)
     for key in (*state.nodes, *state.incidents):
-        desk.streamed[story.run_id, key] = StreamedText(1, bad, bad)
+        link.streamed[story.run_id, key] = StreamedText(1, bad, bad)
     incident = next(iter(state.incidents.values()))
     pages = DetailPages()
-    lines = [status_line(state, looks), timeline.run_line(state, looks, 30)]
-    scale = timeline.scale_of(state, looks.now, 30)
-    tree = timeline.Timeline(state, looks, scale=scale)
+    lines = [status_line(state, context), timeline.run_line(state, context, 30)]
+    scale = timeline.scale_of(state, context.now, 30)
+    tree = timeline.Timeline(state, context, scale=scale)
     for key in state.nodes:
-        lines += pages.page_for(state, key, incident.opened.incident_id, looks, desk).lines
-        lines += node_lines(state, key, looks, streamed=StreamedText(1, bad, bad))
-        lines += waits_lines(wait_chain(state, key), looks)
+        lines += pages.page_for(state, key, incident.opened.incident_id, context, link).lines
+        lines += node_lines(state, key, context, streamed=StreamedText(1, bad, bad))
+        lines += waits_lines(wait_chain(state, key), context)
         lines += tree.row(key).cells
         for make in RUN_ACTIONS.values():
-            found = make(state, key, looks)
+            found = make(state, key, context)
             if isinstance(found, RunAction):
                 lines += [*found.lines, ((found.title, "", False),)]  # type: ignore[list-item]
             else:
                 lines.append(((found, "", False),))  # type: ignore[arg-type]
     pages.show_event(3, {"type": bad, "ts": bad, bad: [bad], "node_id": bad})
-    lines += pages.page_for(state, "", "", looks, desk).lines
+    lines += pages.page_for(state, "", "", context, link).lines
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
-    lines += report_lines(build_report(state, incident.opened), looks, incident)
+    lines += report_lines(build_report(state, incident.opened), context, incident)
     schema = {"enum": [bad], "properties": {bad: {"type": bad}}}
     opened = incident.opened.model_copy(
-        update={"answer_schema": schema, "arguments_schema": schema, "deadline": looks.now, "safe": bad}
+        update={"answer_schema": schema, "arguments_schema": schema, "deadline": context.now, "safe": bad}
     )
-    lines += [deadline_line(opened, looks)]
+    lines += [deadline_line(opened, context)]
     return lines
 
 

@@ -10,11 +10,11 @@ from runtime.link.client.client import LinkQuality
 from screens.views.shared.link_quality import format_round_trip, link_words
 from screens.views.shared.render_context import RenderContext
 
-LOOKS = RenderContext(datetime(2026, 1, 1, tzinfo=UTC))
+RENDER_CONTEXT = RenderContext(datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def words(*links: LinkQuality) -> str:
-    return "".join(span.text for span in link_words(links, LOOKS))
+    return "".join(span.text for span in link_words(links, RENDER_CONTEXT))
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_rows_keep_their_places_while_only_what_they_say_changes(steps: list[tup
     sizes["new"] = 3.5
     found = listing.rows([row(key, size=value) for key, value in sizes.items()])
     values = [each.values[1] for each in found]
-    assert values == sorted(values, reverse=reverse), "with a row that came, the order is worked out anew"
+    assert values == sorted(values, reverse=reverse), "with a row that came, the order is worked out again"
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdef")), max_size=12), st.randoms())
@@ -250,21 +250,21 @@ def test_what_is_taken_back_first_is_the_selection_then_the_filter() -> None:
 
 
 def test_the_line_says_what_is_left_out_and_what_is_wrong() -> None:
-    looks = RenderContext(START)
+    context = RenderContext(START)
     listing = ListState(COLUMNS)
     rows = [row("a", fault=True), row("b"), row("c")]
-    assert listing.words(looks) == ()
+    assert listing.words(context) == ()
     listing.narrow("!b")
     listing.rows(rows)
-    assert plain_text(listing.words(looks)) == "/!b · 1 left out"
+    assert plain_text(listing.words(context)) == "/!b · 1 left out"
     listing.toggle("a")
     listing.faults_only = True
     listing.rows(rows)
-    assert plain_text(listing.words(looks)) == "/!b · faults only · 2 left out · 1 selected"
+    assert plain_text(listing.words(context)) == "/!b · faults only · 2 left out · 1 selected"
     listing.narrow("(")
     listing.faults_only = False
     listing.rows(rows)
-    assert "no regular expression: missing )" in plain_text(listing.words(looks))
+    assert "no regular expression: missing )" in plain_text(listing.words(context))
 
 
 def test_folded_rows_hide_what_is_under_them_and_are_counted_no_less() -> None:
@@ -275,7 +275,7 @@ def test_folded_rows_hide_what_is_under_them_and_are_counted_no_less() -> None:
     found = listing.rows(rows)
     assert keys(found) == ["g", "a", "b", "c"]
     assert found[0].fold is False
-    assert listing.shown == ("a", "b", "c"), "a row that stands for several is none of them"
+    assert listing.shown == ("a", "b", "c"), "a row that stands for several is not one of them"
     assert listing.left_out == 0
 
 

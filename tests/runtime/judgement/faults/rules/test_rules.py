@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.faults.rules import patterns
 from runtime.judgement.faults.rules.builtin import builtin_rules
+from runtime.judgement.faults.rules.patterns import compile_pattern, shared_patterns
 from runtime.judgement.faults.rules.rule import RuleError, parse_rules
 from runtime.record.state.fault_taxonomy import Cause, Persistence
+
+EXAMPLES = [
+    json.loads(line)
+    for line in (Path(__file__).parents[4] / "data" / "rule-examples.jsonl").read_text("utf-8").splitlines()
+]
+"""For each built-in rule, in the order in which they are tried, a record that it decides."""
 
 
 def test_every_rule_has_an_id_of_its_own_and_a_source() -> None:
     rules = builtin_rules()
     assert len({rule.id for rule in rules}) == len(rules)
-    assert [rule.id for rule in rules if not rule.source] == []
+    assert [rule.id for rule in rules if not rule.source or rule.source.endswith(".toml")] == []
+
+
+def test_the_table_is_complete_and_in_its_order() -> None:
+    assert [rule.id for rule in builtin_rules()] == [example["rule"] for example in EXAMPLES]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example["rule"]))
+def test_every_rule_decides_its_example(example: dict[str, Any]) -> None:
+    assert classify_record(example["record"], now=1_767_225_600.0).rule_id == example["rule"]
+
+
+def test_every_pattern_of_the_table_compiles() -> None:
+    for rule in builtin_rules():
+        compile_pattern(rule.text)
+        compile_pattern(rule.unless)
+
+
+def test_every_shared_pattern_is_named_by_a_rule() -> None:
+    table = "".join(file.read_text("utf-8") for file in Path(patterns.__file__).parent.glob("*.toml"))
+    assert {name for name in shared_patterns() if f"(?&{name})" not in table} == set()
+    page = (Path(__file__).parents[5] / "docs" / "configuration.md").read_text("utf-8")
+    assert {name for name in shared_patterns() if f"`{name}`" not in page} == set()
+
+
+def test_a_list_of_patterns_matches_as_any_of_them() -> None:
+    (rule,) = parse_rules(
+        [{"id": "x", "text": ["flux", "warp \\d"], "unless": ["(?&per-day)", "soon"], "cause": "network"}]
+    )
+    for words, matches in (
+        ("Flux!", True),
+        ("warp 9", True),
+        ("warp", False),
+        ("flux soon", False),
+        ("daily flux", False),
+    ):
+        assert (classify_record({"message": words}, rules=(rule,)).rule_id == "x") is matches, words
 
 
 def test_types_come_before_codes_before_words_before_status() -> None:
@@ -62,7 +108,13 @@ def test_spelling_of_codes_does_not_matter() -> None:
     [
         ({"id": "x", "cause": "rate_limited"}, "would match every failure"),
         ({"id": "x", "text": "(", "cause": "rate_limited"}, "not a regular expression"),
-        ({"id": "x", "status": 42, "cause": "rate_limited"}, "no HTTP status"),
+        ({"id": "x", "text": ["a", "b("], "cause": "rate_limited"}, "not a regular expression"),
+        (
+            {"id": "x", "text": "(?&rat)", "cause": "rate_limited"},
+            r"no shared pattern is named 'rat'; there are: per-day",
+        ),
+        ({"id": "x", "text": ["a", 1], "cause": "rate_limited"}, "text"),
+        ({"id": "x", "status": 42, "cause": "rate_limited"}, "not an HTTP status"),
         ({"id": "x", "status": "4xy", "cause": "rate_limited"}, "'5xx'"),
         ({"id": "x", "status": 429, "cause": "rate_limit"}, "cause"),
         ({"id": "x", "status": 429, "cause": "rate_limited", "provder": "a"}, "provder"),

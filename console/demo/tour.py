@@ -1,0 +1,93 @@
+"""The guided tour of the demo: what is happening, and what to try. Pure: a run and the decision that is shown go in,
+text comes out. Each text belongs to a step, so that any order works, and a console that comes back goes on where the
+run is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from console.demo.report_place import report_file
+from runtime.record.state.durable_run import DurableRun, Incident
+
+DEMO_REF: Final = "console.demo.swarm:"
+
+START: Final = (
+    "Tour. Five agents survey this folder; no key, no network. Four things will need you. Yellow needs you, blue works,"
+    " green is done. Keys are in the last row; ctrl+g hides this."
+)
+GOES_ON: Final = (
+    "It went on from the failed call; nothing before it ran again. q closes the console at any time: the run goes on,"
+    " and waits where it needs you. orbiter-console comes back to it."
+)
+MODEL: Final = (
+    "an overloaded model. The program tried 4 times by itself, then asked you. Press r (Retry operation). It will work:"
+    " the model is free again."
+)
+INDEX: Final = (
+    "two calls to a service that is not there. Up and down: the line below says what each option does. Press r. It is"
+    " refused once more, and then it comes back. Or s, for each: the report does without."
+)
+INDEX_AGAIN: Final = "Refused again, as the report says. In this tour the catalogue has started now: r works."
+INDEX_BOTH: Final = (
+    "Refused again, as the report says. In this tour the catalogue has started now: r works. Two calls wait alike: 1"
+    " goes to the inbox, and there B, r, y answers both, first one and then, as it works, the other."
+)
+QUESTION: Final = "a question. Type a name, then enter: it stands in the first line of the report."
+PERMISSION: Final = (
+    "a tool wants to write a file. Needs says which. Press g: this once. G is for longer. d says no, and the report is"
+    " not written. Or leave with q: the run waits, and orbiter-console comes back to it."
+)
+SKIPPED: Final = "The agent was told and goes on without. R on the step does it again."
+OVER: Final = (
+    "Done. The report is in {path}. Try: R on fetch_index (again from there), T (timeline), 7 (who decided what). Your"
+    " own: orbiter-console init. ctrl+g ends the tour."
+)
+ENDED: Final = "The run has ended. R starts again from the step under the cursor. ctrl+g ends the tour."
+
+_STATIONS: Final = 4
+
+
+def tour_text(state: DurableRun, incident_id: str) -> str:
+    """What the tour says now; empty for a run that is not the demo's.
+
+    Args:
+        state: The run.
+        incident_id: The decision that is shown; empty where none is.
+    """
+    if not state.ref.startswith(DEMO_REF):
+        return ""
+    if state.terminal:
+        return OVER.format(path=report_file()) if state.phase in ("completed", "degraded") else ENDED
+    shown = state.incidents.get(incident_id)
+    incident = shown if shown is not None and shown.open else next(iter(state.open_incidents), None)
+    if incident is not None:
+        return _about(state, incident)
+    answered = [each for each in state.incidents.values() if each.answer is not None]
+    if not answered:
+        return START
+    last = answered[-1].answer
+    return SKIPPED if last is not None and last.option == "skip" else GOES_ON
+
+
+def _about(state: DurableRun, incident: Incident) -> str:
+    station = _station(incident)
+    if station == INDEX:
+        calls = [each for each in state.incidents.values() if _station(each) == INDEX]
+        refused = any(each.answer is not None and each.answer.option == "retry" for each in calls)
+        if refused:
+            return INDEX_BOTH if sum(each.open for each in calls) > 1 else INDEX_AGAIN
+    met = list(dict.fromkeys(filter(None, map(_station, state.incidents.values()))))
+    return f"{met.index(station) + 1} of {_STATIONS}: {station}" if station else ""
+
+
+def _station(incident: Incident) -> str:
+    """What an incident is in the tour, in the words that it is met with; empty for one that is not part of it."""
+    opened = incident.opened
+    if opened.question:
+        return QUESTION
+    if opened.action.get("permission"):
+        return PERMISSION
+    if "fetch_index" in opened.lineage:
+        return INDEX
+    return MODEL if opened.action.get("model") else ""

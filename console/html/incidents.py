@@ -1,0 +1,97 @@
+"""The incidents of a run: explanation, decision and who, options, report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from console.html.markup import Html, element, folded, join, preformatted, printed, text
+from console.html.size_limit import SizeLimit
+from runtime.judgement.reports.explanation.explain import Explanation, explain
+from runtime.judgement.reports.incident_report import build_report
+from runtime.record.state.durable_run import DurableRun, Incident
+from screens.render.formatting import pluralize
+from screens.views.run.report import decision_lines, report_lines, traceback_lines
+from screens.views.shared.render_context import RenderContext
+
+_CITED: Final = re.compile(r"\[#(\d{1,9})\]")
+_KIND_WORDS: Final = {"failure": "Failure", "in doubt": "In doubt", "no progress": "No progress"}
+
+
+def incident_list(
+    state: DurableRun, numbers: dict[str, int], shown_events: frozenset[int], now: datetime, room: int
+) -> Html:
+    """Every incident, the open ones first; what does not fit into `room` bytes is counted."""
+    limit = SizeLimit(room)
+    incidents = sorted(state.incidents.values(), key=lambda each: not each.open)
+    found = [
+        article
+        for each in incidents
+        if limit.takes(article := _article(each, state, numbers, shown_events, RenderContext(now)))
+    ]
+    if not incidents:
+        return element("p", "The run asked for no decision.", class_="fact")
+    if limit.left_out:
+        found.append(element("p", f"Left out {pluralize(limit.left_out, 'incident')}.", class_="gap"))
+    return join(found)
+
+
+def _article(
+    incident: Incident, state: DurableRun, numbers: dict[str, int], shown: frozenset[int], context: RenderContext
+) -> Html:
+    explanation = explain(incident, state)
+    opened = incident.opened
+    kind = _KIND_WORDS.get(explanation.kind, explanation.kind.capitalize())
+    number = numbers.get(opened.node_id)
+    where = " › ".join(opened.lineage) or "the run"
+    place = element("a", text(where, 300), href=f"#n{number}") if number is not None else text(where, 300)
+    decision = printed(decision_lines(incident, context)) if not incident.open else _waiting(incident)
+    head = element("h3", f"{kind} ", element("small", f"{opened.incident_id} · {opened.ts:%H:%M:%S} UTC"))
+    rows = [join((element("dt", label), element("dd", with_links(told, shown)))) for label, told in explanation.rows()]
+    report = printed(report_lines(build_report(state, opened), context, incident))
+    parts = [
+        head,
+        element("p", place, class_="fact"),
+        element("dl", *rows),
+        element("div", decision, class_="decision"),
+        *_options(incident, explanation),
+        folded("full report", report),
+    ]
+    if traced := traceback_lines(build_report(state, opened), context):
+        parts.append(folded("traceback", printed(traced)))
+    tone = "open" if incident.open else incident.state
+    return element("article", *parts, class_=f"incident {tone}")
+
+
+def with_links(told: str, shown: frozenset[int]) -> Html:
+    """A text whose citations of events (``[#41]``) lead to them, where they are in the page."""
+    parts: list[Html] = []
+    at = 0
+    for found in _CITED.finditer(told):
+        if int(found.group(1)) in shown:
+            cited = element("a", found.group(), href=f"#e{int(found.group(1))}")
+            parts += [text(told[at : found.start()], 4000), cited] if at < found.start() else [cited]
+            at = found.end()
+    return join((*parts, text(told[at:], 4000)) if at < len(told) else parts)
+
+
+def _waiting(incident: Incident) -> Html:
+    opened = incident.opened
+    until = ""
+    if opened.deadline is not None:
+        until = f" Without one, {opened.safe} takes effect at {opened.deadline:%Y-%m-%d %H:%M:%S} UTC."
+    return element("p", f"It waits for an answer.{until}")
+
+
+def _options(incident: Incident, explanation: Explanation) -> Iterator[Html]:
+    rows = [
+        join((element("dt", option.label), element("dd", found.text)))
+        for option in incident.opened.options
+        if (found := explanation.consequences.get(option.id)) is not None
+    ]
+    if rows:
+        yield folded("what each option does", element("dl", *rows))
+    if incident.opened.url:
+        yield folded("address to open", preformatted(incident.opened.url))

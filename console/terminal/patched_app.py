@@ -1,0 +1,66 @@
+"""Textual's app with the patches that concern the app: key order, errors of screens, closed widgets, the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual import events
+from textual.app import App
+from textual.driver import Driver
+from textual.message import Message
+from textual.screen import Screen
+from textual.widget import AwaitMount
+
+from console.terminal.error_patch import end_app, guard_handlers, is_ending, read_screen_styles
+from console.terminal.key_queue import KeyQueue
+from console.terminal.utf8_patch import install_utf8_patch
+from console.terminal.watcher_patch import forget_closed_watchers
+
+
+class PatchedApp(App[None]):
+    """An app that goes on after errors of its screens, and whose keys take effect in order.
+
+    What becomes of an error is decided by `handler_failed` and `goes_on`, which a subclass overrides.
+    """
+
+    def __init__(self, driver_class: type[Driver] | None = None) -> None:
+        install_utf8_patch()
+        super().__init__(driver_class=driver_class)
+        self._keys = KeyQueue(self, super().on_event)
+
+    def handler_failed(self, error: Exception) -> bool:
+        """Whether the app goes on as if `error`, of a handler or an action of its own, had not been raised."""
+        del error
+        return False
+
+    def goes_on(self, error: Exception) -> bool:
+        """Whether the app goes on after `error`, of a screen, a widget or a timer. False: it ends."""
+        del error
+        return False
+
+    def write_terminal(self, sequence: str) -> None:
+        """Write to the terminal, in its turn with what is painted."""
+        if self._driver is not None:
+            self._driver.write(sequence)
+
+    async def on_event(self, event: events.Event) -> None:
+        await self._keys.put(event)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        try:
+            await super()._dispatch_message(message)
+        except Exception as exc:
+            if not self._is_mounted or is_ending(self) or not self.handler_failed(exc):
+                raise
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not self.goes_on(error):
+            end_app(self, error)
+
+    def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
+        """Called before each screen that is shown."""
+        found = self.get_screen(screen)
+        guard_handlers(found)
+        read_screen_styles(self, found)
+        forget_closed_watchers(self)
+        return super()._get_screen(found)

@@ -1,0 +1,87 @@
+"""`database`: make a workspace on Postgres, carry a journal there and back, and make keys for its secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from console.output import print_json, print_line, print_note
+from console.verbs.base import BadInput, verb
+from console.workspace import workspace
+from runtime.config.workspace_keys import add_key
+from runtime.record.address import EXAMPLE, PostgresAddress
+from runtime.record.places import init_database, journal_address
+from runtime.record.transfer import export_directory, import_directory
+
+
+@verb()
+@click.argument("action", metavar="ACTION", type=click.Choice(["init", "import", "export", "key"]))
+@click.argument("directory", metavar="DIR", required=False)
+@click.option("--worker", metavar="ROLE", default="", help="With init: this role of the database may drive runs.")
+@click.option("--operator", metavar="ROLE", default="", help="With init: this role may also record what people decide.")
+@click.option("--viewer", metavar="ROLE", default="", help="With init: this role of the database may read.")
+async def database(
+    action: str, directory: str | None, *, worker: str, operator: str, viewer: str, as_json: bool
+) -> int:
+    """Make the workspace's schema (init), fill it from a state directory (import), or write it to one (export).
+
+    `key FILE` adds a private key to a file: with [runtime] secret_keys_file each worker can open what was sealed to it.
+
+    The workspace is named with --workspace or $ORBITER_WORKSPACE. For example:
+    orbiter-console --workspace 'postgres://db.example.org/orbiter?workspace=news' database init
+    """
+    if action == "key":
+        return _add_key(directory, as_json=as_json)
+    address = _address()
+    if (directory is None) != (action == "init"):
+        raise BadInput("init takes no directory" if directory else f"say which: database {action} .orbiter")
+    if (worker or operator or viewer) and action != "init":
+        raise BadInput("--worker, --operator and --viewer belong to init")
+    if directory is None:
+        done = await init_database(address.url, worker=worker, operator=operator, viewer=viewer)
+        print_json({"workspace": address.workspace, "done": done}) if as_json else print_line(done)
+        return 0
+    place = Path(directory).absolute()  # noqa: ASYNC240 - no I/O
+    if action == "import":
+        count = await import_directory(place, address)
+        what = f"from {place} to {address.url}"
+    else:
+        count = await export_directory(address, place)
+        what = f"from {address.url} to {place}"
+    if as_json:
+        print_json({"workspace": address.workspace, "directory": str(place), "events": count})
+    else:
+        print_line(f"{count:,} events {what}")
+    print_note("what was read is left as it was: go on in one of the two only")
+    return 0
+
+
+def _add_key(file: str | None, *, as_json: bool) -> int:
+    """Add a private key to a file.
+
+    Raises:
+        BadInput: no file was named.
+    """
+    if file is None:
+        raise BadInput("say which file: orbiter-console database key workspace.keys")
+    path = Path(file).absolute()
+    count = add_key(path)
+    if as_json:
+        print_json({"file": str(path), "keys": count})
+    else:
+        print_line(f"{path}: {count} {'key' if count == 1 else 'keys'}, the newest last")
+    print_note("give every worker this file, and name it in [runtime] secret_keys_file; keep it secret")
+    return 0
+
+
+def _address() -> PostgresAddress:
+    """The workspace's address.
+
+    Raises:
+        BadInput: it is a directory.
+    """
+    found = journal_address(workspace().state)
+    if found is None:
+        raise BadInput(f"name a workspace on Postgres: orbiter-console --workspace '{EXAMPLE}' database init")
+    return found

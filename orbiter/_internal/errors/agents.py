@@ -1,0 +1,80 @@
+"""Errors of seed 000: agents, tools, swarms, groups and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orbiter._internal.errors.base import OrbiterError
+from orbiter._internal.errors.categories import ConfigurationError, MessageFormatError
+
+
+class AgentError(OrbiterError):
+    """Agent-level failures: duplicate tools, missing provider, retries spent, context length exceeded."""
+
+
+class AgentConfigurationError(ConfigurationError, AgentError):
+    """Agent setup errors (seed 003): a declaration of an agent that cannot be meant."""
+
+
+class ToolError(OrbiterError):
+    """Raised when a tool execution fails."""
+
+
+class CallRunnerError(OrbiterError):
+    """An agent's run failed, or its tool calls go round in a circle."""
+
+
+class LoopDetectedError(CallRunnerError):
+    """The same tool calls were repeated `count` times in a row, and `threshold` is the limit."""
+
+    count: int = 0
+    threshold: int = 0
+
+
+class SwarmError(OrbiterError):
+    """Swarm configuration and orchestration failures."""
+
+
+class HandoffLimitError(SwarmError):
+    """More transitions between agents than `max_handoffs` allows."""
+
+    max_handoffs: int = 0
+
+
+class RegistryError(OrbiterError):
+    """A registry holds the name already, or does not hold it."""
+
+
+class OutputParseError(MessageFormatError):
+    """A model's output cannot be parsed: malformed tool arguments, or structured output that breaks its schema.
+
+    It is the `MessageFormatError` of seed 003 that the framework raises.
+    """
+
+    raw: str | None = None
+
+    def __init__(self, *args: Any, expected: Any = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        # A type, so no fact for `context`: what structured output should have been.
+        self.expected = expected
+
+
+class GroupError(OrbiterError):
+    """A parallel or serial group is configured wrongly, or a member of it failed."""
+
+
+class JoinError(GroupError):
+    """A group's or team's join policy is not met. `failed` maps member names to error texts."""
+
+    policy: str = ""
+    failed: Mapping[str, str] = {}
+    succeeded: tuple[str, ...] = ()
+
+
+class NestedSwarmError(OrbiterError):
+    """A `SwarmNode` was given something that is not a swarm, or the swarm inside it failed."""
+
+
+class HookError(OrbiterError, ValueError):
+    """A hook is not usable: it is not callable, or its hook point is unknown."""

@@ -1,0 +1,50 @@
+"""Any exception, ours or not: its text, and what it came from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+MAX_CAUSES = 1000
+"""How many exceptions `causes` returns at most."""
+
+
+def text_of(exc: BaseException) -> str:
+    """`str(exc)`, whatever it takes: some exceptions raise from ``__str__``, even what would end the process."""
+    try:
+        return str(exc)
+    except BaseException as problem:
+        if isinstance(problem, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # Ctrl-C arrives there, and nowhere else
+        try:
+            return " ".join(str(a) for a in exc.args)
+        except BaseException:
+            return ""
+
+
+def causes(exc: BaseException) -> Iterator[BaseException]:
+    """An exception and everything it came from: itself first, then inwards, each once, at most `MAX_CAUSES`.
+
+    The members of an exception group follow the group, each with its own causes, before the cause of the group. What
+    ``raise … from None`` cut off is left out. It is the order, and the choice, of Python's own traceback.
+    """
+    waiting = [exc]
+    seen: set[int] = set()
+    while waiting and len(seen) < MAX_CAUSES:
+        link = waiting.pop()
+        if id(link) in seen:
+            continue
+        seen.add(id(link))
+        yield link
+        if (inner := cause_of(link)) is not None:
+            waiting.append(inner)
+        if isinstance(link, BaseExceptionGroup):
+            # Read past the class: one of a user may answer `exceptions` with anything.
+            waiting.extend(reversed(BaseExceptionGroup.exceptions.__get__(link)))
+
+
+def cause_of(exc: BaseException) -> BaseException | None:
+    """What an exception came from: its cause, else the exception it was raised during; None after ``from None``."""
+    if exc.__cause__ is not None:
+        return exc.__cause__
+    return None if exc.__suppress_context__ else exc.__context__

@@ -1,0 +1,45 @@
+"""The messages that an agent run begins with: instructions, history, and what the user says."""
+
+from __future__ import annotations
+
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from orbiter._internal.loop.value_step import record_value
+from orbiter._internal.message_builder import build_messages
+from orbiter._internal.schema.structured_output import format_instructions
+from orbiter.steps import Place, Scope
+from orbiter.types import Message, SystemMessage, UserMessage
+
+if TYPE_CHECKING:
+    from orbiter.agent import Agent
+
+
+async def first_messages(
+    agent: Agent, provider: Any, history: list[Message] | None, input: str, scope: Scope
+) -> list[Message]:
+    """The conversation up to the first question. What callable instructions return is recorded under `scope`."""
+    instructions = agent.instructions
+    if not isinstance(instructions, str):
+        instructions = await record_value(
+            scope, "instructions", Place(0), _call_instructions, {"_agent": agent}, agent=agent.name
+        )
+    if agent.output_type is not None and not getattr(type(provider), "structured", False):
+        instructions = format_instructions(instructions, agent.output_type)
+    messages = build_messages(instructions, _without_instructions(history, instructions))
+    messages.append(UserMessage(content=input))
+    return messages
+
+
+def _without_instructions(history: list[Message] | None, instructions: str) -> list[Message]:
+    """The history, less this agent's own instructions from an earlier run: they would stand there twice."""
+    return [m for m in history or () if not (isinstance(m, SystemMessage) and m.content == instructions)]
+
+
+async def _call_instructions(arguments: dict[str, Any]) -> str:
+    """Callable instructions get the agent's name (seed 001); async ones are awaited."""
+    agent = arguments["_agent"]
+    value = agent.instructions(agent.name)
+    if isawaitable(value):
+        value = await value
+    return "" if value is None else str(value)

@@ -1,0 +1,42 @@
+"""What an operator or a runtime decided, as framework code gets to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True, frozen=True)
+class Answer:
+    """What came back for a fault. `retry`: do it again. `input`: go on with `value`. The caller refuses others."""
+
+    option: str
+    value: Any = None
+
+
+class Skipped(BaseException):
+    """An operator let a node be skipped; `value` stands for its output. For that node's framework code to catch."""
+
+    def __init__(self, value: Any = "") -> None:
+        super().__init__("skipped by an operator")
+        self.value = value
+
+
+class Aborted(Exception):
+    """An operator ended this branch. Passes through faults undisturbed: it has been decided already."""
+
+
+class HandedBack(Aborted):
+    """A runtime gives a failure back to the swarm, instead of asking a person. Decided already, as `Aborted` is.
+
+    `remedy` is what is wanted: ``replan`` and ``reroute`` (the agent `to` goes on, with `reason`), ``stand_in`` (the
+    next of the agents that stand in), ``go_on`` (past the failed agent), ``degrade`` (the agent ends with what it has).
+    `scope` is the id of the node whose code takes it up; others let it pass.
+    """
+
+    def __init__(self, reason: str, *, remedy: str = "", scope: str = "", to: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+        self.scope = scope
+        self.to = to

@@ -1,0 +1,76 @@
+"""What a graph is given for a user's message, and what of its state is the output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic_core import to_jsonable_python
+
+from orbiter.errors import AgentError
+from orbiter.guests.langgraph.messages import to_ours, to_theirs
+from orbiter.guests.langgraph.model_call import usage_of
+from orbiter.types import Message, RunResult, Usage
+
+
+def graph_input(graph: Any, text: str, messages: Sequence[Message]) -> Any:
+    """What the graph takes for a user's message, by its input's schema: messages; the fields of a JSON object; the one
+    text that it takes.
+
+    Raises:
+        AgentError: It takes several fields, and the message is not a JSON object.
+    """
+    conversation = {"messages": [*to_theirs(messages), ("user", text)]}
+    if _takes_messages(graph):
+        return conversation
+    schema = graph.get_input_jsonschema()
+    fields = schema.get("properties", {}) if schema.get("type") == "object" else {}
+    if "messages" in fields:
+        return conversation
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = text
+    if isinstance(given, dict) or not fields:
+        return given if fields or schema.get("type") not in ("string", None) else text
+    wanted = schema.get("required") or list(fields)
+    if len(wanted) > 1 and (texts := [each for each in wanted if fields[each].get("type") == "string"]):
+        wanted = texts if len(texts) == 1 else wanted
+    if len(wanted) == 1:
+        return {wanted[0]: text if fields[wanted[0]].get("type") == "string" else given}
+    raise AgentError(
+        f"the graph takes {', '.join(map(repr, fields))}: write the input as a JSON object, for example"
+        f" {json.dumps(dict.fromkeys(fields, '…'), ensure_ascii=False)}",
+        suggestion="Write the input as a JSON object with the graph's fields.",
+    )
+
+
+def _takes_messages(graph: Any) -> bool:
+    """Whether its input has messages, where that can be told without making a JSON schema, which takes long."""
+    builder = getattr(graph, "builder", None)
+    schemas = getattr(builder, "schemas", {})
+    return "messages" in schemas.get(getattr(builder, "input_schema", None), ())
+
+
+def run_result(state: Any, agent: str) -> RunResult:
+    """The output of a graph: its structured response, else the text of its last message, else its state as JSON."""
+    values = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
+    messages = [each for each in values.get("messages", ()) if isinstance(each, BaseMessage)]
+    parsed = values.get("structured_response")
+    if parsed is not None:
+        output = _as_text(parsed)
+    elif messages:
+        output = messages[-1].text
+    else:
+        parsed = None if isinstance(state, str) else state
+        output = _as_text(state)
+    used = usage_of([each.usage_metadata for each in messages if isinstance(each, AIMessage)])
+    return RunResult(
+        output=output, messages=to_ours(messages), usage=used or Usage(), steps=1, parsed=parsed, agent=agent
+    )
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)

@@ -1,0 +1,93 @@
+"""A tool that stands in the place of a user's own, and makes each call of it a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Interrupt, interrupt
+
+from orbiter import steps
+from orbiter.guests.langgraph.life import current_life, entered
+from orbiter.guests.langgraph.state_writes import write_again
+from orbiter.guests.langgraph.tool_call import (
+    TOOL_CALL,
+    Asked,
+    ToolAsk,
+    arguments_schema,
+    call_tool,
+    split_arguments,
+)
+from orbiter.guests.tool_settings import read_tool_settings
+from orbiter.steps import Step
+
+METADATA_KEY = "orbiter"
+"""The key of a tool's metadata (or `extras`) under which its author declares traits; False there: it is not a step."""
+
+
+class StepTool(BaseTool):
+    """Calls a tool as a step. `reply` has the ids of the calls for which the model asked."""
+
+    tool: BaseTool
+    reply: tuple[str, ...]
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("a step is called with 'await'")
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """What the tool gave, as recorded or as it does now."""
+        life = current_life()
+        if life is None:
+            return await self.tool.ainvoke(input, config, **kwargs)
+        name, call_id = self.tool.name, input["id"] or ""
+        settings = read_tool_settings(name, declared_of(self.tool), life.scope.tool_settings(name))
+        life.take_reply(self.reply)
+        place = life.place_of_call(name, call_id)
+        if settings.composite:
+            async with life.scope.scope("tool", name, place) as scope:
+                with steps.entered(scope), entered(life.within(scope)):
+                    return await self.tool.ainvoke(input, config, **kwargs)
+        told, added = split_arguments(self.tool, input["args"])
+        ask = ToolAsk(self.tool, call_id, told, added, config, settings.failure)
+        traits = settings.traits(schema=arguments_schema(self.tool))
+        done = await life.scope.step(Step("tool", name, life.agent, place, ask, call_tool, TOOL_CALL, traits))
+        if isinstance(done, Asked):
+            raise ask.raised[0] if ask.raised else _ask_again(done)
+        if not ask.written.watched:
+            write_again(done.written, config)
+        return done.outcome
+
+
+def step_tool(tool: BaseTool, reply: Sequence[str]) -> StepTool:
+    """A tool whose calls are steps, where the model asked for calls of these ids."""
+    return StepTool(
+        name=tool.name, description=tool.description, args_schema=tool.args_schema, tool=tool, reply=tuple(reply)
+    )
+
+
+def declared_of(tool: BaseTool) -> Any:
+    """What the tool's author declares of it."""
+    for where in (tool.metadata, tool.extras):
+        if where and METADATA_KEY in where:
+            return where[METADATA_KEY]
+    return None
+
+
+def _ask_again(asked: Asked) -> GraphInterrupt:
+    """What a tool asked in an earlier life, asked under the names that LangGraph gives in this one."""
+    if len(asked.questions) == 1:
+        ((value, schema),) = asked.questions
+        try:
+            while True:  # the answers to what the tool asked before are taken in turn
+                interrupt(value, response_schema=schema)
+        except GraphInterrupt as exc:
+            return exc
+    return GraphInterrupt(
+        tuple(
+            Interrupt.from_ns(value, f"{number}", response_schema=schema)
+            for number, (value, schema) in enumerate(asked.questions)
+        )
+    )

@@ -1,0 +1,68 @@
+"""Objects of a user's own classes as JSON, and back as objects of these classes: results of tools, fields of a context.
+
+Models of pydantic and dataclasses are known, also within lists, tuples and dictionaries. A class is found by its module
+and name among what is loaded; nothing is imported for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+Packed = list[Any]
+"""What kind of value it is, and the value."""
+_DEEPEST = 50
+
+
+def pack(value: Any, depth: int = 0) -> Packed:
+    """A value as JSON that says what its classes are.
+
+    Raises:
+        TypeError: Something in it is neither JSON nor of a known kind of class that has a name in its module.
+    """
+    if value is None or type(value) in (str, int, float, bool):
+        return ["json", value]
+    if depth > _DEEPEST:
+        raise TypeError(f"a value that is nested more than {_DEEPEST} deep cannot be recorded")
+    if type(value) in (list, tuple):
+        return [type(value).__name__, [pack(each, depth + 1) for each in value]]
+    if type(value) is dict and all(type(key) is str for key in value):
+        return ["dict", {key: pack(each, depth + 1) for key, each in value.items()}]
+    name = f"{type(value).__module__}:{type(value).__qualname__}"
+    if _class(name) is not type(value):
+        raise TypeError(f"a value of the class {name} cannot be recorded")
+    return ["class", name, TypeAdapter(type(value)).dump_python(value, mode="json", by_alias=False)]
+
+
+def unpack(packed: Packed) -> Any:
+    """The value from what `pack` wrote.
+
+    Raises:
+        LookupError: A class of it is not loaded.
+        ValueError: A class of it was changed, and the recorded value does not fit.
+    """
+    kind, value = packed[0], packed[-1]
+    if kind in ("list", "tuple"):
+        several = [unpack(each) for each in value]
+        return several if kind == "list" else tuple(several)
+    if kind == "dict":
+        return {key: unpack(each) for key, each in value.items()}
+    if kind == "class":
+        found = _class(packed[1])
+        if found is None:
+            raise LookupError(f"the class {packed[1]} of a recorded value is not loaded")
+        return TypeAdapter(found).validate_python(value, by_name=True)
+    return value
+
+
+def _class(name: str) -> type[Any] | None:
+    """The class of this name, if it is a model or a dataclass of a loaded module."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    known = isinstance(found, type) and (issubclass(found, BaseModel) or dataclasses.is_dataclass(found))
+    return found if known else None

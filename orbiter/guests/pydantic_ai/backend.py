@@ -1,0 +1,143 @@
+"""The backend: each operation of pydantic-ai becomes a step.
+
+Model requests are `llm` steps and tool calls are `tool` steps. Listing tools, checking arguments and what else only
+reads are `value` steps. Capability operations, and operations that a later version of pydantic-ai may add, are `tool`
+steps that must not be repeated unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from pydantic_ai.durable_exec import (
+    CapabilityOperationId,
+    DurableOperation,
+    DurableOperationBackend,
+    EventStreamHandlerId,
+    JournalOperationNamer,
+    ModelCancelSuspendedResponseId,
+    ModelCompactMessagesId,
+    ModelRequestId,
+    ToolsetCallToolId,
+    ToolsetGetInstructionsId,
+    ToolsetGetToolsId,
+    ToolsetValidateToolArgumentsId,
+    record_durable_unit,
+)
+
+from orbiter import steps
+from orbiter.guests.pydantic_ai.life import Life, current_life
+from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model
+from orbiter.guests.pydantic_ai.operation import OPERATION, OperationAsk, run_operation
+from orbiter.guests.pydantic_ai.tool_call import TOOL_CALL, ToolAsk, call_tool, json_arguments
+from orbiter.guests.tool_settings import approval_of, read_tool_settings
+from orbiter.steps import Step
+
+METADATA_KEY = "orbiter"
+"""The key of a tool's metadata under which its author declares traits; False there: the tool is not a step."""
+
+_READING = (
+    ToolsetGetToolsId,
+    ToolsetGetInstructionsId,
+    ToolsetValidateToolArgumentsId,
+    ModelCompactMessagesId,
+    ModelCancelSuspendedResponseId,
+    EventStreamHandlerId,
+)
+"""Operations that may be carried out a second time."""
+
+
+class StepBackend(DurableOperationBackend[Any]):
+    """Binds operations to steps of the run that is under way when they are called."""
+
+    def bind(self, operation: DurableOperation[Any, Any, Any]) -> BoundStep:
+        return BoundStep(operation)
+
+    def config_for_tool(
+        self, operation: DurableOperation[Any, Any, Any], *, tool: Any, tool_name: str
+    ) -> dict[str, Any] | Literal[False]:
+        declared = (tool.tool_def.metadata or {}).get(METADATA_KEY) if tool is not None else None
+        return False if declared is False else {METADATA_KEY: declared}
+
+    def registrations(self) -> Sequence[Callable[..., object]]:
+        return ()
+
+
+class BoundStep:
+    """An operation as a step."""
+
+    __slots__ = ("operation",)
+
+    def __init__(self, operation: DurableOperation[Any, Any, Any]) -> None:
+        self.operation = operation
+
+    async def __call__(self, params: Any, *, config: Any = None) -> Any:
+        """Carry it out, or recall what was recorded.
+
+        Raises:
+            Exception: What the operation raises, where no operator can be asked.
+        """
+        life = current_life()
+        assert life is not None, "pydantic-ai calls bound operations only where `in_durable_context` is true"
+        identity = self.operation.operation_id
+        if isinstance(identity, ModelRequestId):
+            payload = await self._ask_model(life, params, identity)
+        elif isinstance(identity, ToolsetCallToolId):
+            payload = await self._call_tool(life, params, (config or {}).get(METADATA_KEY))
+        elif isinstance(identity, _READING):
+            payload = await self._read(life, params)
+        else:
+            payload = await self._carry_out(life, params, identity)
+        return self.operation.result_codec.load(payload)
+
+    async def _ask_model(self, life: Life, params: Any, identity: ModelRequestId) -> Any:
+        model = params.model_id or getattr(params.run_context.model, "model_id", identity.model_name)
+        ask = ModelAsk(self.operation, params, model, life.sent if life.sent < len(params.messages) else 0)
+        life.sent = len(params.messages)
+        place = life.begin_turn()
+        payload = await _run(life, Step("llm", model, life.agent, place, ask, ask_model, MODEL_REQUEST), ask)
+        life.take_reply([part["tool_call_id"] for part in payload["parts"] if part.get("part_kind") == "tool-call"])
+        return payload
+
+    async def _call_tool(self, life: Life, params: Any, declared: Any) -> Any:
+        call_id = params.ctx.tool_call_id or ""
+        definition = params.tool.tool_def if getattr(params, "tool", None) is not None else params.tool_def
+        settings = read_tool_settings(params.name, declared, life.scope.tool_settings(params.name))
+        place = life.place_of_call(params.name, call_id)
+        if settings.composite:
+            async with life.scope.scope("tool", params.name, place) as scope:
+                with steps.entered(scope):
+                    return self.operation.result_codec.dump(await self.operation.handler(params))
+        needed = (approval_of(params.name),) if call_id in life.approved else ()
+        schema = definition.parameters_json_schema if definition is not None else None
+        traits = settings.traits(*needed, schema=schema)
+        ask = ToolAsk(params.name, call_id, json_arguments(params.tool_args), self.operation, params, settings.failure)
+        step = Step("tool", params.name, life.agent, place, ask, call_tool, TOOL_CALL, traits)
+        return (await _run(life, step, ask))["outcome"]
+
+    async def _read(self, life: Life, params: Any) -> Any:
+        identity = self.operation.operation_id
+        if isinstance(identity, ToolsetValidateToolArgumentsId):
+            name = f"check {params.name}"
+            place = life.place_of_call(name, params.ctx.tool_call_id or "")
+        else:
+            name = JournalOperationNamer("").operation_name(identity).strip("_")
+            place = life.place_of(name)
+        ask = OperationAsk(self.operation, params)
+        return await _run(life, Step("value", name, life.agent, place, ask, run_operation, OPERATION), ask)
+
+    async def _carry_out(self, life: Life, params: Any, identity: Any) -> Any:
+        if isinstance(identity, CapabilityOperationId):
+            name = f"{identity.capability_id}.{identity.operation}"
+        else:
+            name = JournalOperationNamer(life.agent).operation_name(identity)
+        arguments = json_arguments(getattr(params, "arguments", {}))
+        ask = OperationAsk(self.operation, params, {"id": "", "arguments": arguments})
+        return await _run(life, Step("tool", name, life.agent, life.place_of(name), ask, run_operation, OPERATION), ask)
+
+
+async def _run(life: Life, step: Step[Any, Any], ask: Any) -> Any:
+    payload = await life.scope.step(step)
+    record_durable_unit(executed=ask.made)
+    return payload

@@ -1,0 +1,103 @@
+"""A tool call as a step: what is recorded of it, and how it is changed by a decision.
+
+A result names its call and has pydantic-ai's JSON of what the tool did: it returned, or it raised one of the exceptions
+with which tools steer the framework (`ModelRetry`, `ApprovalRequired`, `CallDeferred`, `ToolFailed`). Those are
+recorded as what they are and raised again by the framework. Every other exception is a failure of the step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_ai.durable_exec import DurableOperation, ToolsetCallToolParams
+from pydantic_core import to_jsonable_python
+
+from orbiter.ask import NeedsInput
+from orbiter.guests.call_codec import CallCodec
+from orbiter.guests.pydantic_ai.operation import carry_out
+
+_RETURNED = ("tool_return", "tool_content_result")
+
+
+@dataclass(slots=True, eq=False)
+class ToolAsk:
+    """One call of a tool. `arguments` are what the model gave, as JSON. `made`: it was called in this life."""
+
+    tool_name: str
+    call_id: str
+    arguments: dict[str, Any]
+    operation: DurableOperation[Any, Any, Any] | None = None
+    params: Any = None
+    failure: str = ""
+    question: NeedsInput | None = None
+    made: bool = False
+
+    def name_result(self, outcome: Any) -> dict[str, Any]:
+        """A result with the call to which it belongs."""
+        return {"tool_name": self.tool_name, "tool_call_id": self.call_id, "outcome": outcome}
+
+
+def json_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as JSON; what has no such form as text."""
+    found: dict[str, Any] = to_jsonable_python(dict(arguments), fallback=str)
+    return found
+
+
+async def call_tool(ask: ToolAsk) -> Any:
+    """What the tool did.
+
+    Raises:
+        NeedsInput: The call is not carried out by a tool: a person has to give its result.
+    """
+    ask.made = True
+    if ask.operation is None:
+        assert ask.question is not None
+        raise ask.question
+    return ask.name_result(await carry_out(ask.operation, ask.params))
+
+
+class ToolCallCodec(CallCodec[ToolAsk, Any]):
+    """Arguments and results of tool calls. pydantic-ai ends the run at an exception that does not steer it."""
+
+    def _with_arguments(self, arguments: ToolAsk, given: dict[str, Any]) -> ToolAsk:
+        """Other arguments, checked as the model's are."""
+        params = arguments.params
+        if params is not None:
+            taken = given
+            if isinstance(params, ToolsetCallToolParams) and params.tool is not None:
+                taken = params.tool.args_validator.validate_python(taken, context=params.ctx.validation_context)
+            params = replace(params, tool_args=taken)
+        return replace(arguments, arguments=given, params=params)
+
+    def dump(self, result: Any) -> Any:
+        """What is a result or an error stands at the top, as in our own results, and only there."""
+        outcome = dict(result["outcome"])
+        found: dict[str, Any] = {"tool_name": result["tool_name"], "tool_call_id": result["tool_call_id"]}
+        if outcome.get("kind") in _RETURNED:
+            value = outcome.pop("result", None)
+            found["content"] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            found["json"] = not isinstance(value, str)
+        elif "message" in outcome:
+            found["error"] = outcome.pop("message")
+        return {**found, "outcome": outcome}
+
+    def load(self, value: Any) -> Any:
+        outcome = dict(value["outcome"])
+        if "content" in value:
+            outcome["result"] = json.loads(value["content"]) if value["json"] else value["content"]
+        elif "error" in value:
+            outcome["message"] = value["error"]
+        return {"tool_name": value["tool_name"], "tool_call_id": value["tool_call_id"], "outcome": outcome}
+
+    def _failed(self, arguments: ToolAsk, message: str) -> Any:
+        return arguments.name_result({"kind": "tool_failed", "message": message})
+
+    def by_hand(self, arguments: ToolAsk, value: Any) -> Any:
+        kind = "tool_content_result" if isinstance(value, dict) and value.get("kind") == "tool-return" else _RETURNED[0]
+        return arguments.name_result({"kind": kind, "result": value})
+
+
+TOOL_CALL = ToolCallCodec()

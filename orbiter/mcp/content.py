@@ -1,0 +1,90 @@
+"""The result of a call as content of a message: texts, images, sounds and resources, cleaned and within limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orbiter.mcp.foreign_text import clean_line, clean_text
+from orbiter.types import AudioBlock, ContentBlock, DocumentBlock, ImageDataBlock, TextBlock, content_text
+
+MAX_TEXT_CHARS = 200_000
+"""Characters of all texts of a result."""
+MAX_DATA_CHARS = 8_000_000
+"""Characters, in base64, of one image, sound or document; a larger one is named and left out."""
+MAX_BLOCKS = 200
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}(?:;[ -~]{0,200})?")
+
+
+def result_blocks(result: Mapping[str, Any]) -> str | list[Any]:
+    """The content of a result (`CallToolResult` as JSON): a text where there is nothing else, else blocks.
+
+    Structured content stands for the rest where the server says nothing in words.
+    """
+    given = [each for each in result.get("content") or () if isinstance(each, Mapping)]
+    structured = result.get("structuredContent")
+    if structured is not None and not any(each.get("type") == "text" for each in given):
+        given.append({"type": "text", "text": json.dumps(structured, ensure_ascii=False)})
+    blocks: list[ContentBlock] = list(_bounded(_block(each) for each in given[:MAX_BLOCKS]))
+    if len(given) > MAX_BLOCKS:
+        blocks.append(TextBlock(text=f"[{len(given) - MAX_BLOCKS} more parts were left out]"))
+    if all(isinstance(each, TextBlock) for each in blocks):
+        return content_text(list(blocks))
+    return list(blocks)
+
+
+def _bounded(blocks: Iterable[ContentBlock]) -> Iterable[ContentBlock]:
+    left = MAX_TEXT_CHARS
+    for block in blocks:
+        if not isinstance(block, TextBlock):
+            yield block
+            continue
+        if left <= 0:
+            continue
+        yield TextBlock(text=clean_text(block.text, left))
+        left -= len(block.text)
+
+
+def _block(part: Mapping[str, Any]) -> ContentBlock:
+    kind = part.get("type")
+    if kind == "text":
+        return TextBlock(text=str(part.get("text", "")))
+    if kind in ("image", "audio"):
+        return _data(str(part.get("data", "")), clean_line(part.get("mimeType")), str(kind))
+    if kind == "resource":
+        return _resource(part.get("resource") or {})
+    if kind == "resource_link":
+        said = clean_line(part.get("description"), 500)
+        return TextBlock(text=f"[resource {clean_line(part.get('uri'), 2_000)}{said and f': {said}'}]")
+    return TextBlock(text=f"[a part of the kind {clean_line(kind, 60)!r}, which cannot be shown]")
+
+
+def _resource(resource: Mapping[str, Any]) -> ContentBlock:
+    uri, media_type = clean_line(resource.get("uri"), 2_000), clean_line(resource.get("mimeType"))
+    if isinstance(resource.get("text"), str):
+        return TextBlock(text=f"[resource {uri}]\n{resource['text']}")
+    kind = media_type.partition("/")[0]
+    return _data(str(resource.get("blob", "")), media_type, kind if kind in ("image", "audio") else "document", uri)
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        return bool(b64decode(data, validate=True))
+    except ValueError:
+        return False
+
+
+def _data(data: str, media_type: str, kind: str, title: str = "") -> ContentBlock:
+    if len(data) > MAX_DATA_CHARS or not data.isascii():
+        return TextBlock(text=f"[{kind} {title} {media_type} of {len(data)} characters in base64: left out, too large]")
+    if not _is_base64(data) or (media_type and not _MEDIA_TYPE.fullmatch(media_type)):
+        # A provider refuses the whole request with it.
+        return TextBlock(text=f"[{kind} {title} {media_type}: left out, it is not valid]")
+    if kind == "image":
+        return ImageDataBlock(data=data, media_type=media_type or "image/png")
+    if kind == "audio":
+        return AudioBlock(data=data, format=media_type.partition("/")[2] or "wav")
+    return DocumentBlock(data=data, media_type=media_type or "application/octet-stream", title=title)

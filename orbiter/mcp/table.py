@@ -1,0 +1,146 @@
+"""All servers of a workspace: those that are configured, and those of its `.mcp.json`.
+
+What a workspace brings along starts nothing by itself: such a server needs an approval in the user's own file. Those of
+the user's own configuration are the user's word already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from orbiter.errors import ConfigurationError
+from orbiter.mcp.approvals import ApprovalFile
+from orbiter.mcp.definition import InvalidServer, Server, parse_server
+from orbiter.mcp.tokens import TokenFile
+from orbiter.parsing.nesting import check_json
+from orbiter.text_input import UnreadableText, read_text
+
+WORKSPACE_FILE = ".mcp.json"
+APPROVALS_FILE = "mcp-approvals.json"
+TOKENS_FILE = "mcp-tokens.json"
+
+
+class UnknownServer(ConfigurationError):
+    """A server that no file names; the message says which there are."""
+
+
+class ServerNotApproved(ConfigurationError):
+    """A server that a workspace brings along and that the user has not approved as it is."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(
+            f"the MCP server {server.name!r} of {server.source} is not approved: look at its definition, then run"
+            f" 'orbiter-console mcp-approve {server.name}'"
+        )
+        self.server = server
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTable:
+    """See the module.
+
+    Args:
+        workspace: The directory in which programs are started.
+        approvals: What the user approved.
+        configured: Servers of `orbiter.toml`, by name. They go over those of `.mcp.json`.
+        trusted: Those of them that stand so in the user's own file, as pairs of name and fingerprint.
+        tokens: The user's logins; None: logins are not kept.
+        declared: What `orbiter.toml` says of servers that `.mcp.json` describes, by name: `timeout_s` and `tools`.
+    """
+
+    workspace: str
+    approvals: ApprovalFile
+    configured: Mapping[str, Server] = field(default_factory=dict)
+    trusted: frozenset[tuple[str, str]] = frozenset()
+    tokens: TokenFile | None = None
+    declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def servers(self) -> dict[str, Server]:
+        """Every server by name.
+
+        Raises:
+            InvalidServer: `.mcp.json` cannot be used.
+        """
+        described = read_workspace_file(Path(self.workspace) / WORKSPACE_FILE)
+        return {
+            **{name: replace(each, **self.declared.get(name, {})) for name, each in described.items()},
+            **self.configured,
+        }
+
+    def server(self, name: str) -> Server:
+        """A server by its name, as its file describes it now.
+
+        Raises:
+            InvalidServer: `.mcp.json` cannot be used.
+            UnknownServer: No file names it.
+        """
+        found = self.configured.get(name) or self.servers().get(name)
+        if found is not None:
+            return found
+        known = sorted(self.servers())
+        near = get_close_matches(name, known, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise UnknownServer(
+            f"the MCP server {name!r} does not exist{hint}; known: {', '.join(known) or 'none'}. Describe it in"
+            f" {Path(self.workspace) / WORKSPACE_FILE}, or in orbiter.toml as [mcp.servers.{name}]"
+        )
+
+    def is_trusted(self, server: Server) -> bool:
+        """Whether the definition is the user's own word: it needs no approval."""
+        return (server.name, server.fingerprint) in self.trusted
+
+    def is_approved(self, server: Server, run_id: str = "") -> bool:
+        """Whether the server may be started, or be sent a key, now.
+
+        Raises:
+            UnusableFile: The user's file cannot be used.
+        """
+        return self.is_trusted(server) or self.approvals.is_approved(self.workspace, server, run_id)
+
+    def approved(self, name: str, run_id: str = "") -> Server:
+        """The server, where it may be used.
+
+        Raises:
+            InvalidServer: `.mcp.json` cannot be used.
+            UnknownServer: No file names it.
+            ServerNotApproved: It may not be used.
+            UnusableFile: The user's file cannot be used.
+        """
+        found = self.server(name)
+        if not self.is_approved(found, run_id):
+            raise ServerNotApproved(found)
+        return found
+
+
+def read_workspace_file(path: Path) -> dict[str, Server]:
+    """The servers of a `.mcp.json`; empty where the file does not exist.
+
+    Raises:
+        InvalidServer: It cannot be read, or a server in it is wrong.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        text = read_text(path)
+        check_json(text)
+        data = json.loads(text)
+    except (UnreadableText, ValueError) as exc:
+        raise InvalidServer(f"{path}: {exc}") from exc
+    servers = data.get("mcpServers") if isinstance(data, Mapping) else None
+    if not isinstance(servers, Mapping):
+        raise InvalidServer(f'{path} must hold an object with "mcpServers", for example {{"mcpServers": {{}}}}')
+    return {name: parse_server(name, each, str(path)) for name, each in servers.items()}
+
+
+def local_table() -> ServerTable:
+    """The servers of the current directory, for a plain `run`: there is no configuration, only `.mcp.json`."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or "")
+    home = state if state.is_absolute() else Path(os.environ.get("HOME") or Path.home()) / ".local" / "state"
+    kept = home / "orbiter"
+    return ServerTable(str(Path.cwd()), ApprovalFile(kept / APPROVALS_FILE), tokens=TokenFile(kept / TOKENS_FILE))

@@ -1,0 +1,177 @@
+"""`mcp_tools`: the tools of a server as tools of an agent. Nothing connects before an agent with them runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from orbiter import steps
+from orbiter._internal.toolset import Toolset
+from orbiter.errors import AgentError, ToolError
+from orbiter.guests.tool_settings import ToolSettings
+from orbiter.mcp.call import ServerCall
+from orbiter.mcp.definition import SERVER_NAME
+from orbiter.mcp.exchange import Exchange, accept_change
+from orbiter.mcp.failures import classify_error
+from orbiter.mcp.listing import LISTING, Listing, ListingRequest, list_tools
+from orbiter.mcp.table import ServerTable, local_table
+from orbiter.mcp.tool_definition import ToolDefinition
+from orbiter.steps import Place, Scope, Step, Traits
+from orbiter.tool import Tool, current_tool_context
+
+_MAX_NAME_CHARS = 64
+"""Characters of a tool's name that every provider takes."""
+_CALLS = 1_000
+"""Places of the second listing, behind those of the first."""
+
+
+def mcp_tools(server: str, *, only: Iterable[str] | None = None) -> ServerTools:
+    """The tools of an MCP server, for `Agent(tools=…)`: as it is, or among others with a star.
+
+    Args:
+        server: The server's name in `.mcp.json` or `orbiter.toml`.
+        only: The server's own names of the tools that the agent gets; None: all of them.
+
+    Raises:
+        AgentError: `server` is not a server's name, or `only` is empty.
+    """
+    if not SERVER_NAME.fullmatch(str(server)):
+        raise AgentError(
+            f"mcp_tools() takes the name of a server, got {server!r}", suggestion='Write mcp_tools("files").'
+        )
+    wanted = tuple(dict.fromkeys(only)) if only is not None else ()
+    if only is not None and not wanted:
+        raise AgentError(f"mcp_tools({server!r}): only= names no tool", suggestion="Leave it out to get all tools.")
+    return ServerTools(server, wanted)
+
+
+class ServerTools(Toolset):
+    """The tools of one server. It iterates as itself, so that ``tools=[*mcp_tools("files"), …]`` works."""
+
+    def __init__(self, server: str, only: tuple[str, ...]) -> None:
+        self.name = f"mcp:{server}"
+        self.server = server
+        self.only = only
+
+    def __iter__(self) -> Iterator[Toolset]:
+        yield self
+
+    async def open(self, agent: str, number: int) -> list[Tool]:
+        """The tools, listed as a step of the agent that runs."""
+        scope = steps.current()
+        table = scope.mcp_servers() or local_table()
+        request = ListingRequest(table, self.server, scope.run_id, self.only)
+        listing = await self._list(scope, agent, request, number)
+        if listing.changed:
+            digests = tuple(now.digest for _, now in listing.changed)
+            if await accept_change(self.server, list(listing.changed), 900 + number):
+                listing = await self._list(scope, agent, replace(request, accept=digests), _CALLS + number)
+        if listing.note:
+            scope.warn(f"MCP server {self.server}: {listing.note}")
+        settings = _settings(table, self.server)
+        named, clashes = distinct_names(self.server, listing.tools)
+        if clashes:
+            scope.warn(
+                f"MCP server {self.server}: {', '.join(clashes)} left out: for a model they have the names of others;"
+                " choose with only=[…]"
+            )
+        return [ServerTool(table, self.server, each, settings.get(each.name)) for each in named]
+
+    async def _list(self, scope: Scope, agent: str, request: ListingRequest, number: int) -> Listing:
+        traits = Traits(idempotent=True, server=self.server, classify_error=classify_error)
+        name = f"{self.server}.list_tools"
+        return await scope.step(Step("tool", name, agent, Place(number), request, list_tools, LISTING, traits))
+
+
+def _settings(table: ServerTable, name: str) -> dict[str, ToolSettings]:
+    """What the operator declares of the server's tools; nothing where its definition is gone since."""
+    try:
+        return dict(table.server(name).tools)
+    except ValueError:
+        return {}
+
+
+class ServerTool(Tool):
+    """A tool of a server. Its call is a node: each round with the server, and each question, is a step in it.
+
+    What the server says of a tool's behaviour is shown to the operator and changes nothing: only what the operator
+    declares lets a call be made again after a crash.
+    """
+
+    composite = True
+
+    def __init__(
+        self, table: ServerTable, server: str, definition: ToolDefinition, settings: ToolSettings | None
+    ) -> None:
+        self._table = table
+        self._server = server
+        self._definition = definition
+        self.name = model_name(server, definition.name)
+        self.description = definition.description
+        self.parameters = definition.schema
+        declared = settings or ToolSettings()
+        self.traits = Traits(failure=declared.failure)
+        self._call_traits = replace(
+            declared.traits(f"mcp.call:{server}/{definition.name}", schema=definition.schema),
+            risk=declared.risk or _risk(definition),
+            server=server,
+            classify_error=classify_error,
+        )
+
+    async def execute(self, **kwargs: Any) -> Any:
+        """Call it, with all that comes of it.
+
+        Raises:
+            ToolError: The server refused, or the tool failed; the text is for the model.
+        """
+        context = current_tool_context()
+        scope = steps.current()
+        call = ServerCall(
+            table=self._table,
+            server=self._server,
+            tool=self._definition,
+            name=self.name,
+            call_id=context.tool_call_id,
+            arguments=kwargs,
+            run_id=scope.run_id,
+            failure=self.traits.failure,
+        )
+        result = await Exchange(scope, context.agent, call, self._call_traits).run()
+        if result.error is not None:
+            raise ToolError(result.error)
+        return result.content
+
+
+def model_name(server: str, tool: str) -> str:
+    """The name by which a model knows a tool: the server's, then the tool's own, of which the end is always there."""
+    whole = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}_{tool}")
+    return whole[-_MAX_NAME_CHARS:].lstrip("_-") or whole
+
+
+def distinct_names(server: str, tools: Iterable[ToolDefinition]) -> tuple[list[ToolDefinition], list[str]]:
+    """The tools without those whose names for a model are taken, and the names of these. A name is the tool's whose own
+    name it shows unchanged; else the first one's.
+    """
+    found: dict[str, ToolDefinition] = {}
+    clashes = []
+    for each in tools:
+        name = model_name(server, each.name)
+        known = found.get(name)
+        if known is None or (each.name != known.name and name.endswith(f"_{each.name}")):
+            found[name] = each
+            clashes += [known.name] if known is not None else []
+        else:
+            clashes.append(each.name)
+    return list(found.values()), sorted(clashes)
+
+
+def _risk(definition: ToolDefinition) -> str:
+    """What the server itself says of the risk, for the operator who is asked."""
+    hints = definition.hints
+    if hints.get("readOnlyHint"):
+        return "the server says: reads only"
+    if hints.get("destructiveHint"):
+        return "the server says: may destroy"
+    return ""

@@ -1,0 +1,90 @@
+"""Which error configuration holds at a node (seed 003): what `run` was given, then swarms inside out, then the file.
+
+What swarms declare and what `run` is given stands in the nodes' info, and a run's own in its options: a later life
+reads the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, reduce
+from typing import Any
+
+from orbiter.errors import ConfigurationError
+from orbiter.steps import RUN_KEY, SWARM_KEY, errors_as_json
+from runtime.execution.run_session import RunSession
+from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.fault_taxonomy import Classification
+
+OPTION = "errors"
+"""The option of a run that holds its own configuration."""
+
+
+def errors_at(session: RunSession, node_id: str) -> ErrorHandlingConfig:
+    """The error configuration in force at a node; the empty id is the run as a whole."""
+    return reduce(lambda outer, given: given.over(outer), _given_at(session.state, node_id), session.config.errors)
+
+
+def retry_policy_at(session: RunSession, node_id: str, fault: Classification) -> RetryPolicy:
+    """How often and how far apart a fault is tried again at a node."""
+    if any(True for _ in _given_at(session.state, node_id)):
+        return errors_at(session, node_id).policy_for(fault)
+    return session.config.policy_for(fault)
+
+
+def may_ask_operator(session: RunSession, node_id: str) -> bool:
+    """Whether an operator may be asked about a node. A no of the workspace or the command holds everywhere."""
+    return session.config.enable_error_routing and errors_at(session, node_id).enable_error_routing
+
+
+def answer_deadline_at(session: RunSession, node_id: str) -> float | None:
+    """After how many seconds an incident of a node takes its safe default; None: never."""
+    for given in reversed(list(_given_at(session.state, node_id))):
+        if "error_recovery_timeout" in given.model_fields_set:
+            return given.error_recovery_timeout
+    return session.config.deadline_s
+
+
+def parse_errors(given: Any) -> dict[str, Any]:
+    """A run's own configuration, as its options keep it.
+
+    Raises:
+        ValueError: It is not an error configuration, naming what is wrong.
+    """
+    if not isinstance(given, Mapping):
+        given = errors_as_json(given) if hasattr(given, "model_fields_set") else given
+    return errors_as_json(ErrorHandlingConfig.model_validate(given))
+
+
+def check_declared(info: Mapping[str, Any] | None) -> None:
+    """Look whether what a node brings along can be used by a runtime: its rules are read here first.
+
+    Raises:
+        ConfigurationError: A rule is malformed.
+    """
+    for key in (SWARM_KEY, RUN_KEY):
+        if info is not None and key in info:
+            try:
+                _parsed(json.dumps(info[key], sort_keys=True))
+            except ValueError as exc:
+                raise ConfigurationError(
+                    f"An error configuration cannot be used: {exc}", config_field="errors"
+                ) from exc
+
+
+def _given_at(state: DurableRun, node_id: str) -> Iterator[ErrorHandlingConfig]:
+    """What was given for a node, besides the workspace's: what holds over the others comes last."""
+    infos = [node.info for node in state.lineage(node_id)] if node_id else []
+    given = [info[SWARM_KEY] for info in infos if info.get(SWARM_KEY)]
+    if state.options.get(OPTION):
+        given.append(state.options[OPTION])
+    given.extend(info[RUN_KEY] for info in infos if info.get(RUN_KEY))
+    return (_parsed(json.dumps(each, sort_keys=True)) for each in given)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> ErrorHandlingConfig:
+    return ErrorHandlingConfig.model_validate_json(text)

@@ -1,0 +1,304 @@
+"""The execution of one step: the owner of its context, its overrides and its end.
+
+Whatever ends a step (a result, a refusal, a failure that the model is told of, a person's answer) goes through
+`StepExecution.finish`. What is counted (attempts, rounds) is read from the fold, so that a step goes on in a later life
+where an earlier one stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orbiter import steps
+from orbiter.errors import ToolCallError
+from orbiter.steps import Step
+from runtime.execution import incidents
+from runtime.execution.failures.errors_in_force import errors_at
+from runtime.execution.failures.fault_policy import log_success
+from runtime.execution.gates.blocked import Blocked
+from runtime.execution.gates.breaker import StepBreaker, breakers_of
+from runtime.execution.gates.budget import cost_of_usage
+from runtime.execution.incidents import IncidentDraft
+from runtime.execution.run_session import RunSession
+from runtime.execution.step_overrides import StepOverrides
+from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed
+from runtime.execution.wait_tracker import Activity
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.fault_taxonomy import Classification, Impact
+
+
+class FinishedTwiceError(RuntimeError):
+    """A step was ended that had its end already: a fault of this program."""
+
+    def __init__(self, node_id: str) -> None:
+        super().__init__(f"the step {node_id!r} was ended a second time; each way of ending a step calls finish once")
+
+
+@dataclass(slots=True, eq=False)
+class StepExecution:
+    """A step on its way. `scope` is where nodes that the call opens go; `requested` is the request as JSON."""
+
+    session: RunSession
+    step: Step[Any, Any]
+    node_id: str
+    parent_id: str
+    activity: Activity
+    scope: steps.Scope
+    requested: dict[str, Any]
+    overrides: StepOverrides = field(default_factory=StepOverrides)
+    _finished: bool = field(default=False, init=False)
+
+    # -- what is known of the step -------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> DurableRun:
+        """The run's state."""
+        return self.session.state
+
+    @property
+    def node(self) -> Node | None:
+        """The step's node in the state; None before anything is recorded of it."""
+        return self.session.state.nodes.get(self.node_id)
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts have begun, in all lives."""
+        node = self.node
+        return node.attempts if node is not None else 0
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether beginning it a second time is safe, whatever came of the first."""
+        return self.step.kind != "tool" or self.step.traits.idempotent
+
+    @property
+    def last_answer(self) -> ev.IncidentAnswered | None:
+        """The latest answer to an incident of this step."""
+        node = self.node
+        for incident_id in reversed(node.incidents) if node is not None else ():
+            if (answer := self.state.incidents[incident_id].answer) is not None:
+                return answer
+        return None
+
+    # -- what an attempt will use --------------------------------------------------------------------------------
+
+    def effective_arguments(self) -> Any:
+        """The step's arguments with the overrides put in.
+
+        Raises:
+            Exception: whatever the step's codec says of overrides that do not fit.
+        """
+        changes = self.overrides.as_changes()
+        return self.step.codec.replace(self.step.arguments, changes) if changes else self.step.arguments
+
+    @property
+    def tool_arguments(self) -> Mapping[str, Any]:
+        """A tool's arguments as they will be used, with what hooks made of them; empty for other steps."""
+        found: Any = self.overrides.arguments
+        if found is None and self.step.kind == "tool":
+            found = (self.step.codec.editable(self.step.arguments) or {}).get("arguments", {})
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def model(self) -> str:
+        """The model that will be asked; empty for other steps."""
+        if self.step.kind != "llm":
+            return ""
+        return self.step.name if self.overrides.model is None else self.overrides.model
+
+    @property
+    def action(self) -> dict[str, Any]:
+        """What exactly is to be done, for the person who decides about it."""
+        if self.step.kind == "tool":
+            return {"tool": self.step.name, "arguments": dict(self.tool_arguments)}
+        return {"model": self.model} if self.step.kind == "llm" else {}
+
+    @property
+    def breaker(self) -> StepBreaker | None:
+        """The breaker before the next attempt.
+
+        None for value steps, where breakers are off, and in a run begun with ``breakers`` off: a drill, whose invented
+        failures say nothing of any service.
+        """
+        session, kind = self.session, self.step.kind
+        if kind == "value":
+            return None
+        errors = errors_at(session, self.parent_id)
+        if not errors.enable_circuit_breaker:
+            return None
+        if session.state.options.get("breakers") is False:
+            return None
+        server = self.step.traits.server
+        key = f"model:{self.model}" if kind == "llm" else f"mcp:{server}" if server else f"tool:{self.step.name}"
+        caller = f"{session.state.id}/{self.node_id}#{session.lease.epoch}"
+        return StepBreaker(breakers_of(session.journal), key, caller, errors, session.clock)
+
+    # -- recording -----------------------------------------------------------------------------------------------
+
+    def record_node(self) -> None:
+        """Introduce the step before its first attempt, because something is about to be recorded of it. Again where
+        what is requested has changed since (a message was delivered): it is compared with what is requested later.
+        """
+        node = self.node
+        if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
+            self.session.record_soon(ev.StepRequested(**self.step_fields()))
+
+    def step_fields(self) -> dict[str, Any]:
+        """The fields that every event has which introduces the step."""
+        return {
+            "node_id": self.node_id,
+            "parent_id": self.parent_id,
+            "kind": self.step.kind,
+            "name": self.step.name,
+            "agent": self.step.agent,
+            "requested": self.requested,
+            "idempotent": self.step.traits.idempotent,
+            "permissions": self.step.traits.permissions,
+        }
+
+    async def record_after(self, attempt: AttemptEnd | None, event: ev.JournalEvent) -> None:
+        """Write what comes of an attempt that failed, in one transaction with its end; None: there was no attempt."""
+        await self.session.record(*([self.end_event(attempt)] if attempt is not None else []), event)
+
+    def end_event(self, attempt: AttemptEnd, **end: Any) -> ev.StepEnded:
+        """The event that says how an attempt ended; `end` as in `StepEnded`."""
+        return ev.StepEnded(
+            node_id=self.node_id,
+            parent_id=self.parent_id,
+            attempt=attempt.number,
+            fault=attempt.fault,
+            effect_unknown=attempt.effect_unknown,
+            seconds=round(attempt.seconds, 4),
+            **end,
+        )
+
+    def draft(
+        self,
+        fault: Classification,
+        error: Exception | None = None,
+        *,
+        need: str = "",
+        wait_s: float | None = None,
+        action: Mapping[str, Any] | None = None,
+        attempt: AttemptEnd | None = None,
+    ) -> IncidentDraft:
+        """What a person is to be told where the step cannot go on by itself.
+
+        Args:
+            fault: What stands in the way.
+            error: As it was raised; None where nothing failed.
+            need: The permission that is missing.
+            wait_s: After how many seconds the step goes on by itself.
+            action: What is added to what exactly was to be done.
+            attempt: The attempt that failed; its end is written together with the incident.
+        """
+        if fault.impact is Impact.ABSORBED:
+            # What a person is asked about was not absorbed, whatever is usual for its kind.
+            fault = fault.model_copy(update={"impact": Impact.NODE})
+        shown = self.action
+        if need:
+            shown["permission"] = need
+        return IncidentDraft(
+            fault=fault,
+            where=self.step.kind,
+            message=(str(error) or type(error).__name__) if error is not None else fault.user_message,
+            error=error,
+            action={**shown, **(action or {})},
+            need=need,
+            arguments_schema=self.step.traits.schema if self.step.kind == "tool" else None,
+            result_type=self.step.traits.result_type,
+            wait_s=wait_s,
+            ended=self.end_event(attempt) if attempt is not None else None,
+        )
+
+    def draft_blocked(self, blocked: Blocked, attempt: AttemptEnd | None = None) -> IncidentDraft:
+        """What a person is to be told of what a gate says; `attempt` as in `draft`."""
+        need, wait_s, action = blocked.need, blocked.wait_s, blocked.action
+        return self.draft(blocked.fault, blocked.error, need=need, wait_s=wait_s, action=action, attempt=attempt)
+
+    async def await_answer(self, draft: IncidentDraft) -> ev.IncidentAnswered:
+        """Open an incident at the step and wait for its answer."""
+        return await incidents.await_answer(self.session, self.activity, self.node_id, draft)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def error_result(self, arguments: Any, error: Exception) -> Any:
+        """A failure as a result for the model; None where it has no such form, or the policy is `fail`."""
+        if self.step.traits.failure == "fail" and not isinstance(error, ToolCallError):
+            return None
+        return self.step.codec.absorb(arguments, error)
+
+    async def finish(
+        self,
+        result: Any,
+        *,
+        attempt: AttemptEnd | None = None,
+        fault: Classification | None = None,
+        absorbed: bool = False,
+        by: ev.Actor | None = None,
+        skipped: bool = False,
+        secret: bool = False,
+        written: Any = None,
+        beside: tuple[ev.JournalEvent, ...] = (),
+    ) -> Completed:
+        """End the step: write its end, then run its POST hooks. Once for each execution.
+
+        Args:
+            result: The step's result, or `NO_RESULT`. POST hooks run for a result that no person gave.
+            attempt: The attempt that led to it; None where none did.
+            fault: What stood in the way, where no attempt was made.
+            absorbed: The fault was dealt with: it went to the model as `result`, or back into the swarm.
+            by: Who gave the result in place of the step, or let it be skipped.
+            skipped: It was let be skipped.
+            secret: The result is written nowhere; a later life asks for it again.
+            written: What is written where there is no result.
+            beside: Events that are written in the same transaction.
+
+        Raises:
+            FinishedTwiceError: the step has its end already.
+            Exception: whatever a POST hook raises; the end is written by then.
+        """
+        if self._finished:
+            raise FinishedTwiceError(self.node_id)
+        self._finished = True
+        if attempt is None:
+            self.record_node()
+            attempt = AttemptEnd(self.attempts, self.step.arguments, fault=fault)
+        after = self.step.after if by is None and result is not NO_RESULT else None
+        end: dict[str, Any] = {"absorbed": absorbed, "by": by, "skipped": skipped, "settled": after is None}
+        if secret:
+            end |= {"secret": True, "settled": False}
+        else:
+            end["result"] = written if result is NO_RESULT else self.step.codec.dump(result)
+        succeeded = attempt.fault is None and by is None
+        if succeeded:
+            end |= self._usage_fields(result)
+        await self.session.record(self.end_event(attempt, **end), *beside)
+        if succeeded:
+            await self._log_success()
+        if after is not None:
+            await after(attempt.arguments, result)
+            self.session.record_soon(ev.StepSettled(node_id=self.node_id, parent_id=self.parent_id))
+        return Completed(result)
+
+    def _usage_fields(self, result: Any) -> dict[str, Any]:
+        usage = self.step.codec.usage(result)
+        if usage is None:
+            return {}
+        cost, unpriced = cost_of_usage(self.session.config.prices, self.model, usage, self.session.clock())
+        return {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost_usd": cost,
+            "unpriced": unpriced,
+        }
+
+    async def _log_success(self) -> None:
+        node = self.node
+        if node is not None and node.round > 1:
+            log_success(node.round - 1)
+        if (breaker := self.breaker) is not None:
+            await breaker.record_success()

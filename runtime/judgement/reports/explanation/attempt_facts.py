@@ -1,0 +1,199 @@
+"""Facts of attempts: which were made, what was tried besides, and how earlier calls of the same name went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Final
+
+from runtime.judgement.amounts import format_bytes
+from runtime.judgement.recovery.option_table import OPTIONS, effect_of
+from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.model_choices import models_that_answered
+from runtime.judgement.reports.explanation.sentence import Fact
+from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words, model_name
+from runtime.judgement.reports.narration import Count, Foreign, Instant, Part, Seconds
+
+_MAX_CITED: Final = 4
+
+
+def cited(case: Case) -> tuple[int, ...]:
+    """The attempts that failed, as events: the first ones and the last."""
+    found = [each.seq for each in case.tries]
+    return tuple(found if len(found) <= _MAX_CITED else [*found[: _MAX_CITED - 1], found[-1]])
+
+
+def _failed_alike(case: Case) -> Fact | None:
+    """``3 of 3``: attempts that failed with this cause, of those that were made."""
+    alike = sum(each.cause == case.cause.value for each in case.tries)
+    return ((f"{alike} of {_attempts_made(case)}",), cited(case)) if alike and len(case.tries) > 1 else None
+
+
+def _attempts_made(case: Case) -> int:
+    return max(len(case.tries), case.tries[-1].attempt if case.tries else 0)
+
+
+def _attempts(case: Case) -> Fact | None:
+    """``4 attempts in 7s``, ``1 attempt``."""
+    tries = case.tries
+    if not tries:
+        return None
+    if len(tries) == 1 and _attempts_made(case) == 1:
+        return (("1 attempt",), cited(case))
+    span = (tries[-1].ended_at - tries[0].ended_at).total_seconds() + tries[0].seconds
+    within = (" in ", Seconds(span)) if 0.05 <= span < 86_400 else ()
+    return ((f"{_attempts_made(case)} attempts", *within), cited(case))
+
+
+def _several_attempts(case: Case) -> Fact | None:
+    return _attempts(case) if _attempts_made(case) > 1 else None
+
+
+def _pauses(case: Case) -> Fact | None:
+    waits = [each for each in case.tries if each.wait_s is not None][-5:]
+    if not waits:
+        return None
+    parts: list[Part] = ["pause " if len(waits) == 1 else "pauses "]
+    for number, each in enumerate(waits):
+        parts += [", "] if number else []
+        parts.append(Seconds(each.wait_s or 0.0))
+    return (tuple(parts), tuple(each.seq for each in waits))
+
+
+def _took(case: Case) -> Fact | None:
+    tries = case.tries
+    return ((Seconds(tries[-1].seconds),), (tries[-1].seq,)) if tries and tries[-1].seconds >= 0.05 else None
+
+
+def _next_attempt(case: Case) -> Fact | None:
+    node = case.node
+    return ((Count(node.attempts + 1),), (node.began_seq,)) if node is not None and node.attempts else None
+
+
+def _began(case: Case) -> Fact | None:
+    node = case.node
+    known = node is not None and node.began_at is not None and node.began_seq <= case.opened.seq
+    return ((Instant(node.began_at),), (node.began_seq,)) if known and node is not None and node.began_at else None
+
+
+def _compactions(case: Case) -> Fact | None:
+    """``2 times``: how often the request was made smaller."""
+    made = case.node.compacted if case.node is not None else []
+    times = "once" if len(made) == 1 else f"{len(made)} times"
+    return ((times,), tuple(each.seq for each in made)) if made else None
+
+
+def _compacted_sizes(case: Case) -> Fact | None:
+    """``from 1.9 MB to 640 kB``."""
+    made = case.node.compacted if case.node is not None else []
+    if not made or not made[0].bytes_before:
+        return None
+    sizes = f"from {format_bytes(made[0].bytes_before)} to {format_bytes(made[-1].bytes_after)}"
+    return ((sizes,), tuple(each.seq for each in made))
+
+
+def _stood_in(case: Case) -> Fact | None:
+    """The last model that stood in, as recorded."""
+    made = case.node.fell_back if case.node is not None else []
+    return foreign(made[-1].to_model, (made[-1].seq,), 80) if made else None
+
+
+def _passed_over(case: Case) -> Fact | None:
+    made = case.node.fell_back if case.node is not None else []
+    named = [text for each in made for text in each.passed_over]
+    return foreign("; ".join(named), tuple(each.seq for each in made if each.passed_over), 160) if named else None
+
+
+def _answered_before(case: Case) -> Fact | None:
+    """Who answered an earlier incident of this node, and how: ``ada: Retry operation``."""
+    given = [each for each in case.earlier() if each.answer is not None]
+    if not given or (answer := given[-1].answer) is None:
+        return None
+    spec = OPTIONS.get(answer.option)
+    who: Part = Foreign(answer.by.name, 40) if answer.by.name else "a rule"
+    return ((who, ": ", spec.label if spec is not None else Foreign(answer.option, 40)), (answer.seq,))
+
+
+def _retried_by_hand(case: Case) -> Fact | None:
+    """How often an operator had this node try again, if it failed again."""
+    given = [each.answer for each in case.earlier() if each.answer is not None]
+    again = [each for each in given if effect_of(each.option) in ("retry", "wait_retry")]
+    times = "a retry" if len(again) == 1 else f"{len(again)} retries"
+    return ((f"{times} by hand",), tuple(each.seq for each in again)) if again else None
+
+
+def _no_attempt(case: Case) -> Fact | None:
+    """Known if no attempt of the step was made."""
+    node = case.node
+    return (("",), case.here) if node is not None and node.is_step and not node.attempts else None
+
+
+def _may_have_happened(case: Case) -> Fact | None:
+    return (("",), case.here) if case.may_have_happened else None
+
+
+# -- calls before this one ---------------------------------------------------------------------------------------------
+
+
+def _median(case: Case) -> Fact | None:
+    """How long earlier calls of the same name took, in the middle."""
+    node = case.node
+    if node is None:
+        return None
+    done = [
+        (each, (each.closed_at - each.opened_at).total_seconds())
+        for each in case.state.nodes.values()
+        if each.is_step and each.name == node.name and each.kind == node.kind and each.phase == "succeeded"
+        if each.closed_at is not None and each.opened_at is not None and each.attempts == 1 and each.by is None
+    ]
+    spent = [took for _, took in done if took >= 0.05]
+    return ((Seconds(median(spent)),), tuple(each.closed_seq for each, _ in done)[:_MAX_CITED]) if spent else None
+
+
+def _other_model(case: Case) -> Fact | None:
+    """Another model that answered in this run."""
+    now = model_name(case)
+    for used, node in models_that_answered(case) if now else ():
+        if used != now:
+            return foreign(used, (node.opened_seq, node.began_seq, node.closed_seq), 80)
+    return None
+
+
+def _same_calls(case: Case) -> Fact | None:
+    """``book 5 times``: the call that came most often below the agent that is in a loop."""
+    top = case.agent
+    if top is None:
+        return None
+    alike: dict[tuple[str, str], list[int]] = {}
+    for _, node in case.state.walk(top.id):
+        if node.kind == "tool" and node.is_step and 0 < node.opened_seq <= case.opened.seq:
+            alike.setdefault((node.name, json_words(node.requested.get("arguments"))), []).append(node.opened_seq)
+    if not alike:
+        return None
+    (name, _), seqs = max(alike.items(), key=lambda item: len(item[1]))
+    if len(seqs) < 2:
+        return None
+    return ((Foreign(name, NAME_CHARS), f" {len(seqs)} times"), tuple(seqs[-_MAX_CITED:]))
+
+
+ATTEMPT_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+    "answered_before": _answered_before,
+    "attempts": _attempts,
+    "began": _began,
+    "compacted_sizes": _compacted_sizes,
+    "compactions": _compactions,
+    "failed_alike": _failed_alike,
+    "may_have_happened": _may_have_happened,
+    "median": _median,
+    "next_attempt": _next_attempt,
+    "no_attempt": _no_attempt,
+    "other_model": _other_model,
+    "passed_over": _passed_over,
+    "pauses": _pauses,
+    "retried_by_hand": _retried_by_hand,
+    "same_calls": _same_calls,
+    "several_attempts": _several_attempts,
+    "stood_in": _stood_in,
+    "took": _took,
+}
+"""By the name that templates have for it."""

@@ -1,0 +1,187 @@
+"""Facts of a limit that is used up: whose it is, what was spent, what extending it would cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any, Final
+
+from runtime.judgement.amounts import format_cost
+from runtime.judgement.recovery.budget_extension import counted_kinds, members_left, proposed_extension, quantity_words
+from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.sentence import Fact
+from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign
+from runtime.judgement.reports.narration import Foreign, Part
+from runtime.record.state.durable_run import Node
+
+_COST: Final = "max_total_cost_usd"
+LIMIT_WORDS: Final = {
+    "max_steps": "steps",
+    "max_tool_calls": "tool calls",
+    "max_llm_calls": "model calls",
+    _COST: "cost limit",
+    "max_total_tokens": "tokens",
+    "max_wall_time_s": "time",
+}
+"""A limit's name in sentences, by its name in the configuration."""
+
+
+_MOST_USERS: Final = 3
+"""So many agents are named."""
+
+
+def _budget(case: Case) -> Mapping[str, Any]:
+    found = case.action.get("budget")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _limit_owner(case: Case) -> Fact | None:
+    of = _budget(case).get("of")
+    return (("the run",), case.here) if of == "the run" else foreign(of, case.here)
+
+
+def _limit_name(case: Case) -> Fact | None:
+    said = str(_budget(case).get("limit") or "")
+    if said in LIMIT_WORDS:
+        return ((LIMIT_WORDS[said],), case.here)
+    limit = case.opened.fault.limit
+    return ((limit.value.replace("_", " "),), case.here) if limit is not None and not said else None
+
+
+def _used_of_allowed(case: Case) -> Fact | None:
+    """``20 of 20``."""
+    about = _budget(case)
+    used, allowed = quantity_words(about.get("limit"), about.get("used")), _allowed_words(case)
+    return ((f"{used} of {allowed}",), case.here) if used and allowed else None
+
+
+def _allowed_words(case: Case) -> str:
+    about = _budget(case)
+    return quantity_words(about.get("limit"), about.get("allowed"))
+
+
+def _allowed(case: Case) -> Fact | None:
+    said = _allowed_words(case)
+    return ((said,), case.here) if said else None
+
+
+def _extension(case: Case) -> Fact | None:
+    """How much more is proposed."""
+    amount = proposed_extension(case.opened, case.state)
+    said = quantity_words(_budget(case).get("limit"), amount)
+    return ((said,), case.here) if said else None
+
+
+def _members_left(case: Case) -> Fact | None:
+    """``3 members are left, and those done took 4 calls each``: what the proposed amount comes from."""
+    about = _budget(case)
+    if proposed_extension(case.opened, case.state) is None:
+        return None
+    found = members_left(case.state, str(about.get("scope") or ""), str(about.get("limit") or ""))
+    if found is None:
+        return None
+    left, each = found
+    are, calls = ("member is", "calls") if left == 1 else ("members are", "calls")
+    took = f"{each} {calls if each != 1 else 'call'} each"
+    root = case.state.nodes.get(str(about.get("scope") or "") or case.state.roots[0])
+    return ((f"{left} {are} left, and those done took {took}",), (root.opened_seq if root else case.opened.seq,))
+
+
+def _top_users(case: Case) -> Fact | None:
+    """``writer 12, planner 4, searcher 4``: the agents by what the limit counts of them, so that they add up to it."""
+    scope = str(_budget(case).get("scope") or "")
+    if scope and scope not in case.state.nodes:
+        return None
+    calls: Counter[str] = Counter()
+    last: dict[str, int] = {}
+    for _, node in case.state.walk(scope):
+        if node.id == case.opened.node_id or not (0 < node.opened_seq < case.opened.seq) or not node.agent:
+            continue  # what waits is not counted yet
+        if node.is_step and node.attempts and node.kind in counted_kinds(_budget(case).get("limit")):
+            calls[node.agent] += 1
+            last[node.agent] = node.opened_seq
+    top = calls.most_common()
+    if len(top) < 2:
+        return None
+    named, rest = (top, []) if len(top) <= _MOST_USERS else (top[: _MOST_USERS - 1], top[_MOST_USERS - 1 :])
+    parts: list[Part] = []
+    for number, (agent, count) in enumerate(named):
+        parts += [", "] if number else []
+        parts += [Foreign(agent, NAME_CHARS), f" {count}"]
+    if rest:
+        parts.append(f", {len(rest)} others {sum(count for _, count in rest)}")
+    return (tuple(parts), tuple(last[agent] for agent, _ in named))
+
+
+def _turns(case: Case) -> Fact | None:
+    """``2 of 5``: members of the outermost swarm that are done."""
+    root = case.state.nodes.get(case.state.roots[0]) if case.state.roots else None
+    if root is None or root.kind not in ("swarm", "group") or root.info.get("mode", "workflow") != "workflow":
+        return None
+    members = {str(each) for each in root.info.get("members", ())}
+    done = [node for _, node in case.state.walk(root.id) if node.name in members and node.closed_seq and node.terminal]
+    names = {node.name for node in done}
+    return (
+        ((f"{len(names)} of {len(members)}",), (root.opened_seq, *(each.closed_seq for each in done))) if done else None
+    )
+
+
+def _extended(case: Case) -> Fact | None:
+    """What the limit would be with what is proposed."""
+    amount, allowed = proposed_extension(case.opened, case.state), _budget(case).get("allowed")
+    if amount is None or not isinstance(allowed, int | float):
+        return None
+    return ((quantity_words(_budget(case).get("limit"), allowed + amount),), case.here)
+
+
+def _priced(case: Case) -> list[Node]:
+    """Model calls under the limit whose price is known, in the order in which they began."""
+    scope = str(_budget(case).get("scope") or "")
+    if not _budget(case) or (scope and scope not in case.state.nodes):
+        return []
+    under = (node for _, node in case.state.walk(scope) if node.kind == "llm" and node.opened_seq > 0)
+    return [node for node in under if node.cost_usd is not None and 0 < node.closed_seq < case.opened.seq]
+
+
+def _spent(case: Case) -> Fact | None:
+    """``$0.04``: what the model calls under the limit cost; `at least` where the price of some is unknown."""
+    found = _priced(case)
+    if not found or _budget(case).get("limit") == _COST:  # then the limit itself says it
+        return None
+    total = format_cost(sum(node.cost_usd or 0.0 for node in found))
+    least = "at least " if case.state.unpriced_calls else ""
+    return ((f"{least}{total}",), (found[-1].closed_seq,))
+
+
+def _extension_cost(case: Case) -> Fact | None:
+    """What the proposed extension would cost if calls cost what they did so far; None where that cannot be told."""
+    found, amount = _priced(case), proposed_extension(case.opened, case.state)
+    if not found or not amount or case.state.unpriced_calls:
+        return None
+    costs = [node.cost_usd or 0.0 for node in found]
+    tokens = sum(node.input_tokens + node.output_tokens for node in found)
+    match _budget(case).get("limit"):
+        case "max_llm_calls":
+            each = median(costs)
+        case "max_total_tokens" if tokens:
+            each = sum(costs) / tokens
+        case _:
+            return None
+    return ((format_cost(each * amount).replace("<", "less than "),), (found[-1].closed_seq,))
+
+
+BUDGET_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+    "allowed": _allowed,
+    "extended": _extended,
+    "extension": _extension,
+    "extension_cost": _extension_cost,
+    "limit_name": _limit_name,
+    "limit_owner": _limit_owner,
+    "members_left": _members_left,
+    "spent": _spent,
+    "top_users": _top_users,
+    "turns": _turns,
+    "used_of_allowed": _used_of_allowed,
+}
+"""By the name that templates have for it."""

@@ -1,0 +1,164 @@
+"""Facts of the run around an incident: who waits, what is done, what an earlier answer did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.sentence import Fact
+from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign
+from runtime.judgement.reports.narration import Foreign, Part
+from runtime.record.state.durable_run import Node
+
+_MAX_NAMES: Final = 3
+
+
+def _names(nodes: list[Node]) -> tuple[Part, ...]:
+    """The first names, and how many more."""
+    parts: list[Part] = []
+    for number, node in enumerate(nodes[:_MAX_NAMES]):
+        parts += [", "] if number else []
+        parts.append(Foreign(node.name, NAME_CHARS))
+    return (*parts, f" and {len(nodes) - _MAX_NAMES} more") if len(nodes) > _MAX_NAMES else tuple(parts)
+
+
+def _name(case: Case) -> Fact | None:
+    """The agent, group or swarm that an answer is about: the step's agent, else the node itself."""
+    node = case.node
+    if node is None:
+        return foreign(case.opened.lineage[-1], case.here) if case.opened.lineage else None
+    if node.is_step and case.agent is not None:
+        node = case.agent
+    return foreign(node.name, (node.opened_seq or case.opened.seq,))
+
+
+def _next(case: Case) -> Fact | None:
+    """Who gets the output of what fails here."""
+    for waiter in case.waiting:
+        if waiter.then:
+            above = case.state.nodes.get(waiter.node_id)
+            return foreign(waiter.then[0], (above.opened_seq,)) if above is not None else None
+    return None
+
+
+def _asker(case: Case) -> Fact | None:
+    """Who asks: the agent whose tool does, or the tool itself."""
+    if case.agent is not None:
+        return foreign(case.agent.name, (case.agent.opened_seq,))
+    lineage = case.opened.lineage
+    return foreign(lineage[-2], case.here) if case.node is None and len(lineage) > 1 else _name(case)
+
+
+def _members(case: Case) -> list[Node]:
+    """The members of the group that failed, as they were when the incident opened."""
+    node = case.node
+    if node is None or node.kind not in ("group", "swarm"):
+        return []
+    return [case.state.nodes[each] for each in node.children]
+
+
+def _ended(case: Case, *phases: str) -> list[Node]:
+    return [each for each in _members(case) if each.phase in phases and each.closed_seq > 0]
+
+
+def _failed_members(case: Case) -> Fact | None:
+    found = _ended(case, "failed", "timed_out")
+    return (_names(found), tuple(each.closed_seq for each in found)) if found else None
+
+
+def _done_members(case: Case) -> Fact | None:
+    found = _ended(case, "succeeded", "degraded")
+    return (_names(found), tuple(each.closed_seq for each in found)) if found else None
+
+
+def _done_of_all(case: Case) -> Fact | None:
+    """``2 of 3``: members with a result."""
+    found, every = _ended(case, "succeeded", "degraded"), _members(case)
+    return ((f"{len(found)} of {len(every)}",), tuple(each.closed_seq for each in found)) if found else None
+
+
+def _failed_of_all(case: Case) -> Fact | None:
+    found, every = _ended(case, "failed", "timed_out"), _members(case)
+    return ((f"{len(found)} of {len(every)}",), tuple(each.closed_seq for each in found)) if found else None
+
+
+def _missing_members(case: Case) -> Fact | None:
+    done = {each.id for each in _ended(case, "succeeded", "degraded")}
+    found = [each for each in _members(case) if each.id not in done]
+    return (_names(found), tuple(each.closed_seq or each.opened_seq for each in found)) if found else None
+
+
+def _calls(found: list[Node], which: str = "") -> Fact | None:
+    """``3 finished calls``: calls of models and tools that are recorded with their result."""
+    calls = [each for each in found if each.recorded and each.kind in ("llm", "tool")]
+    return ((f"{len(calls)} {which}call{'' if len(calls) == 1 else 's'}",), (calls[-1].closed_seq,)) if calls else None
+
+
+def _finished_calls(case: Case) -> Fact | None:
+    return _calls(list(case.state.nodes.values()), "finished ")
+
+
+def _finished_below(case: Case) -> Fact | None:
+    """Finished calls inside the node itself: they are kept when it begins again."""
+    top = case.node
+    return _calls([each for _, each in case.state.walk(top.id)]) if top is not None else None
+
+
+def _swarm(case: Case) -> Fact | None:
+    return foreign(case.state.ref, (1,), 120)  # `RunCreated` is the first event of each run
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+def _service(case: Case) -> Fact | None:
+    return foreign(str(case.action.get("breaker") or "").partition(":")[2], case.here, 80)
+
+
+def _at_work(case: Case) -> Fact | None:
+    found = case.action.get("at_work")
+    return (
+        foreign(", ".join(map(str, found[:3])), case.here, 120) if isinstance(found, list | tuple) and found else None
+    )
+
+
+def _sent_on(case: Case) -> Fact | None:
+    """How often the task went back into the swarm before."""
+    made = [each for each in case.state.returned if each.seq <= case.opened.seq]
+    times = "once" if len(made) == 1 else f"{len(made)} times"
+    return ((times,), tuple(each.seq for each in made)) if made else None
+
+
+def _difference(case: Case) -> Fact | None:
+    return foreign(case.action.get("difference"), case.here, 160)
+
+
+def _was_changed(case: Case) -> Fact | None:
+    return (("",), case.here) if case.action.get("difference") else None
+
+
+def _invokes(case: Case) -> Fact | None:
+    return foreign(case.action.get("invokes"), case.here)
+
+
+RUN_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+    "asker": _asker,
+    "at_work": _at_work,
+    "difference": _difference,
+    "done_members": _done_members,
+    "done_of_all": _done_of_all,
+    "failed_members": _failed_members,
+    "failed_of_all": _failed_of_all,
+    "finished_below": _finished_below,
+    "finished_calls": _finished_calls,
+    "invokes": _invokes,
+    "missing_members": _missing_members,
+    "name": _name,
+    "next": _next,
+    "sent_on": _sent_on,
+    "service": _service,
+    "swarm": _swarm,
+    "was_changed": _was_changed,
+}
+"""By the name that templates have for it."""

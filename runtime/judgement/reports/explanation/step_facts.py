@@ -1,0 +1,244 @@
+"""Facts of the step that failed: what was to be done, what the error says, which attempts were made."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from orbiter.models.endpoints import ALIASES, ENDPOINTS
+from runtime.judgement.reports.explanation import error_text
+from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.sentence import Fact, one_line, plain_words
+from runtime.judgement.reports.narration import Foreign, Part, Seconds
+
+NAME_CHARS: Final = 60
+SAID_CHARS: Final = 120
+_VALUE_CHARS: Final = 60
+_SEARCHED_CHARS: Final = 10_000
+_PREFIX: Final = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Denied|Timeout): ")
+
+
+def foreign(text: object, events: tuple[int, ...], limit: int = NAME_CHARS) -> Fact | None:
+    """A fact that is a text of others; None where there is none."""
+    said = text if isinstance(text, str) else "" if text is None else json_words(text)
+    return ((Foreign(said, limit),), events) if one_line(said, limit) else None
+
+
+def json_words(value: object) -> str:
+    """A value as its JSON; what has none as its type's name."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=lambda each: type(each).__name__)
+    except (ValueError, TypeError, RecursionError):
+        return type(value).__name__
+
+
+def _provider(case: Case) -> Fact | None:
+    name, colon, _ = model_name(case).partition(":")
+    return foreign(case.opened.fault.provider or (name if colon else ""), case.here)
+
+
+def _key_variable(case: Case) -> Fact | None:
+    """The environment variable that the provider's key is read from."""
+    known = _provider(case)
+    provider = plain_words(known[0]).casefold() if known is not None else ""
+    found = ENDPOINTS.get(ALIASES.get(provider, provider))
+    return ((found.key_variables[0],), case.here) if found is not None and found.key_variables else None
+
+
+def model_name(case: Case) -> str:
+    return str(case.action.get("model") or "")
+
+
+def _model(case: Case) -> Fact | None:
+    return foreign(model_name(case), case.here, 80)
+
+
+def _model_bare(case: Case) -> Fact | None:
+    """The model without its provider."""
+    return foreign(model_name(case).partition(":")[2], case.here, 80)
+
+
+def _tool(case: Case) -> Fact | None:
+    return foreign(case.action.get("tool"), case.here)
+
+
+def _node(case: Case) -> Fact | None:
+    if not case.opened.lineage:
+        return (("the run",), case.here) if not case.opened.node_id else None
+    return foreign(case.opened.lineage[-1], case.here)
+
+
+def _agent(case: Case) -> Fact | None:
+    """The agent whose step it is; that it is the node itself is another fact (`name`)."""
+    if case.agent is not None:
+        return foreign(case.agent.name, (case.agent.opened_seq or case.opened.seq,))
+    lineage = case.opened.lineage
+    return foreign(lineage[-2], case.here) if case.node is None and len(lineage) > 1 else None
+
+
+def _said_text(case: Case) -> str:
+    fault = case.opened.fault
+    text = fault.technical or case.opened.message
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return _PREFIX.sub("", first, count=1).rstrip(". ")
+
+
+def _said(case: Case) -> Fact | None:
+    found = foreign(_said_text(case), case.here, SAID_CHARS)
+    return (('"', *found[0], '"'), found[1]) if found is not None else None
+
+
+def _exception(case: Case) -> Fact | None:
+    return foreign(case.opened.error_type or case.opened.fault.exception, case.here)
+
+
+def _where(case: Case) -> Fact | None:
+    fault = case.opened.fault
+    if fault.http_status is not None:
+        code = (" ", Foreign(fault.code, 60)) if fault.code and fault.code != str(fault.http_status) else ()
+        return ((f"HTTP {fault.http_status}", *code), case.here)
+    words, number = error_text.errno_in(_error_words(case))
+    if words:
+        return ((Foreign(words, 80), f" (errno {number})"), case.here)
+    return _exception(case)
+
+
+def _error_words(case: Case) -> str:
+    opened = case.opened
+    return "\n".join((opened.fault.technical, opened.message, *opened.causes))
+
+
+def _host(case: Case) -> Fact | None:
+    arguments = case.action.get("arguments")
+    given = " ".join(str(each) for each in arguments.values()) if isinstance(arguments, Mapping) else ""
+    return foreign(error_text.host_in(_error_words(case)) or error_text.host_in(given), case.here, 80)
+
+
+def _host_argument(case: Case) -> Fact | None:
+    """The host, if an argument of the call names it."""
+    arguments = case.action.get("arguments")
+    if not isinstance(arguments, Mapping):
+        return None
+    return foreign(error_text.host_in(" ".join(str(each) for each in arguments.values())), case.here, 80)
+
+
+def _connection_reason(case: Case) -> Fact | None:
+    words = error_text.connection_reason(f"{_error_words(case)} {case.opened.error_type}")
+    return ((words,), case.here) if words else None
+
+
+def _frame(case: Case) -> Fact | None:
+    found = error_text.innermost_frame(case.opened.traceback)
+    if found is None:
+        return None
+    return ((Foreign(found.file, 60), ":", Foreign(found.line, 8), ", ", Foreign(found.function, 60)), case.here)
+
+
+def _hint(case: Case) -> Fact | None:
+    hint = case.opened.fault.retry_after_s
+    return ((Seconds(hint),), case.here) if hint else None
+
+
+def _hint_source(case: Case) -> Fact | None:
+    return foreign(case.opened.fault.hint_source, case.here)
+
+
+def _object(case: Case) -> Fact | None:
+    return foreign(str(case.action.get("permission", "")).partition(":")[2], case.here, 160)
+
+
+def _need(case: Case) -> Fact | None:
+    return foreign(case.action.get("permission"), case.here, 160)
+
+
+def _question(case: Case) -> Fact | None:
+    return foreign(case.opened.question, case.here, 300)
+
+
+def _author(case: Case) -> Fact | None:
+    return foreign(case.opened.fault.author_message, case.here, 300)
+
+
+def _message(case: Case) -> Fact | None:
+    return foreign(case.opened.message or case.opened.fault.user_message, case.here, 200)
+
+
+def _rule_says(case: Case) -> Fact | None:
+    return foreign(case.opened.fault.rule_message, case.here, 200)
+
+
+def _call(case: Case) -> Fact | None:
+    """The call as it would be written: its tool, and its arguments, short values first."""
+    tool, arguments = case.action.get("tool"), case.action.get("arguments")
+    if not isinstance(tool, str) or not isinstance(arguments, Mapping):
+        return None
+    parts: list[Part] = [Foreign(tool, NAME_CHARS), "("]
+    ordered = sorted(arguments.items(), key=lambda item: len(json_words(item[1])) > _VALUE_CHARS)
+    for number, (name, value) in enumerate(ordered[:4]):
+        parts += [", " if number else "", Foreign(str(name), 40), "=", Foreign(json_words(value), _VALUE_CHARS)]
+    parts.append(", ...)" if len(ordered) > 4 else ")")
+    return (tuple(each for each in parts if each != ""), case.here)
+
+
+def _largest(case: Case) -> Fact | None:
+    """The longest argument of the call, where one is long."""
+    arguments = case.action.get("arguments")
+    if not isinstance(arguments, Mapping) or not arguments:
+        return None
+    name, value = max(arguments.items(), key=lambda item: len(json_words(item[1])))
+    size = len(json_words(value))
+    return ((Foreign(str(name), 40), f", {size} characters"), case.here) if size >= 1_000 else None
+
+
+_WORD: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
+
+
+def _quoted_argument(case: Case) -> Fact | None:
+    """``releases, which stands in its argument sql``: a word of the error that an argument has, too."""
+    arguments = case.action.get("arguments")
+    if not isinstance(arguments, Mapping):
+        return None
+    given = {str(name): set(_WORD.findall(json_words(value)[:_SEARCHED_CHARS])) for name, value in arguments.items()}
+    for word in _WORD.findall(_said_text(case)[:SAID_CHARS]):
+        for name, words in given.items():
+            if word in words:
+                return ((Foreign(word, 40), ", which stands in its argument ", Foreign(name, 40)), case.here)
+    return None
+
+
+def _has_arguments(case: Case) -> Fact | None:
+    """Known if the call was given arguments."""
+    return (("",), case.here) if case.action.get("arguments") else None
+
+
+STEP_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+    "agent": _agent,
+    "author": _author,
+    "call": _call,
+    "connection_reason": _connection_reason,
+    "exception": _exception,
+    "frame": _frame,
+    "has_arguments": _has_arguments,
+    "hint": _hint,
+    "hint_source": _hint_source,
+    "host": _host,
+    "host_argument": _host_argument,
+    "key_variable": _key_variable,
+    "largest": _largest,
+    "message": _message,
+    "model": _model,
+    "model_bare": _model_bare,
+    "need": _need,
+    "node": _node,
+    "object": _object,
+    "provider": _provider,
+    "question": _question,
+    "quoted_argument": _quoted_argument,
+    "rule_says": _rule_says,
+    "said": _said,
+    "tool": _tool,
+    "where": _where,
+}
+"""By the name that templates have for it."""

@@ -1,0 +1,50 @@
+"""Handlers of the requests about workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from runtime.operations.context import Handler, OperationContext, Origin
+from runtime.operations.requests import workers as asked
+from runtime.operations.requests.runs import RunState
+from runtime.operations.requests.struct import Request
+from runtime.record.workers import ListedWorker, newest_label, unserved_runs
+
+
+async def _list(ops: OperationContext, _: asked.ListWorkers, __: Origin) -> asked.WorkerList:
+    listed = await ops.journal.workers()
+    unserved = unserved_runs(await ops.journal.labelled_runs(), listed)
+    return asked.WorkerList(
+        workers=tuple(_worker(each) for each in listed),
+        unserved=tuple(asked.UnservedLabel(code=code, runs=tuple(runs)) for code, runs in sorted(unserved.items())),
+        newest=newest_label(listed),
+    )
+
+
+def _worker(found: ListedWorker) -> asked.Worker:
+    said = found.report
+    return asked.Worker(
+        id=said.id,
+        state="lost" if found.is_lost else "draining" if said.draining else "working",
+        place=said.place,
+        slots=said.slots,
+        driving=found.driving,
+        code=said.code,
+        keys=said.keys,
+        program=said.program,
+        alive_since=said.alive_since,
+        heard_s=round(found.heard_s, 1),
+        held_up=said.held_up,
+    )
+
+
+async def _move(ops: OperationContext, request: asked.MoveRun, origin: Origin) -> RunState:
+    await ops.controls.move(request.run_id, request.code, by=origin.by)
+    return RunState(id=request.run_id, state=(await ops.summary(request.run_id)).shown_phase)
+
+
+HANDLERS: Final[Mapping[type[Request[Any]], Handler]] = {
+    asked.ListWorkers: _list,
+    asked.MoveRun: _move,
+}

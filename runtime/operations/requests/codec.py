@@ -1,0 +1,58 @@
+"""Requests and results as JSON, and back. What comes from outside is checked field by field.
+
+A request with a field that is not known is refused: what its sender meant by it would not happen. In a result such a
+field is ignored: the runtime may be of a later version.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast, get_args, get_origin
+
+import msgspec
+
+from runtime.operations.requests.struct import Request
+from runtime.record.state.struct_json import explain, struct_to_builtins
+
+R = TypeVar("R")
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class InvalidField(ValueError):
+    """A request or a result cannot be read; the text says which field, what it is, and what it should be."""
+
+
+def encode(value: Any) -> Any:
+    """A request without what is at its default, or a result, as JSON. Times are ISO 8601 in UTC with `Z`."""
+    return struct_to_builtins(value)
+
+
+def decode_request(kind: type[S], fields: Any) -> S:
+    """The request that was sent.
+
+    Raises:
+        InvalidField: a field is missing, not known, or not of its type.
+    """
+    return cast("S", _convert(fields, kind, f"it takes {', '.join(kind.__struct_fields__) or 'no arguments'}"))
+
+
+def decode_result(request: Request[R], result: Any) -> R:
+    """The result of a request. Raises `InvalidField`."""
+    return cast("R", _convert(result, result_type(type(request)), "it is not the result that was expected"))
+
+
+def decode_struct(kind: type[S], fields: Any) -> S:
+    """A result, or a part of one, from its JSON. Raises `InvalidField`."""
+    return cast("S", _convert(fields, kind, f"it is not a {kind.__name__}"))
+
+
+def result_type(kind: type[Request[Any]]) -> Any:
+    """The type in the brackets of a request's base."""
+    return next(get_args(base)[0] for base in kind.__orig_bases__ if get_origin(base) is Request)  # type: ignore[attr-defined]
+
+
+def _convert(value: Any, kind: Any, hint: str) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as exc:
+        said = explain(exc, "")
+        raise InvalidField(said or f"{exc}; {hint}") from exc

@@ -1,0 +1,64 @@
+"""Requests about workers: which there are, and for which code a run is."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+from runtime.operations.requests.runs import RunState
+from runtime.operations.requests.struct import Instant, Request, Text
+
+WorkerState = Literal["working", "draining", "lost"]
+
+
+class Worker(Struct, frozen=True, kw_only=True):
+    """A worker: a process that drives runs.
+
+    `place`: its machine and process. `driving`: ids of the runs whose leases it holds. `keys`: names of the variables
+    with keys of providers that are set there. `heard_s`: seconds since it last said that it is there. `held_up`: what
+    holds it up, in words.
+    """
+
+    id: str
+    state: WorkerState
+    place: str
+    slots: int
+    driving: tuple[str, ...]
+    code: str
+    keys: tuple[str, ...]
+    program: str
+    alive_since: Instant
+    heard_s: float
+    held_up: str
+
+
+class UnservedLabel(Struct, frozen=True, kw_only=True):
+    """Runs that could go on, and wait for a worker with code of the label `code`."""
+
+    code: str
+    runs: tuple[str, ...]
+
+
+class WorkerList(Struct, frozen=True, kw_only=True):
+    """`newest`: the label of the worker that came last, of those that take up runs; none takes any: null."""
+
+    workers: tuple[Worker, ...] = ()
+    unserved: tuple[UnservedLabel, ...] = ()
+    newest: str | None = None
+
+
+class ListWorkers(Request[WorkerList], frozen=True):
+    """The workers of the workspace in the order in which they came, and runs for which there is none."""
+
+    verb: ClassVar[str] = "workers"
+
+
+class MoveRun(Request[RunState], frozen=True):
+    """Let a run go on with code of another label; an empty one: of any. Who drives it now goes on until it lets go."""
+
+    verb: ClassVar[str] = "move"
+    acts: ClassVar[bool] = True
+
+    run_id: Text
+    code: str

@@ -1,0 +1,51 @@
+"""Runs the driving loop to its end, whatever user code raises in a task or callback of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from orbiter._internal.user_code import make_text_safe, text_with_timeout
+
+log = logging.getLogger(__name__)
+
+
+def run_to_end(driving: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, in a thread whose loop carries user code.
+
+    asyncio lets `KeyboardInterrupt` and `SystemExit` of a task or a callback stop its loop. Here Ctrl-C has no effect
+    (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        loop.set_exception_handler(_report)
+        task = loop.create_task(driving)
+        while True:
+            try:
+                return loop.run_until_complete(task)
+            except (KeyboardInterrupt, SystemExit) as exc:
+                if task.done():
+                    raise
+                said = text_with_timeout(exc)
+                log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """As asyncio reports what a task or callback raised and nothing awaits, once it is safe to put it into words."""
+    exc = context.get("exception")
+    if not isinstance(exc, BaseException):
+        loop.default_exception_handler(context)
+        return
+
+    async def report() -> None:
+        await make_text_safe(exc)
+        loop.default_exception_handler(context)
+
+    reporting = loop.create_task(report())
+    _reporting.add(reporting)
+    reporting.add_done_callback(_reporting.discard)
+
+
+_reporting: set[asyncio.Task[None]] = set()

@@ -1,0 +1,129 @@
+"""The presence of a worker: it says every few seconds that it is there (heartbeat), and what it sees of the others.
+
+From what workers say of themselves it is known which labels of code have a worker. A run whose label has none is told
+of, and where the policy is `latest`, workers of the newest label move it to theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from orbiter.models.endpoints import ENDPOINTS
+from runtime.record.journal import JournalError, StaleSequence
+from runtime.record.journal_care import JournalCare
+from runtime.record.state import events as ev
+from runtime.record.workers import (
+    BEAT_S,
+    LOST_AFTER_S,
+    CodePolicy,
+    LabelledRun,
+    ListedWorker,
+    WorkerReport,
+    newest_label,
+    unserved_runs,
+)
+
+log = logging.getLogger("runtime.supervisor")
+
+LOCAL_BEAT_S = 10.0
+"""How often, in seconds, the one runtime of a directory says so: it writes to a disk that could sleep."""
+_POLICY = ev.Actor(name="code_policy", channel="rule")
+
+assert LOCAL_BEAT_S < LOST_AFTER_S
+
+
+class Presence:
+    """Tells a journal of one worker, until it is cancelled.
+
+    Args:
+        journal: Where it is told.
+        report: What the worker says of itself now.
+        policy: What becomes of runs of other labels.
+        continue_since: Called once, with the time since which other workers have been there.
+    """
+
+    def __init__(
+        self,
+        journal: JournalCare,
+        report: Callable[[], WorkerReport],
+        *,
+        policy: CodePolicy = "pinned",
+        continue_since: Callable[[datetime], None] = lambda _: None,
+    ) -> None:
+        self.unserved: dict[str, list[str]] = {}
+        """Ids of runs for which there is no worker, by their label."""
+        self._journal = journal
+        self._report = report
+        self._policy = policy
+        self._continue_since = continue_since
+        self._period_s = LOCAL_BEAT_S if journal.is_local else BEAT_S
+        self._trouble = ""
+
+    async def serve(self) -> None:
+        """Until cancelled; then the worker is signed off."""
+        try:
+            with suppress(JournalError):
+                self._inherit(await self._journal.workers())
+            while True:
+                try:
+                    await self.beat()
+                    self._trouble = ""
+                except JournalError as exc:
+                    if str(exc) != self._trouble:
+                        log.warning("that this worker is there cannot be told: %s", exc)
+                    self._trouble = str(exc)
+                await asyncio.sleep(self._period_s)
+        finally:
+            with suppress(JournalError):
+                await self._journal.sign_off(self._report().id)
+
+    async def beat(self) -> None:
+        """Say that the worker is there, and look which runs have none."""
+        report = self._report()
+        await self._journal.beat(report)
+        labelled = await self._journal.labelled_runs()
+        if not labelled:
+            self.unserved = {}
+            return
+        listed = await self._journal.workers()
+        if self._policy == "latest" and not report.draining and report.code == newest_label(listed):
+            labelled = [run for run in labelled if not await self._move(run, report.code)]
+        self.unserved = unserved_runs(labelled, listed)
+
+    async def _move(self, run: LabelledRun, code: str) -> bool:
+        """Move a run to `code`; whether it has that label now."""
+        if run.code == code:
+            return True
+        moved = ev.RunMoved(code=code, before=run.code, by=_POLICY)
+        try:
+            await self._journal.post(run.run_id, moved, effective=True)
+        except StaleSequence:
+            return False  # it has ended at this moment
+        log.info("run %s: goes on with code %s, in place of %s", run.run_id, code or "of any label", run.code)
+        return True
+
+    def _inherit(self, listed: Sequence[ListedWorker]) -> None:
+        since = [each.report.alive_since for each in listed if not each.is_lost]
+        if since and not self._journal.is_local:
+            self._continue_since(min(since))
+
+
+def unserved_words(unserved: dict[str, list[str]]) -> str:
+    """What waits for a worker, in words; empty if nothing does."""
+    parts = []
+    for code, runs in sorted(unserved.items()):
+        what = f"run {runs[0]} waits" if len(runs) == 1 else f"{len(runs)} runs wait"
+        parts.append(f"{what} for a worker with code {code!r}")
+    more = ": start one, or move them (orbiter-console workers; move RUN --code LABEL)"
+    return "; ".join(parts) + more if parts else ""
+
+
+def provider_keys() -> tuple[str, ...]:
+    """Names of the variables with providers' keys that are set here."""
+    names = {name for endpoint in ENDPOINTS.values() for name in endpoint.key_variables}
+    return tuple(sorted(name for name in names if os.environ.get(name)))

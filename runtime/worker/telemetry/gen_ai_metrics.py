@@ -1,0 +1,73 @@
+"""The GenAI client metrics: tokens and durations of model calls, as histograms over OTLP.
+
+Counted when the receiver has accepted the spans, from the journal. They begin at zero with each process, as metrics of
+any process do; calls that a process had sent but not noted when it died are counted by the next one as well.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+
+from runtime.judgement.traces import conventions as c
+from runtime.judgement.traces.span import Span
+
+_DEFAULT_INTERVAL_S = 60.0
+_TOKENS = ((c.INPUT_TOKENS, "input"), (c.OUTPUT_TOKENS, "output"))
+
+
+class GenAiMetrics:
+    """For one thread. The SDK's own timer is not used: a receiver that is down must not log every minute."""
+
+    def __init__(self, resource: Resource) -> None:
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=math.inf)
+        self._provider = MeterProvider([reader], resource, shutdown_on_exit=False)
+        meter = self._provider.get_meter(c.SCOPE, schema_url=c.SCHEMA_URL)
+        self._tokens = meter.create_histogram(
+            c.TOKEN_USAGE,
+            "{token}",
+            "Number of input and output tokens used.",
+            explicit_bucket_boundaries_advisory=c.TOKEN_BOUNDS,
+        )
+        self._durations = meter.create_histogram(
+            c.OPERATION_DURATION,
+            "s",
+            "GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=c.DURATION_BOUNDS_S,
+        )
+        self._sent_at = -math.inf
+        self.changed = False
+        """Whether something was counted that was not sent yet."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether `OTEL_METRIC_EXPORT_INTERVAL` (milliseconds; a minute) has passed since they were sent."""
+        given = os.environ.get("OTEL_METRIC_EXPORT_INTERVAL", "")
+        interval_s = float(given) / 1_000 if given.isdigit() else _DEFAULT_INTERVAL_S
+        return self.changed and time.monotonic() - self._sent_at >= interval_s
+
+    def count(self, spans: Sequence[Span]) -> None:
+        """Count the model calls among `spans`."""
+        for span in spans:
+            if not span.facts or span.seconds is None:
+                continue
+            self.changed = True
+            labels: dict[str, Any] = {key: value for key, value in span.facts.items() if "usage" not in key}
+            self._durations.record(span.seconds, labels)
+            for key, kind in _TOKENS:
+                if isinstance(tokens := span.facts.get(key), int):
+                    counted = {name: value for name, value in labels.items() if name != c.ERROR_TYPE}
+                    self._tokens.record(tokens, {**counted, c.TOKEN_TYPE: kind})
+
+    def send(self) -> None:
+        """Send them. What the receiver does not take stays counted, and goes with the next."""
+        self._sent_at, self.changed = time.monotonic(), False
+        self._provider.force_flush()

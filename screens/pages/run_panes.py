@@ -1,0 +1,123 @@
+"""The two panes of the run page: the nodes, as a tree or as bars over time, and the page of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from textual.containers import Container
+from textual.content import Content
+
+from runtime.link.client.streamed_text import StreamedText
+from runtime.record.state.durable_run import DurableRun
+from screens.pages.run_detail import DetailPage
+from screens.render.layout import Column, join_spans, span
+from screens.render.tree_outline import OutlineSource
+from screens.shell.context import ConsoleContext
+from screens.views.run import timeline
+from screens.views.run.tree import NODE_COLUMNS, RunTree
+from screens.widgets.node_tree import NodeTree
+from screens.widgets.text_page import TextPage
+
+_ZOOMS = ("", "-tree", "-page")
+
+
+class RunPanes(Container):
+    """Knows which pane is shown, and who moved the cursor: the operator, or what is shown."""
+
+    def __init__(self, session: ConsoleContext) -> None:
+        nodes = NodeTree(NODE_COLUMNS, empty="Asking for the run", glyphs=session.glyphs, id="tree")
+        nodes.border_title = "Nodes"
+        page = TextPage(links=True, id="page")
+        super().__init__(nodes, page, id="panes")
+        self.nodes = nodes
+        self.page = page
+        self._session = session
+        self._placed = ""
+        self._since: datetime | None = None
+
+    # -- what is shown ---------------------------------------------------------------------------------------
+
+    def show_nodes(self, state: DurableRun, only: frozenset[str] | None) -> None:
+        """Show the nodes of a run: all of them, or `only` these."""
+        context, nodes = self._session.render_context(), self.nodes
+        if self._since is None:
+            self._since = context.now
+        nodes.empty = context.nothing_matches() if only is not None else "Nothing has run yet"
+        title = span("Nodes", "")
+        shown: OutlineSource = RunTree(state, context, only, self._since, self._texts_of(state.id))
+        columns: tuple[Column, ...] = NODE_COLUMNS
+        if self.has_class("-timeline"):
+            columns = timeline.TIMELINE_COLUMNS
+            scale = timeline.scale_of(state, context.now, nodes.width_of(columns, timeline.BAR))
+            shown = timeline.Timeline(state, context, only, self._since, scale=scale)
+            title = join_spans((span("Timeline", ""), scale.words(context)))
+        nodes.show(shown, columns)
+        words = Content("".join(piece.text for piece in title))
+        if nodes.border_title != words.markup:
+            nodes.border_title = words
+
+    def _texts_of(self, run_id: str) -> Callable[[str], StreamedText | None]:
+        return lambda node_id: self._session.link.text(run_id, node_id)
+
+    def show_page(self, shown: DetailPage) -> None:
+        self.page.show(shown.lines, shown.name, at_end=shown.at_end)
+        self._title_page(shown.title)
+
+    def on_text_page_seen(self, _message: TextPage.Seen) -> None:
+        self._title_page()
+
+    def _title_page(self, title: str = "") -> None:
+        page = self.page
+        title = title or str(page.border_title or "").partition("  ")[0]
+        more = f"  {self._session.glyphs.more} {page.lines_below} more" if page.lines_below else ""
+        if page.border_title != title + more:
+            page.border_title = Content(title + more)
+
+    # -- the cursor ------------------------------------------------------------------------------------------
+
+    def move_cursor(self, node_id: str) -> None:
+        """Put the cursor somewhere on behalf of what is shown: what is shown does not follow it."""
+        if self.nodes.cursor_key != node_id and self.nodes.reveal(node_id):
+            self._placed = node_id
+
+    def moved_by_operator(self, key: str) -> bool:
+        """Whether the operator moved the cursor to `key`, and not `move_cursor`. To be asked once for each move."""
+        if key != self._placed:
+            return True
+        self._placed = ""
+        return False
+
+    # -- which pane ------------------------------------------------------------------------------------------
+
+    def show_beside(self) -> None:
+        """Bring the page back where the nodes stand alone."""
+        self.remove_class("-timeline", "-tree")
+
+    def show_page_alone(self) -> None:
+        """The page in place of the nodes."""
+        self.remove_class("-timeline", "-tree")
+        self.add_class("-page")
+        self.page.focus()
+
+    def leave_page(self) -> None:
+        """From the page to the nodes."""
+        self.remove_class("-page")
+        self.nodes.focus()
+
+    def toggle_timeline(self) -> None:
+        """Bars over time beside the nodes, in place of the page; and back."""
+        self.remove_class(*_ZOOMS[1:])
+        self.toggle_class("-timeline")
+        self.nodes.focus()
+
+    def zoom(self) -> None:
+        """Both panes; the tree alone; the page alone."""
+        self.remove_class("-timeline")
+        now = next((zoom for zoom in _ZOOMS[1:] if self.has_class(zoom)), "")
+        zooms = _ZOOMS if not self.has_class("-told") else ("", "-page")  # there the tree stands alone already
+        following = zooms[(zooms.index(now) + 1) % len(zooms)] if now in zooms else ""
+        for zoom in _ZOOMS[1:]:
+            self.set_class(zoom == following, zoom)
+        if following:
+            self.query_one(f"#{following[1:]}").focus()

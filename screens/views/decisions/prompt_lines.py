@@ -1,0 +1,333 @@
+"""The lines of a prompt: what one decides from, in blocks of which the least needed give way where rows are short."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from runtime.judgement.forms.url_host import url_host
+from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.reports.explanation.explain import Explanation, explain
+from runtime.record.state.durable_run import DurableRun, Incident
+from runtime.record.state.events import AnswerProposed, IncidentOpened
+from runtime.record.state.fault_taxonomy import Cause
+from screens.render.confusables import is_marked, mark_confusables
+from screens.render.layout import Span, Spans, span, wrap_spans
+from screens.views.run.explanation import LABEL_CELLS, proposal_words, sentence_words, told_why
+from screens.views.run.json_lines import json_text
+from screens.views.shared.render_context import RenderContext
+
+FOLDED_ROWS: Final = 2
+"""Of a long argument so many rows are shown while it is folded and no more are free."""
+FOLDED_CHARS: Final = 140
+"""So many characters where the width is not known: about two rows of 80 cells."""
+_INLINE_CHARS: Final = 100
+"""A longer argument is not written into the line of its call."""
+_ONE_LINE_CHARS: Final = 140
+"""A call whose arguments are shorter together stands on one line."""
+
+
+class Block(NamedTuple):
+    """Lines that belong together, with what they are called. `gives_way`: the higher, the sooner they are left out
+    where rows are short; 0: never. `folds`: whether something of it is folded.
+    """
+
+    label: str
+    lines: tuple[Spans, ...]
+    gives_way: int = 0
+    folds: bool = False
+
+
+_MODEL, _ORIGIN, _TRIED, _WHY, _TRY = 5, 4, 3, 2, 1
+"""Which blocks give way, the highest first (screens.md section 3)."""
+
+
+def prompt_blocks(
+    opened: IncidentOpened,
+    context: RenderContext,
+    told: Explanation | None = None,
+    *,
+    explained: bool = True,
+    folded: bool = True,
+    fold_chars: int = FOLDED_CHARS,
+    model: Spans = (),
+    proposal: AnswerProposed | None = None,
+) -> list[Block]:
+    """What a prompt says of an incident.
+
+    Args:
+        opened: the incident.
+        context: signs and time.
+        told: its explanation; by default what the incident alone says.
+        explained: whether What, Why, Tried and Try belong to it; not where the page beside it has them.
+        folded: whether long arguments are cut.
+        fold_chars: of each so many characters are shown then.
+        model: one line on what a model makes of it.
+        proposal: what an agent proposes.
+
+    Returns:
+        Blocks in the order in which they are read: what must be known stands before what is long.
+    """
+    told = explain(Incident(opened), DurableRun()) if told is None else told
+    call = _call_blocks(opened, context, fold_chars=fold_chars if folded else None)
+    proposed = [Block("Agent", tuple(proposal_lines(proposal, context)))] if proposal is not None else []
+    if told.kind == "permission":
+        why, safe = _permission_why(opened, context, told), _advice(told, context)
+        found = [*_need(opened, context), *call[:1], why, *safe, *proposed, *call[1:], _lineage(opened, context)]
+    elif told.kind == "question":
+        found = [_block("Asks", context.sanitize_lines(opened.question)), *_address(opened, context)]
+        found += [*_answered(told, context), *proposed, _lineage(opened, context)]
+        found += call if opened.action.get("arguments") else ()
+    else:
+        told_blocks = _told_blocks(told, context) if explained else []
+        found = [*_address(opened, context), *told_blocks, *proposed, *call, *_said(opened, context, told)]
+    found += [*_budget(opened, context), *_carried(opened, context)]
+    if model and explained:
+        found.append(Block("Model", (model,), _MODEL))
+    if opened.action.get("permission") and any(
+        is_marked(piece.text) for each in found for line in each.lines for piece in line
+    ):
+        said = span("Marked letters look like others: read what is asked for with care.", "severity-warning")
+        found.append(Block("", (said,)))
+    return [each for each in found if each.lines]
+
+
+def question_lines(
+    opened: IncidentOpened,
+    context: RenderContext,
+    told: Explanation | None = None,
+    proposal: AnswerProposed | None = None,
+) -> list[Spans]:
+    """All of a prompt's lines, nothing left out and nothing folded."""
+    return lines_of(prompt_blocks(opened, context, told, folded=False, proposal=proposal))
+
+
+def lines_of(blocks: Iterable[Block]) -> list[Spans]:
+    """The lines of all the blocks, in their order."""
+    return [line for each in blocks for line in each.lines]
+
+
+def rows_of(blocks: Iterable[Block], width: int) -> int:
+    """How many rows of `width` cells the blocks need."""
+    return line_rows(lines_of(blocks), width)
+
+
+def line_rows(lines: Iterable[Spans], width: int) -> int:
+    """How many rows of `width` cells the lines need."""
+    return sum(len(wrap_spans(line, max(1, width))) for line in lines)
+
+
+def without_origin(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks but those that give way before a choice loses the row that says what it will do."""
+    return [each for each in blocks if each.gives_way < _ORIGIN]
+
+
+def without_model(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks but the line on what a model makes of it, which is the first to give way."""
+    return [each for each in blocks if each.gives_way < _MODEL]
+
+
+def proposal_lines(proposal: AnswerProposed, context: RenderContext) -> list[Spans]:
+    """What an agent proposes, why, and with which values. All of it is the agent's own text."""
+    who, option = context.sanitize_line(proposal.by.name, 60) or "an agent", context.sanitize_line(proposal.option, 40)
+    said = (
+        Span(f"{who} proposes {option}: ", "ink-accent"),
+        *mark_invisible(context.sanitize_line(proposal.reason, 300)),
+    )
+    given = [f"{name} = {json_text(value)}" for name, value in proposal.params.items()]
+    return [said, *_block("gives", [line for text in given for line in context.sanitize_lines(text)]).lines]
+
+
+def fitting_lines(blocks: Sequence[Block], width: int, rows: int) -> list[Spans]:
+    """The lines of the blocks that fit in `rows` of `width` cells; what gives way the soonest is left out first."""
+    kept = list(blocks)
+    while rows_of(kept, width) > rows and any(each.gives_way for each in kept):
+        kept.remove(max(reversed(kept), key=lambda each: each.gives_way))
+    return lines_of(kept)
+
+
+# -- blocks --------------------------------------------------------------------------------------------------
+
+
+def _told_blocks(told: Explanation, context: RenderContext) -> list[Block]:
+    tried = sentence_words(told.tried, context) if told.tried is not None else ""
+    rows = (
+        ("What", sentence_words(told.what, context), "ink-strong", 0),
+        ("Why", told_why(told, context), "ink", _WHY),
+        ("Tried", tried, "ink", _TRIED),
+    )
+    found = [Block(label, (_row(label, (Span(text, ink),)),), gives) for label, text, ink, gives in rows if text]
+    return [*found, *_advice(told, context)]
+
+
+def _advice(told: Explanation, context: RenderContext) -> list[Block]:
+    """Which option is proposed, and because of what."""
+    words, label = proposal_words(told, context, named=False), told.advice_label
+    return [Block(label, (_row(label, (Span(words, "ink-accent"),)),), _TRY)] if words else []
+
+
+def _answered(told: Explanation, context: RenderContext) -> list[Block]:
+    """What an answer to a question will do."""
+    does = next((told.consequences[each] for each in told.consequences if effect_of(each) == "input"), None)
+    return [_block("Then", [sentence_words(does, context)])] if does is not None else []
+
+
+def _need(opened: IncidentOpened, context: RenderContext) -> list[Block]:
+    need = str(opened.action.get("permission") or "")
+    return [_block("Needs", [mark_confusables(line) for line in context.sanitize_lines(need)], "ink-strong")]
+
+
+_ASKED_WORDS: Final = re.compile(r"(agent )?'?.{0,80}'? needs (the permission )?", re.DOTALL)
+
+
+def _permission_why(opened: IncidentOpened, context: RenderContext, told: Explanation) -> Block:
+    """Why a person is asked; what the asker says of it only where that is more than the need again."""
+    said = opened.message or opened.fault.user_message
+    head, found, tail = said.partition(str(opened.action.get("permission") or "\0"))
+    again = bool(found) and _ASKED_WORDS.fullmatch(head) is not None
+    rest = (
+        ("" if tail.lstrip(": ").startswith(str(opened.action.get("tool", "\0"))) else tail.strip(" ."))
+        if again
+        else said
+    )
+    texts = [sentence_words(each, context) for each in told.why[:1]]
+    texts += [mark_confusables(line) for line in context.sanitize_lines(rest)] if rest else []
+    return _block("Why", texts, gives_way=0 if rest else _ORIGIN)
+
+
+def _said(opened: IncidentOpened, context: RenderContext, told: Explanation) -> list[Block]:
+    """What the error says, where the explanation does not quote it."""
+    said = opened.message or opened.fault.user_message
+    if not said or said == opened.fault.author_message or opened.fault.technical or told.kind != "failure":
+        return []
+    quoted = " ".join([told.what.text, *(each.text for each in told.why)])
+    if " ".join(said.split())[:60].rstrip(". ") in quoted or said == opened.fault.exception:
+        return []
+    return [_block("Said", context.sanitize_lines(said), gives_way=_ORIGIN)]
+
+
+def _lineage(opened: IncidentOpened, context: RenderContext) -> Block:
+    names = [mark_confusables(context.sanitize_line(name, 60)) for name in opened.lineage]
+    return _block("By", [context.glyphs.crumb.join(names)] if names else [], gives_way=_ORIGIN)
+
+
+def _address(opened: IncidentOpened, context: RenderContext) -> list[Block]:
+    """The address that a person is asked to open, whole, and whose it is."""
+    if not opened.url:
+        return []
+    lines = [mark_confusables(line) for line in context.sanitize_lines(opened.url)]
+    host = context.sanitize_line(mark_confusables(url_host(opened.url)), 300)
+    return [_block("Open", lines), _block("Host", [host or "unknown: read the address with care"])]
+
+
+def _budget(opened: IncidentOpened, context: RenderContext) -> list[Block]:
+    about = opened.action.get("budget")
+    if not isinstance(about, Mapping) or opened.fault.cause is Cause.LIMIT_REACHED:  # then What says it
+        return []
+    return [_block("Limit", context.sanitize_lines(limit_words(about)))]
+
+
+def limit_words(budget: Mapping[str, Any]) -> str:
+    """What is used up, of how much, and whose it is."""
+    return f"{budget.get('limit')}: {budget.get('used')} of {budget.get('allowed')} used, by {budget.get('of')}"
+
+
+def _carried(opened: IncidentOpened, context: RenderContext) -> list[Block]:
+    """What the error itself carried."""
+    return [
+        _block(context.sanitize_line(name, 20), context.sanitize_lines(json_text(value)), gives_way=_MODEL)
+        for name, value in opened.fault.context.items()
+        if value not in ("", None, [], {})
+    ]
+
+
+# -- the action ----------------------------------------------------------------------------------------------
+
+_TOLD_ELSEWHERE: Final = frozenset({"tool", "arguments", "permission", "budget", "model"})
+
+
+def _call_blocks(opened: IncidentOpened, context: RenderContext, *, fold_chars: int | None) -> list[Block]:
+    """The exact action: a call with its arguments, each as JSON; what else it has, by its names. `fold_chars`: of a
+    long argument so much is shown; None: all.
+    """
+    asks = bool(opened.action.get("permission"))
+
+    def marked(text: str, *, whole: bool = True) -> list[str]:
+        return [mark_confusables(line, whole=whole) if asks else line for line in context.sanitize_lines(text)]
+
+    found: list[Block] = []
+    tool, arguments = opened.action.get("tool"), opened.action.get("arguments")
+    if tool is not None and isinstance(arguments, Mapping):
+        found += _call(str(tool), arguments, marked, context, fold_chars)
+    elif tool is not None:
+        found.append(_block("Call", marked(str(tool))))
+    for name, value in opened.action.items():
+        if name in _TOLD_ELSEWHERE:
+            continue
+        text = value if isinstance(value, str) else json_text(value)
+        found.append(_block(context.sanitize_line(name, 20).capitalize(), marked(text)))
+    return found
+
+
+def _call(
+    tool: str, arguments: Mapping[str, Any], marked: Any, context: RenderContext, fold_chars: int | None
+) -> list[Block]:
+    """The call on one line, without the arguments that are long: each of those follows by itself. One line for each
+    argument where the short ones do not fit on one.
+    """
+    given = {str(name): json_text(value) for name, value in arguments.items()}
+    names = marked(tool)
+    long = {name: value for name, value in given.items() if len(value) > _INLINE_CHARS}
+    inline = {name: f"{len(value)} characters" if name in long else value for name, value in given.items()}
+    short = ", ".join(f"{name}={value}" for name, value in inline.items())
+    if len(tool) + len(short) <= _ONE_LINE_CHARS and "\n" not in short and len(names) == 1:
+        (inside,) = marked(short, whole=False) or ("",)
+        blocks = [_block("Call", [f"{names[0]}({inside})"])]
+    else:
+        blocks, long = [_block("Call", names)], given
+    ordered = sorted(long.items(), key=lambda item: len(item[1]) > FOLDED_CHARS)
+    for name, value in ordered:
+        room = len(value) if fold_chars is None else max(0, fold_chars - len(f"{name} = … 99999 more characters"))
+        cut = len(value) > room
+        shown = value[:room].split("\n")[: max(FOLDED_ROWS, room // FOLDED_CHARS)] if cut else [value]
+        lines = marked(f"{name} = " + "\n".join(shown), whole=False)
+        hidden = len(value) - sum(map(len, shown))
+        if cut:
+            lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters"
+        blocks.append(_block("with", lines)._replace(folds=cut))
+    return blocks
+
+
+# -- rows ----------------------------------------------------------------------------------------------------
+
+
+def _row(label: str, spans: Spans) -> Spans:
+    """A label and what stands behind it; its further lines hang below that (`wrap_spans`)."""
+    return (Span(f"{label:<{LABEL_CELLS - 2}}  ", "ink-muted"), *spans)
+
+
+def _block(label: str, texts: Sequence[str], ink: str = "ink", *, gives_way: int = 0) -> Block:
+    """Cleaned texts below each other, the label before the first."""
+    lines = tuple(_row(label if not number else "", mark_invisible(text, ink)) for number, text in enumerate(texts))
+    return Block(label, lines, gives_way)
+
+
+_MARKS: Final = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩|<U\+[0-9A-F]{4,6}>|⟨\+\d+ marks⟩|[␀-␡⏎]")
+
+
+def mark_invisible(text: str, ink: str = "ink") -> Spans:
+    """Cleaned text with the marks of invisible characters made visible."""
+    found: list[Span] = []
+    at = 0
+    for match in _MARKS.finditer(text):
+        if match.start() > at:
+            found.append(Span(text[at : match.start()], ink))
+        found.append(Span(match.group(), "ink-mark", bold=True))
+        at = match.end()
+    if at < len(text):
+        found.append(Span(text[at:], ink))
+    return tuple(found)
+
+
+__all__ = ["Block", "fitting_lines", "limit_words", "mark_invisible", "prompt_blocks", "question_lines"]

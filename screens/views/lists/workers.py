@@ -1,0 +1,123 @@
+"""Rows of the page of workers: what each drives, and runs for which there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from runtime.operations.requests.workers import UnservedLabel, Worker, WorkerList
+from runtime.record.state.durable_run import Summary
+from screens.render.formatting import format_ago, pluralize
+from screens.render.glyphs import state_ink
+from screens.render.layout import Column, Part, Row, Span, Spans, join_spans, span, with_headings
+from screens.views.lists.grants import at_host
+from screens.views.lists.runs import title_of
+from screens.views.shared.render_context import RenderContext
+
+WORKER_COLUMNS: Final = (
+    Column("state", width=11),
+    Column("worker", width=20, grow=2),
+    Column("runs", width=10),
+    Column("code", width=12, grow=1),
+    Column("heard", width=12, drop=2),
+    Column("about", width=22, grow=4, drop=1),
+)
+WORKER_KEY_PREFIX: Final = "worker:"
+UNSERVED_KEY_PREFIX: Final = "unserved:"
+"""How keys of rows begin: of a worker, then its host and id; of a run without one, then its host and id."""
+_STATES: Final = {"working": "running", "draining": "waiting", "lost": "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostWorkers:
+    """What one host's runtime said of the workers of its workspace, and when."""
+
+    host: str
+    at: datetime
+    found: WorkerList
+
+
+def worker_rows(told: Iterable[HostWorkers], summaries: Mapping[str, Summary], context: RenderContext) -> list[Row]:
+    """Runs for which there is no worker first, then the workers, in the order in which they came."""
+    told = list(told)
+    unserved = [
+        _unserved_row(each.host, label, run_id, summaries, context)
+        for each in told
+        for label in each.found.unserved
+        for run_id in label.runs
+    ]
+    workers = [_worker_row(each, worker, context) for each in told for worker in each.found.workers]
+    return with_headings(
+        (Part("Runs without a worker", "severity-warning", unserved), Part("Workers", "ink-accent", workers))
+    )
+
+
+def _worker_row(told: HostWorkers, worker: Worker, context: RenderContext) -> Row:
+    heard = told.at - timedelta(seconds=worker.heard_s)
+    keys = ", ".join(context.sanitize_line(name, 40) for name in worker.keys)
+    about = join_spans(
+        (
+            span(context.sanitize_line(worker.held_up, 300), state_ink("failed")),
+            span(f"keys: {keys}" if keys else "no provider's key", "ink-muted"),
+            span(context.sanitize_line(worker.program, 60), "ink-muted"),
+        ),
+        context.glyphs.dot,
+    )
+    place = context.sanitize_line(worker.place, 80)
+    return Row(
+        f"{WORKER_KEY_PREFIX}{told.host}\n{worker.id}",
+        (
+            context.state_spans(_STATES[worker.state], worker.state),
+            at_host(span(place, "ink-strong"), told.host, context),
+            span(f"{len(worker.driving)} of {worker.slots}"),
+            _code(worker.code, context),
+            span(format_ago(heard, context.now), state_ink("failed") if worker.state == "lost" else "ink-muted"),
+            about,
+        ),
+        values=(worker.state, place, len(worker.driving), worker.code, -worker.heard_s, worker.held_up),
+        fault=worker.state == "lost" or bool(worker.held_up),
+    )
+
+
+def _unserved_row(
+    host: str, label: UnservedLabel, run_id: str, summaries: Mapping[str, Summary], context: RenderContext
+) -> Row:
+    summary = summaries.get(run_id)
+    title = title_of(summary, context) if summary is not None else context.sanitize_line(run_id, 60)
+    code = context.sanitize_line(label.code, 60)
+    words = f"waits for a worker with code {code}" if code else "waits for a worker without a label"
+    return Row(
+        f"{UNSERVED_KEY_PREFIX}{host}\n{run_id}",
+        (
+            context.state_spans("waiting", "no worker"),
+            at_host(span(title, "ink-strong"), host, context),
+            (),
+            _code(label.code, context),
+            (),
+            (Span(words, state_ink("waiting")),),
+        ),
+        values=("no worker", title, 0, label.code, 0.0, words),
+        fault=True,
+    )
+
+
+def _code(code: str, context: RenderContext) -> Spans:
+    return span(context.sanitize_line(code, 60)) if code else span("any", "ink-muted")
+
+
+def workforce_words(told: Iterable[HostWorkers], context: RenderContext) -> Spans:
+    """How many runs are driven, in how many slots, and how many have no worker."""
+    told = list(told)
+    workers = [worker for each in told for worker in each.found.workers if worker.state == "working"]
+    unserved = sum(len(label.runs) for each in told for label in each.found.unserved)
+    driven, slots = sum(len(each.driving) for each in workers), sum(each.slots for each in workers)
+    return join_spans(
+        (
+            span(f"{pluralize(len(workers), 'worker')} at work"),
+            span(f"{driven} of {slots} slots in use"),
+            context.state_spans("waiting", f"{pluralize(unserved, 'run')} without a worker") if unserved else (),
+        ),
+        context.glyphs.dot,
+    )

@@ -1,0 +1,101 @@
+"""The explanation of an incident as lines: What, Why, Tried, Try and Model, for the page and for the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.reports.explanation.explain import Explanation
+from runtime.judgement.reports.explanation.model_note import model_note
+from runtime.judgement.reports.explanation.sentence import Sentence
+from runtime.link.client.streamed_text import StreamedText
+from runtime.record.state.durable_run import Incident
+from screens.render.formatting import format_cost, format_elapsed
+from screens.render.layout import Span, Spans
+from screens.views.run.report import link_events
+from screens.views.shared.narration_text import parts_text
+from screens.views.shared.render_context import RenderContext
+
+LABEL_CELLS = 7
+"""Cells of the label before a line."""
+
+
+def sentence_words(sentence: Sentence, context: RenderContext) -> str:
+    """A sentence on one line, safe to show: what is foreign in it has passed the gate."""
+    return parts_text(sentence.parts, ascii_only=context.ascii_only)
+
+
+def told_why(told: Explanation, context: RenderContext) -> str:
+    """The evidence, in one line."""
+    return " ".join(sentence_words(each, context) for each in told.why)
+
+
+def explanation_lines(
+    told: Explanation, context: RenderContext, incident: Incident, streamed: StreamedText | None = None
+) -> list[Spans]:
+    """The whole explanation for a page, with the events behind it as links, and what a model makes of it."""
+    last = incident.opened.seq
+    cited = " ".join(told.cited(told.why))
+    why = told_why(told, context)
+    lines = [_row("What", (Span(sentence_words(told.what, context), "ink-strong", bold=True),))]
+    if why:
+        lines.append(_row("Why", (Span(f"{why} "), *link_events(cited, last))))
+    if told.tried is not None:
+        lines.append(_row("Tried", (Span(sentence_words(told.tried, context)),)))
+    if proposal := proposal_words(told, context):
+        lines.append(_row(told.advice_label, (Span(proposal, "ink-accent"),)))
+    return [*lines, *_model_lines(incident, context, streamed)]
+
+
+def proposal_words(told: Explanation, context: RenderContext, *, named: bool = True) -> str:
+    """The key of the option that is proposed, its label (`named`), and because of what."""
+    if told.option not in OPTIONS or told.because is None:
+        return ""
+    key = _key_words(told.option, context, named=named and not told.otherwise)
+    if told.act is None:
+        other = f" {told.wish}: {_key_words(told.other, context, named=False)}." if told.other in OPTIONS else ""
+        return f"{key}, because {sentence_words(told.because, context)}{other}"
+    act = sentence_words(told.act, context)
+    if told.otherwise:
+        return f"{act}. It did: {key}. It did not: {_key_words(told.otherwise, context, named=False)}."
+    return f"{act}, then {key}."
+
+
+def _key_words(option: str, context: RenderContext, *, named: bool) -> str:
+    """The key of an option, and its label (`named`)."""
+    spec = OPTIONS[option]
+    key = context.key(f"decision.{option}", spec.key)
+    return f"{key} {spec.label}" if named else key
+
+
+def model_line(incident: Incident, context: RenderContext) -> Spans:
+    """What a model makes of it, or why one that was asked gave nothing, on one line; empty where none was asked: that
+    says nothing of the incident. The page says how to have one.
+    """
+    if model_note(incident).state == "not asked yet":
+        return ()
+    return next(iter(_model_lines(incident, context, None)), ())
+
+
+def _model_lines(incident: Incident, context: RenderContext, streamed: StreamedText | None) -> Iterable[Spans]:
+    note = model_note(incident)
+    if note.state == "not for this kind":
+        return
+    model, words = context.sanitize_line(note.model, 80), context.sanitize_line(note.words, 300)
+    head = f"{model} {words}".strip()
+    if note.state == "under way" and incident.analysing is not None:
+        yield _row("Model", (Span(f"{head}, {format_elapsed(incident.analysing.ts, None, context.now)}", "ink-muted"),))
+        for line in context.sanitize_lines(streamed.text) if streamed is not None and streamed.text else ():
+            yield (Span(" " * LABEL_CELLS), Span(line))
+        return
+    if note.state == "there" and incident.analysis is not None:
+        spent = format_cost(incident.analysis.cost_usd)
+        yield _row("Model", (Span(f"{head}:{f' {spent}' if spent else ''}", "ink-muted"),))
+        for line in context.sanitize_lines(incident.analysis.text):
+            yield (Span(" " * LABEL_CELLS), *link_events(line, incident.opened.seq))
+        return
+    yield _row("Model", (Span(head, "ink-muted"),))
+
+
+def _row(label: str, spans: Spans) -> Spans:
+    return (Span(f"{label:<{LABEL_CELLS}}", "ink-muted"), *spans)

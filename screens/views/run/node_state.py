@@ -1,0 +1,23 @@
+"""The state of a node that people are told: one below which nothing moves does not run, it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from runtime.record.state.durable_run import Node
+from screens.render.glyphs import state_word
+
+NO_HOLDING: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+def shown_state(node: Node, holding: Mapping[str, int]) -> str:
+    """The state that people are told of a node: one below which nothing moves (`holding`) does not run, it holds."""
+    return "holds" if node.id in holding else node.phase
+
+
+def shown_word(node: Node, holding: Mapping[str, int]) -> str:
+    """`shown_state` in words."""
+    below = holding.get(node.id)
+    return f"holds, {below} below" if below else state_word(node.phase)

@@ -1,0 +1,320 @@
+"""One JSON for each object: what `--json` prints is what the link answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from console.cli import VERBS
+from runtime.config.loader import load_configuration
+from runtime.link.client.client import LinkClient
+from runtime.operations.handler_table import HANDLERS
+from runtime.operations.requests.answers import (
+    AnswerEqual,
+    AnswerIncident,
+    FindPrecedent,
+    ListIncidents,
+    PreviewGrant,
+    ProposeAnswer,
+    ShowIncident,
+    ShowReport,
+)
+from runtime.operations.requests.codec import encode
+from runtime.operations.requests.limits import ListBreakers, ListBudgets, ResetBreaker
+from runtime.operations.requests.permissions import ListGrants, ListGrantUses, ListPermissions, RevokeGrant
+from runtime.operations.requests.reports import (
+    ExportRun,
+    ListAudit,
+    NoteLook,
+    ReadDigest,
+    ReadEvents,
+    ReadLog,
+    ReadLogFile,
+    ReadMetrics,
+    ShowStatus,
+    StopRuntime,
+)
+from runtime.operations.requests.runs import (
+    AbortRun,
+    CancelCall,
+    CheckSwarm,
+    CompareRuns,
+    ForkRun,
+    FreezeRuns,
+    InjectMessage,
+    ListRuns,
+    ListSwarms,
+    RewindRun,
+    SearchRuns,
+    SetBreakpoint,
+    ShowRun,
+    ShowWaits,
+    StartRun,
+    ThawRuns,
+)
+from runtime.operations.requests.struct import Request
+from runtime.operations.requests.workers import ListWorkers, MoveRun
+from runtime.record.state import events as ev
+from runtime.service.embedded import EmbeddedRuntime
+from tests.console.program import SWARM, Program
+from tests.runtime.link.link_bench import Bench
+from tests.swarm_texts import BREAKER_CONFIG, DOWN
+
+
+class Parked(NamedTuple):
+    """A run that waits, and its incident."""
+
+    run: str
+    incident: str
+    node: str
+
+
+class Scene:
+    """A workspace with runs that wait, and the link of a runtime that shows them and drives nothing."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        for number in range(4):
+            assert program("run", "keeper.py:swarm", f"tea {number}").returncode == 3
+        assert program("run", "down.py:agent", "go").returncode == 3
+        shown = {str(each["id"]): each for each in program.json("runs")}
+        self.runs = []
+        for incident in reversed(program.json("incidents")):
+            if "keeper.py:" in shown[incident["run_id"]]["ref"]:
+                nodes = program.json("show", incident["run_id"])[0]["nodes"]
+                agent = next(node["id"] for node in nodes if node["kind"] == "agent")
+                self.runs.append(Parked(incident["run_id"], incident["id"], agent))
+        assert len(self.runs) == 4
+
+    def grant_of(self, on: Parked) -> str:
+        """The grant that was given at its incident."""
+        return next(str(each["id"]) for each in self.program.json("grants") if each["incident_id"] == on.incident)
+
+    async def cut_off(self, run_id: str) -> Parked:
+        """A run whose process died while a tool's call was under way."""
+        bench = Bench(self.program.directory / ".orbiter")
+        driver = await bench.started(run_id)
+        step: dict[str, Any] = {"parent_id": "a", "agent": "a", "attempt": 1, "epoch": driver.lease.epoch}
+        await driver.nodes("a")
+        await driver.write(
+            ev.StepStarted(node_id="a/llm~0", kind="llm", name="m", **step),
+            ev.StepStarted(node_id="a/slow~0", kind="tool", name="slow", **step),
+        )
+        await driver.journal.close()
+        return Parked(run_id, "", "a/slow~0")
+
+    def told(self, *requests: Request[Any]) -> list[Any]:
+        """What the link answers, as JSON."""
+
+        async def ask() -> list[Any]:
+            config = load_configuration(self.program.directory).execution_config()
+            with EmbeddedRuntime(
+                self.program.directory / ".orbiter", config, listening=False, driving=False
+            ) as runtime:
+                client = LinkClient(runtime.transport())
+                client.start()
+                try:
+                    return [await client.command(each.verb, **encode(each)) for each in requests]
+                finally:
+                    await client.close()
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    root = tmp_path_factory.mktemp("one")
+    (root / "keeper.py").write_text(SWARM)
+    (root / "down.py").write_text(DOWN)
+    (root / "orbiter.toml").write_text(BREAKER_CONFIG)
+    return Scene(Program(root))
+
+
+Case = Callable[[Scene], tuple[Sequence[str], Request[Any]]]
+LOOKS: dict[type[Request[Any]], Case] = {
+    ListRuns: lambda s: (("runs", "--limit", "3"), ListRuns(limit=3)),
+    SearchRuns: lambda s: (("runs", "--search", "TEA 2"), SearchRuns(text="TEA 2")),
+    ShowRun: lambda s: (("show", s.runs[0].run), ShowRun(run_id=s.runs[0].run)),
+    CompareRuns: lambda s: (
+        ("diff", s.runs[0].run, s.runs[1].run),
+        CompareRuns(left=s.runs[0].run, right=s.runs[1].run),
+    ),
+    ShowWaits: lambda s: (("waits", s.runs[0].run), ShowWaits(run_id=s.runs[0].run)),
+    ListIncidents: lambda s: (("incidents",), ListIncidents()),
+    ShowReport: lambda s: (("report", s.runs[0].incident), ShowReport(incident_id=s.runs[0].incident)),
+    PreviewGrant: lambda s: (
+        ("answer", s.runs[0].incident, "grant", "--for", "always", "--dry-run"),
+        PreviewGrant(incident_id=s.runs[0].incident, params={"for": "always"}),
+    ),
+    ListGrants: lambda s: (("grants", "--all"), ListGrants(every=True)),
+    ListAudit: lambda s: (("audit",), ListAudit()),
+    ReadDigest: lambda s: (("digest", "--keep"), ReadDigest()),
+    ListBreakers: lambda s: (("breakers",), ListBreakers()),
+    ListBudgets: lambda s: (("budgets",), ListBudgets()),
+    ReadMetrics: lambda s: (("metrics",), ReadMetrics()),
+    ListWorkers: lambda s: (("workers",), ListWorkers()),
+}
+"""Requests that look, each with the verb that prints the same object."""
+VOLATILE = {
+    ListBreakers: "seconds that go by", ListBudgets: "seconds that go by", ReadDigest: "until now", ShowWaits: "until",
+    ReadMetrics: "the age of the oldest incident",
+}  # fmt: skip
+"""Requests whose results hold something that goes on; of these the names and types of all members are compared."""
+Act = Callable[[Scene, Parked], tuple[Sequence[str], Request[Any]]]
+ACTS: dict[type[Request[Any]], Act] = {
+    SetBreakpoint: lambda s, on: (
+        ("break", on.run, "tool:store"),
+        SetBreakpoint(run_id=on.run, what="tool", pattern="store"),
+    ),
+    InjectMessage: lambda s, on: (
+        ("inject", on.run, "keeper", "hi"),
+        InjectMessage(run_id=on.run, agent="keeper", text="hi"),
+    ),
+    FreezeRuns: lambda s, on: (("freeze", on.run), FreezeRuns(run_id=on.run)),
+    ThawRuns: lambda s, on: (("thaw", on.run), ThawRuns(run_id=on.run)),
+    AnswerIncident: lambda s, on: (
+        ("answer", on.incident, "grant", "--for", "run"),
+        AnswerIncident(incident_id=on.incident, option="grant", params={"for": "run"}),
+    ),
+    RevokeGrant: lambda s, on: (("revoke", s.grant_of(on)), RevokeGrant(grant_id=s.grant_of(on))),
+    MoveRun: lambda s, on: (("move", on.run, "--code", "v2"), MoveRun(run_id=on.run, code="v2")),
+    ForkRun: lambda s, on: (("fork", on.run), ForkRun(run_id=on.run)),
+    RewindRun: lambda s, on: (
+        ("rewind", on.run, on.node, "--yes"),
+        RewindRun(run_id=on.run, node_id=on.node, confirm=True),
+    ),
+    AbortRun: lambda s, on: (("abort", on.run), AbortRun(run_id=on.run)),
+}
+"""Requests that act, in an order in which each can be done to the same run."""
+IN_FLIGHT: dict[type[Request[Any]], Act] = {
+    CancelCall: lambda s, on: (("cancel", on.run, on.node), CancelCall(run_id=on.run, node_id=on.node)),
+}
+"""Requests that act on a call that is under way."""
+PRINTS_NOTHING_OF_IT: dict[type[Request[Any]], str] = {
+    AnswerEqual: "`answer --like-this`: see the test below",
+    CheckSwarm: "`run` checks by itself",
+    ExportRun: "`export` writes the text to a file",
+    FindPrecedent: "asked by the dialog of bulk answers",
+    ListGrantUses: "asked by the page of permissions",
+    ListPermissions: "asked by the page of permissions; `grants` and `config` print its parts",
+    ListSwarms: "asked by the form that starts a run",
+    ProposeAnswer: "asked by agents over MCP: see tests/console/mcp",
+    NoteLook: "`digest` prints the digest",
+    ReadEvents: "`log --json` prints each event with its level",
+    ReadLog: "`log --json` prints whole rows of it, each with its level: see the test below",
+    ReadLogFile: "`log --file` prints lines",
+    ResetBreaker: "`breakers --reset` prints the breakers that are left",
+    ShowIncident: "`incidents` and `show` print it",
+    ShowStatus: "asked by the program before it opens a console",
+    StartRun: "`run` prints the events of the run",
+    StopRuntime: "`stop` also says that there was no runtime",
+}
+NO_REQUEST = {
+    "mcp-login": "of the files here",
+    "demo": "as run", "run": "drives the run in its own process", "replay": "opens a file", "drill": "writes a file",
+    "prune": "deletes from the journal, which must not be done from afar", "classify": "reads a file",
+    "config": "of the files here", "serve": "a process", "stop": "a process", "dial-stdio": "a transport",
+    "themes": "of the files here", "keys": "of the files here", "doctor": "of this machine",
+    "init": "of the files here", "worker": "a process",
+    "mcp-approve": "of the files here", "mcp": "answers agents over its standard streams: see tests/console/mcp",
+    "database": "of the store", "export": "writes a file", "log": "prints rows of `ReadLog` with their level",
+}  # fmt: skip
+"""Verbs of the command line whose JSON is not that of a request, and why."""
+
+
+PRINTS = {
+    "abort", "answer", "audit", "breakers", "budgets", "break", "cancel", "diff", "digest", "fork", "freeze", "grants",
+    "incidents", "inject", "metrics", "move", "report", "revoke", "rewind", "runs", "show", "thaw", "waits", "workers",
+}  # fmt: skip
+"""Verbs of the command line that print the result of a request."""
+
+
+def shape(value: Any) -> Any:
+    """Names and types of all members; of a list, those of its items."""
+    if isinstance(value, dict):
+        return {name: shape(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return sorted({json.dumps(shape(each)) for each in value})
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def lines(result: Any) -> list[Any]:
+    """A result as the lines that the command line prints."""
+    return result if isinstance(result, list) else [result]
+
+
+def test_every_request_and_every_verb_is_told_of_here() -> None:
+    requests = {*HANDLERS, ShowStatus, StopRuntime}
+    assert {*LOOKS, *ACTS, *IN_FLIGHT, *PRINTS_NOTHING_OF_IT} == requests
+    assert len(LOOKS) + len(ACTS) + len(IN_FLIGHT) + len(PRINTS_NOTHING_OF_IT) == len(requests)
+    assert {*PRINTS, *NO_REQUEST} == {*VERBS}
+    assert not {*PRINTS} & {*NO_REQUEST}
+
+
+@pytest.mark.parametrize("kind", LOOKS, ids=lambda kind: kind.__name__)
+def test_a_verb_prints_what_the_link_answers(scene: Scene, kind: type[Request[Any]]) -> None:
+    arguments, request = LOOKS[kind](scene)
+    assert type(request) is kind
+    printed = scene.program.json(*arguments)
+    (answered,) = scene.told(request)
+    if kind in VOLATILE:
+        assert shape(printed) == shape(lines(answered))
+    else:
+        assert printed == lines(answered)
+    assert printed or kind is ListGrants, "an empty list shows nothing"
+
+
+def test_an_act_is_answered_with_the_same_object_on_both_ways(scene: Scene) -> None:
+    here, there = scene.runs[:2]
+    for kind, act in ACTS.items():
+        printed = scene.program.json(*act(scene, here)[0])
+        (answered,) = scene.told(act(scene, there)[1])
+        assert shape(printed) == shape(lines(answered)), kind
+        assert [each["state"] for each in printed] == [each["state"] for each in lines(answered)], kind
+    assert scene.program.json("grants", "--all") == lines(scene.told(ListGrants(every=True))[0])
+    assert len(scene.program.json("audit")) > len(ACTS)
+
+
+@pytest.mark.parametrize("kind", IN_FLIGHT, ids=lambda kind: kind.__name__)
+def test_an_act_on_a_call_is_answered_with_the_same_object_on_both_ways(scene: Scene, kind: type[Request[Any]]) -> None:
+    here, there = asyncio.run(scene.cut_off("here")), asyncio.run(scene.cut_off("there"))
+    printed = scene.program.json(*IN_FLIGHT[kind](scene, here)[0])
+    assert [{**each, "id": there.run} for each in printed] == scene.told(IN_FLIGHT[kind](scene, there)[1])
+    assert (printed[0]["id"], printed[0]["node"]) == (here.run, here.node)
+    assert "has no calls of tools under way" in scene.program("cancel", here.run, "a/llm~0").stderr
+    assert [each["params"] for each in scene.program.json("audit") if each["what"] == "cancelled a call"] == [
+        {"node_id": here.node}
+    ] * 2
+
+
+def test_answers_to_all_that_are_the_same_are_told_alike(scene: Scene) -> None:
+    one, other = scene.runs[2:]
+    done = scene.program("answer", one.incident, "deny", "--like-this", "--proof", "0", "--json")
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    (answered,) = scene.told(AnswerEqual(incident_id=other.incident, option="deny", proof_s=0))
+    assert printed[0] == {**answered[0], "id": one.incident, "run_id": one.run}
+    assert [*printed[1]] == [*answered[0]]
+
+
+def test_an_event_is_printed_as_the_link_tells_it_with_its_id_and_its_level(scene: Scene) -> None:
+    run_id = scene.runs[0].run
+    printed = scene.program.json("log", run_id)
+    (answered,) = scene.told(ReadEvents(run_id=run_id))
+    assert printed == [
+        {"id": f"{run_id}:{each['seq']}", "level": row["level"], **each}
+        for row, each in zip(printed, answered, strict=True)
+    ]
+
+
+def test_whole_rows_of_the_log_are_events_and_others_are_cut(scene: Scene) -> None:
+    run_id = scene.runs[0].run
+    events, whole, cut = scene.told(
+        ReadEvents(run_id=run_id), ReadLog(run_id=run_id, whole=True), ReadLog(run_id=run_id)
+    )
+    assert [row["event"] for row in whole] == events
+    assert [row["at"] for row in whole] == [row["at"] for row in cut] == [event["seq"] for event in events]
+    assert len(json.dumps(cut)) < len(json.dumps(whole))

@@ -1,0 +1,163 @@
+"""What files say of servers, what a person approves, and what is made of a server's texts and schemas."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orbiter.errors import AgentError, ConfigurationError
+from orbiter.json_schema import find_problems
+from orbiter.mcp import mcp_tools
+from orbiter.mcp.approvals import ApprovalFile
+from orbiter.mcp.content import MAX_TEXT_CHARS, result_blocks
+from orbiter.mcp.definition import InvalidServer, parse_server
+from orbiter.mcp.foreign_text import clean_text
+from orbiter.mcp.table import ServerTable, read_workspace_file
+from orbiter.mcp.tool_definition import ToolDefinition, difference, read_definition
+from orbiter.mcp.tools import model_name
+from orbiter.types import ImageDataBlock, TextBlock
+
+
+def definition(**more: Any) -> ToolDefinition | None:
+    return read_definition({"name": "read", "description": "Read.", "inputSchema": {"type": "object"}, **more})
+
+
+def test_variables_are_filled_in_when_a_server_is_started() -> None:
+    written = {"command": "${BIN:-npx}", "args": ["--root", "${ROOT}"], "env": {"KEY": "a${KEY}b"}}
+    server = parse_server("files", written, ".mcp.json")
+    assert server.variables == ("BIN", "KEY", "ROOT")
+    assert server.missing({"KEY": "1"}) == ("ROOT",)
+    assert server.missing({"KEY": ""}) == ("KEY", "ROOT")
+    ready = server.expanded({"ROOT": "/x", "KEY": "1"})
+    assert (ready.command, ready.args, ready.env) == ("npx", ("--root", "/x"), {"KEY": "a1b"})
+    with pytest.raises(InvalidServer, match="needs the variable ROOT"):
+        server.expanded({"KEY": "1"})
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ({}, 'either "command" or "url"'),
+        ({"command": "a", "url": "http://b"}, 'either "command" or "url"'),
+        ({"type": "sse", "url": "http://b"}, '"stdio" and "http" are supported'),
+        ({"url": "ftp://b"}, "http or https"),
+        ({"command": "a", "args": "b"}, "a list of texts"),
+        ({"command": "a", "env": {"A": 1}}, "an object of texts"),
+        (["a"], "must be an object"),
+    ],
+)
+def test_a_wrong_definition_says_what_would_be_right(written: Any, said: str) -> None:
+    with pytest.raises(InvalidServer, match=said):
+        parse_server("files", written, ".mcp.json")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
+def test_a_workspace_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_text(text, encoding="utf-8")
+    with contextlib.suppress(InvalidServer):
+        assert isinstance(read_workspace_file(path), dict)
+
+
+def test_an_approval_is_for_one_definition_of_one_workspace(tmp_path: Path) -> None:
+    file = ApprovalFile(tmp_path / "own" / "approvals.json")
+    server, other = (parse_server("a", {"command": each}, "x") for each in ("one", "two"))
+    file.approve("/work", server)
+    file.approve("/work", other, "run-1")
+    assert file.is_approved("/work", server)
+    assert not file.is_approved("/else", server)
+    assert file.is_approved("/work", other, "run-1")
+    assert not file.is_approved("/work", other, "run-2")
+    assert file.withdraw("/work", "a")
+    assert not file.is_approved("/work", server)
+
+
+def test_a_file_that_others_may_write_approves_nothing(tmp_path: Path) -> None:
+    path, server = tmp_path / "approvals.json", parse_server("a", {"command": "one"}, "x")
+    ApprovalFile(path).approve("/work", server)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o666)
+    with pytest.raises(ConfigurationError, match="may be written by others"):
+        ApprovalFile(path).is_approved("/work", server)
+
+
+def test_an_unknown_server_is_named_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"files": {"command": "a"}}}')
+    with pytest.raises(ConfigurationError, match="did you mean 'files'"):
+        ServerTable(str(tmp_path), ApprovalFile(tmp_path / "a")).server("file")
+
+
+@given(st.text())
+def test_cleaned_text_has_nothing_that_cannot_be_seen(text: str) -> None:
+    cleaned = clean_text(text, 50)
+    assert clean_text(cleaned, 10_000) == cleaned
+    assert not any(ord(each) < 32 and each not in "\t\n" for each in cleaned)
+    cleaned.encode()
+
+
+@pytest.mark.parametrize("hidden", ["\x1b", "\u202e", "\U000e0041", "\u200b", "\x9b"])
+def test_hidden_characters_of_a_description_reach_no_model(hidden: str) -> None:
+    found = definition(description=f"Read{hidden}.", inputSchema={"type": "object", "description": hidden})
+    assert found is not None
+    assert hidden not in found.description + json.dumps(found.schema, ensure_ascii=False)
+
+
+def test_a_tool_that_cannot_be_called_is_left_out() -> None:
+    assert definition(name="a:b*") is None
+    assert definition(inputSchema={"type": "string"}) is None
+    assert definition(inputSchema={"type": "object", "x": "y" * 300_000}) is None
+
+
+def test_a_change_shows_as_its_difference() -> None:
+    was, now, unseen = (definition(description=each) for each in ("Read.", "Read, and send.", "Read.\u200b"))
+    assert was is not None
+    assert now is not None
+    assert unseen is not None
+    assert difference(was, now) == "-Read.\n+Read, and send."
+    assert was.digest != unseen.digest
+    assert "cannot be seen" in difference(was, unseen)
+
+
+def test_a_reference_to_another_address_is_not_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/schema.json"
+        assert find_problems({"type": "object", "properties": {"a": {"$ref": url}}}, {"a": 1}) == []
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+
+
+def test_results_become_content_within_limits() -> None:
+    parts = [
+        {"type": "text", "text": "x" * (MAX_TEXT_CHARS + 5)},
+        {"type": "image", "data": "QUJD", "mimeType": "image/png"},
+        {"type": "text", "text": "more"},
+    ]
+    blocks = result_blocks({"content": parts})
+    assert isinstance(blocks, list)
+    first, image = blocks
+    assert isinstance(first, TextBlock)
+    assert first.text.endswith(f"(cut: {MAX_TEXT_CHARS + 5} characters)")
+    assert image == ImageDataBlock(data="QUJD", media_type="image/png")
+    assert result_blocks({"content": [], "structuredContent": {"a": 1}}) == '{"a": 1}'
+
+
+def test_names_end_with_the_servers_own_name() -> None:
+    assert model_name("files", "read") == "files_read"
+    assert model_name("my.server", "a.b") == "my_server_a_b"
+    assert model_name("s" * 64, "read").endswith("_read")
+    assert len(model_name("s" * 64, "t" * 64)) == 64
+
+
+def test_a_tool_set_is_refused_where_it_is_written() -> None:
+    with pytest.raises(AgentError, match="takes the name of a server"):
+        mcp_tools("no such name")
+    with pytest.raises(AgentError, match="only= names no tool"):
+        mcp_tools("files", only=[])

@@ -1,0 +1,93 @@
+"""The reference: every name of `orbiter.__all__` says what it takes and gives, and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from pydantic import BaseModel
+
+import orbiter
+from orbiter.models.scripted import provider as scripted
+from orbiter.registry import model_registry
+
+ROOT = Path(__file__).parents[2]
+UNIONS = {"Message": "orbiter/types.py", "StreamEvent": "orbiter/types.py"}
+"""Unions have no docstring of their own: the text below the assignment is what the reference shows."""
+DOCUMENTED = sorted(set(orbiter.__all__) - UNIONS.keys())
+
+
+@pytest.fixture(autouse=True)
+def own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an example registers is forgotten."""
+    monkeypatch.setattr(scripted, "_registered", dict(scripted._registered))
+    monkeypatch.setattr(model_registry, "_items", dict(model_registry._items))
+
+
+def docstring_of(name: str) -> str:
+    found = getattr(orbiter, name)
+    return inspect.cleandoc(vars(found).get("__doc__") or "" if inspect.isclass(found) else found.__doc__ or "")
+
+
+def section(text: str, title: str) -> str:
+    """The indented lines below ``Title:``; empty without it."""
+    found = re.search(rf"^{title}:\n((?:(?:    .*)?\n?)+)", text, re.MULTILINE)
+    return inspect.cleandoc(f"\n{found[1]}") if found else ""
+
+
+def named_in(text: str) -> set[str]:
+    return {
+        name
+        for part in ("Args", "Attributes")
+        for name in re.findall(r"^(\*{0,2}\w+):", section(text, part), re.MULTILINE)
+    }
+
+
+def wanted(found: Any) -> Iterator[str]:
+    """What its section must name: parameters, fields, members."""
+    if inspect.isclass(found) and issubclass(found, Enum):
+        yield from found.__members__
+    elif inspect.isclass(found) and issubclass(found, BaseModel):
+        yield from (name for name, field in found.model_fields.items() if not field.description)
+    elif inspect.isclass(found) and Protocol in found.__bases__:
+        yield from (name for name in vars(found) if not name.startswith("_"))
+    elif inspect.isclass(found) and "__init__" not in vars(found):
+        yield from (name for name in vars(found).get("__annotations__", {}) if not name.startswith("_"))
+    else:
+        code = getattr(found.__init__ if inspect.isclass(found) else found, "__wrapped__", None)
+        code = (code or (found.__init__ if inspect.isclass(found) else found)).__code__
+        count = code.co_argcount + code.co_kwonlyargcount
+        yield from (name for name in code.co_varnames[:count] if name != "self")
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            yield f"**{code.co_varnames[count + bool(code.co_flags & inspect.CO_VARARGS)]}"
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_what_it_takes_and_gives_is_documented(name: str) -> None:
+    found, text = getattr(orbiter, name), docstring_of(name)
+    assert set(wanted(found)) <= named_in(text)
+    if not inspect.isclass(found) and inspect.signature(found).return_annotation != "None":
+        assert section(text, "Returns")
+    for each, member in vars(found).items() if inspect.isclass(found) else ():
+        if not each.startswith("_") and (inspect.isfunction(member) or isinstance(member, property | classmethod)):
+            assert inspect.getdoc(member), f"{name}.{each} has no docstring"
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_its_examples_run(name: str) -> None:
+    test = doctest.DocTestParser().get_doctest(docstring_of(name), {}, name, None, 0)
+    assert test.examples, "it has no example"
+    told: list[str] = []
+    assert doctest.DocTestRunner(verbose=False).run(test, out=told.append).failed == 0, "".join(told)
+
+
+@pytest.mark.parametrize(("name", "module"), UNIONS.items())
+def test_a_union_is_described_below_it(name: str, module: str) -> None:
+    source = (ROOT / module).read_text(encoding="utf-8")
+    assert re.search(rf'^{name} = [^"]+\n"""\w', source, re.MULTILINE)

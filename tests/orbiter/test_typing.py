@@ -1,0 +1,44 @@
+"""The public API as type checkers see it: a program that must pass, and mistakes that must be found."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+RIGHT, WRONG = HERE / "typed_program.py", HERE / "wrong_program.py"
+EXPECTED = {number for number, line in enumerate(WRONG.read_text().splitlines(), 1) if line.endswith("# wrong")}
+
+
+def test_mypy_accepts_the_program_and_finds_each_mistake(tmp_path: Path) -> None:
+    """Strict, and without our settings."""
+    options = ("--strict", "--config-file=", f"--cache-dir={tmp_path}", "--no-error-summary")
+    command = [sys.executable, "-m", "mypy", *options, str(RIGHT), str(WRONG)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=150, cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    found = re.findall(r"^(.+\.py):(\d+): error", done.stdout, re.MULTILINE)
+    assert EXPECTED
+    assert {(path, int(line)) for path, line in found} == {(str(WRONG), line) for line in EXPECTED}, done.stdout
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("basedpyright"), reason="no pyright: `make check-tests` installs it")
+def test_pyright_accepts_the_program_and_finds_each_mistake(tmp_path: Path) -> None:
+    """With pyright's own strict mode, not the stricter one of basedpyright."""
+    (tmp_path / "pyrightconfig.json").write_text(
+        json.dumps(
+            {"typeCheckingMode": "strict", "include": [str(RIGHT), str(WRONG)], "extraPaths": [str(HERE.parents[1])]}
+        )
+    )
+    options = ("--outputjson", "--pythonpath", sys.executable, "--project", str(tmp_path))
+    command = [sys.executable, "-m", "basedpyright", *options]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=150)
+    assert done.returncode == 1, done.stderr
+    found = [each for each in json.loads(done.stdout)["generalDiagnostics"] if each["severity"] == "error"]
+    lines = {(Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in found}
+    assert lines == {(WRONG.name, line) for line in EXPECTED}

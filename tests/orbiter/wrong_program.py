@@ -1,0 +1,24 @@
+"""Mistakes that a type checker must find, each on a line with ``# wrong`` (`test_typing.py`), never run."""
+
+from __future__ import annotations
+
+from orbiter import Agent, Swarm, run
+
+
+class NotAModel:
+    """Is not a pydantic model."""
+
+
+agent = Agent(name="a")
+Agent("a")  # wrong
+Agent(name="a", max_steps="3")  # wrong
+Agent(name="a", tool=[])  # wrong
+Swarm(agents=[agent], mode="round-robin")  # wrong
+
+
+async def main() -> None:
+    """Wrong ways to run."""
+    await run("a", "go")  # wrong
+    await run(agent, "go", retries=3)  # wrong
+    await run(agent, 3)  # wrong
+    print((await run(agent, "go")).text)  # wrong

@@ -1,0 +1,51 @@
+"""What tests of guests under a runtime share: the files with the agents, and what is looked at of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from runtime.record.journal import OpenIncident
+from runtime.record.state.durable_run import DurableRun
+from tests.runtime.bench import ME, Bench
+
+_SWARMS = Path(__file__).parents[1] / "data" / "swarms"
+PYDANTIC_AI, LANGGRAPH, OPENAI_AGENTS = _SWARMS / "guests.py", _SWARMS / "graphs.py", _SWARMS / "openai_guests.py"
+"""The file with the agents of each framework. An agent has the same name where it does the same."""
+
+
+def starts(file: Path) -> Callable[..., Awaitable[str]]:
+    """A function that starts an agent of the file, by its name."""
+
+    async def start(bench: Bench, name: str, text: str = "go") -> str:
+        return await bench.decisions.start(f"{file}:{name}", text, by=ME)
+
+    return start
+
+
+def options(incident: OpenIncident) -> list[str]:
+    return [option.id for option in incident.opened.options]
+
+
+def effects(bench: Bench) -> list[str]:
+    """What was done but for the requests to models."""
+    return [each for each in bench.effects if each not in ("look model", "look m")]
+
+
+async def two(bench: Bench, run: str) -> list[OpenIncident]:
+    """The two incidents of a run, in the order of their calls."""
+    return sorted(await bench.incidents(run, 2), key=lambda each: each.opened.node_id)
+
+
+async def asked(bench: Bench, run: str, question: str) -> OpenIncident:
+    """The incident that asks this."""
+
+    def waits(state: DurableRun) -> bool:
+        return any(each.opened.question == question for each in state.open_incidents)
+
+    await bench.until(run, waits)
+    return next(each for each in await bench.journal.incidents(run) if each.opened.question == question)
+
+
+def parked(state: DurableRun) -> bool:
+    return state.phase == "waiting"

@@ -1,0 +1,110 @@
+"""What is compared is the one form of a host, an address and a path: found missing by mutation tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement.permissions.canonical import (
+    PermissionSyntaxError,
+    canonical_address,
+    canonical_pattern,
+    canonicalize,
+)
+from runtime.judgement.permissions.patterns import Kind
+from runtime.judgement.permissions.permission import Need, covers, grant_matches, needs_of
+from runtime.judgement.permissions.shell_commands import MatchBudget
+from runtime.record.state.events import GrantAdded
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://API.Example.com/a", "https://api.example.com/a"),
+        ("https://me:word@API.example.com:8443/a?b=c", "https://me:word@api.example.com:8443/a?b=c"),
+        ("https://a@b@API.example.com/", "https://a@b@api.example.com/"),
+        ("API.example.com:443", "api.example.com:443"),
+        ("API.example.com./a", "api.example.com/a"),
+        ("http://[::FFFF:127.0.0.1]/", "http://127.0.0.1/"),
+    ],
+)
+def test_an_address_keeps_all_but_the_spelling_of_its_host(address: str, expected: str) -> None:
+    assert canonical_address(address) == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("https://a b/", "spaces, control characters or backslashes"),
+        ("https://", "names no host"),
+        ("https://.../", "names no host"),
+        ("https://a:0/", "the port 0"),
+        ("https://a:x/", "names no host that can be checked"),
+        ("https://a$b/", "characters that no host's name has"),
+    ],
+)
+def test_an_address_that_cannot_be_checked_is_refused_with_the_reason(address: str, words: str) -> None:
+    with pytest.raises(PermissionSyntaxError, match=words):
+        canonical_address(address)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("", ""),
+        ("**", "**"),
+        ("*.Example.COM:443", "*.example.com:443"),
+        ("*.Bücher.example", "*.xn--bcher-kva.example"),
+        ("API*.example.com", "api*.example.com"),
+        ("*.example.com.", "*.example.com"),
+        ("Example.com.:443", "example.com:443"),
+        ("[::0:1]:443", "[::1]:443"),
+    ],
+)
+def test_a_pattern_of_hosts_is_written_as_hosts_are(pattern: str, expected: str) -> None:
+    assert canonical_pattern("net", pattern, root="/") == expected
+
+
+@pytest.mark.parametrize("pattern", ["a/b", "me@a", "a?b", "a#b", "a b", "[::1", "[::1]]"])
+def test_a_pattern_that_matches_no_host_is_refused(pattern: str) -> None:
+    with pytest.raises(PermissionSyntaxError, match="is not a host"):
+        canonical_pattern("net", pattern, root="/")
+
+
+def test_a_relative_path_is_one_of_the_workspace(tmp_path: Path) -> None:
+    assert canonicalize("fs.write", "out/a.md", root=str(tmp_path)) == str(tmp_path.resolve() / "out" / "a.md")
+
+
+def covered(pattern: str, target: str, verb: str, work: MatchBudget | None = None) -> bool:
+    grant = GrantAdded.model_validate(
+        {"grant_id": "g", "subject": "*", "verb": verb, "pattern": pattern, "lifetime": "always"}
+    )
+    return covers(grant, Need(verb, target), agent="writer", run_id="r", ref="a:b", work=work)
+
+
+def test_a_grant_is_read_by_the_class_of_its_verb() -> None:
+    assert covered("/data/a.b*", "/data/a.bc.d", "fs.write"), "in a path a star ends at a slash alone"
+    assert not covered("a*", "a.b", "agent.invoke"), "in a name it ends at a dot too"
+    assert covered("git *", "git status", "shell")
+    assert not covered("git *", "git status; rm -r /", "shell"), "a command is read as a shell reads it"
+
+
+def test_what_a_grant_of_a_command_may_take_is_counted() -> None:
+    work = MatchBudget()
+    before = work.left
+    assert covered("git *", "git status", "shell", work)
+    assert work.left < before
+
+
+def test_two_stars_between_slashes_stand_for_any_folders_also_none() -> None:
+    for target, expected in (("/a/b", True), ("/a/x/b", True), ("/a/x/y/b", True), ("/ab", False), ("/a/xb", False)):
+        assert grant_matches("/a/**/b", target, Kind.PATH) is expected, target
+
+
+@pytest.mark.parametrize(("name", "words"), [("/etc", "begins with '/'"), ("~", "begins with '~'"), ("", "is empty")])
+def test_a_value_that_could_lead_anywhere_is_refused_as_a_part_of_a_path(name: str, words: str) -> None:
+    with pytest.raises(PermissionSyntaxError, match=words):
+        needs_of(["fs.write:/srv/{name}"], {"name": name}, root="/")
+    (need,) = needs_of(["fs.write:/srv/{name}"], {"name": "a.md"}, root="/")
+    assert need.object == "/srv/a.md"

@@ -1,0 +1,269 @@
+"""The explanation of an incident: every cause, every sentence against its events, and hostile texts."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.judgement.recovery.option_outcomes import OUTCOMES
+from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.recovery.options import make_option
+from runtime.judgement.reports.explanation.attempt_facts import ATTEMPT_FACTS
+from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS
+from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED
+from runtime.judgement.reports.explanation.explain import Explanation, explain
+from runtime.judgement.reports.explanation.run_facts import RUN_FACTS
+from runtime.judgement.reports.explanation.sentence import Sentence, read_template
+from runtime.judgement.reports.explanation.step_facts import STEP_FACTS
+from runtime.judgement.reports.narration import Foreign
+from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun, Incident, fold_events
+from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Origin, Persistence
+from tests.runtime.judgement.reports.explanation.cases import Told, begun, every_failure, every_kind, failed
+
+EVERY = [*every_failure(), *every_kind()]
+
+
+def explained(run: Told) -> Explanation:
+    return explain(run.incident, run.state)
+
+
+def every_template() -> list[str]:
+    words = [*FAILURES.values(), *KINDS.values()]
+    found = [text for each in words for told in (each.what, *each.why) for text in told]
+    found += [text for each in words for advice in each.advice for text in (*advice.because, *advice.act)]
+    found += [text for told in TRIED for text in told]
+    return found + [text for cases in OUTCOMES.values() for told in cases.values() for text in told]
+
+
+def test_every_cause_and_every_option_has_words() -> None:
+    assert set(FAILURES) == set(Cause)
+    assert {advice.option for each in FAILURES.values() for advice in each.advice} <= set(OPTIONS)
+    for spec in OPTIONS.values():
+        assert spec.outcomes["any"], f"{spec.id} says what it does"
+
+
+def test_every_name_in_a_template_is_a_fact_and_every_fact_is_used() -> None:
+    used = {name for text in every_template() for name in read_template(text).names}
+    used.add("author")  # told before every rule's sentence
+    assert used == {*STEP_FACTS, *ATTEMPT_FACTS, *RUN_FACTS, *BUDGET_FACTS}
+
+
+@pytest.mark.parametrize(("name", "run"), EVERY, ids=[name for name, _ in EVERY])
+def test_an_incident_is_explained(name: str, run: Told) -> None:
+    found = explained(run)
+    offered = {each.id for each in run.incident.opened.options}
+    assert set(found.consequences) == offered, "each option says what it will do"
+    assert not found.option or found.option in offered
+    assert (found.because is None) == (not found.option)
+    for sentence in found.sentences():
+        _check_sentence(sentence, run.events)
+    assert len(found.what.text) <= 160
+    assert all(len(each.text) <= 160 for each in found.consequences.values())
+
+
+def _check_sentence(sentence: Sentence, events: list[ev.JournalEvent]) -> None:
+    """Words, no braces or JSON of ours; and what it says of others stands in the events that it cites."""
+    text = sentence.text
+    assert len(text.split()) >= 1
+    assert not re.search(r"\{\w+\}|  |\.\.|\"\"|: \.|None|\[\]", text.replace("...", "")), text
+    assert sentence.events, f"no event backs {text!r}"
+    cited = [event for event in events if event.seq in sentence.events]
+    assert {event.seq for event in cited} == set(sentence.events), f"{text!r} cites what is not an event"
+    told = " ".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) for each in cited)
+    plain = _squeezed(told.replace("\\\\", "\\").replace('\\"', '"').replace("\\n", "\n"))
+    for part in sentence.parts:
+        if isinstance(part, Foreign):
+            said = _squeezed(part.text)
+            pieces = [each for each in said.split(",") if each] if said.count(",") else [said]
+            assert all(piece in plain for piece in pieces), f"{part.text!r} stands in none of its events: {text!r}"
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def test_the_same_events_give_the_same_explanation() -> None:
+    for _, run in EVERY[::7]:
+        again = fold_events(run.events)
+        assert explain(list(again.incidents.values())[-1], again).as_json() == explained(run).as_json()
+
+
+@pytest.mark.parametrize(("name", "run"), EVERY[::3], ids=[name for name, _ in EVERY[::3]])
+def test_without_its_run_only_what_the_run_knows_is_left_out(name: str, run: Told) -> None:
+    found = explain(Incident(run.incident.opened), DurableRun())
+    assert found.what.text
+    assert set(found.consequences) == {each.id for each in run.incident.opened.options}
+    for sentence in found.sentences():
+        assert sentence.events == (run.incident.opened.seq,)
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def rows(run: Told) -> dict[str, str]:
+    return dict(explained(run).rows())
+
+
+def test_a_refused_connection() -> None:
+    found = rows(failed(Cause.NETWORK))
+    assert found["What"] == "book could not reach 127.0.0.1:8931: nothing listens there."
+    assert found["Why"].startswith("Connection refused (errno 111) on 3 of 3 attempts. [#")
+    assert found["Tried"].startswith("3 attempts in ")
+    assert "(pauses 0.5s, 1s)" in found["Tried"]
+    assert found["Try"].startswith("retry, because 3 attempts in ")
+
+
+def test_after_a_retry_by_hand_the_argument_is_what_to_change() -> None:
+    run = failed(Cause.NETWORK)
+    node = run.incident.opened.node_id
+    answer = ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", by=ev.Actor(name="ada", channel="cli"))
+    run.tell(answer, node, "flow/booker")
+    again = run.incident.opened.model_copy(update={"incident_id": "i-2"})
+    run.tell(again, node, "flow/booker")
+    found = rows(run)
+    assert "ada: Retry operation, and it failed again" in found["Tried"]
+    assert found["Try"] == "edit, because 127.0.0.1:8931 is an argument, and a retry by hand did not help."
+
+
+def test_a_rate_limit_says_for_how_long() -> None:
+    found = explained(failed(Cause.RATE_LIMITED, "llm"))
+    assert found.what.text == "anthropic refused the call: too many requests."
+    assert [each.text for each in found.why] == [
+        'HTTP 429 rate_limit_exceeded: "Rate limit reached for requests per minute".',
+        "It asks for a pause of 42s (retry-after header).",
+    ]
+    assert (found.option, found.because and found.because.text) == ("wait_retry", "the limit ends by itself in 42s.")
+    assert found.consequences["retry"].text == ("Asks anthropic:claude-haiku-4-5 again, same messages, attempt 4.")
+    assert found.consequences["skip"].text == ("reporter gets an empty text from booker, which ends here.")
+
+
+def test_a_wrong_key_says_which_to_correct_and_where() -> None:
+    found = explained(failed(Cause.AUTH_FAILED, "llm"))
+    assert found.act is not None
+    assert found.act.text == "Correct ANTHROPIC_API_KEY in the environment or env_file of the runtime and restart it"
+    assert dict(found.rows())["Try"] == f"{found.act.text}, then retry."
+    local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
+    assert local.act is not None
+    assert "API_KEY" not in local.act.text
+
+
+def test_what_may_have_happened_says_where_to_look_and_what_to_take_then() -> None:
+    at = "Look at 127.0.0.1:8931 whether book took effect. It happened: result. It did not: retry."
+    for run in (failed(Cause.CANCELLED, attempts=1, in_doubt=True, effect=Effect.UNKNOWN),
+                failed(Cause.TIMEOUT, effect=Effect.UNKNOWN)):  # fmt: skip
+        assert rows(run)["Try"] == at
+    assert explained(failed(Cause.TIMEOUT)).otherwise == ""
+
+
+def test_a_used_up_budget_says_what_was_spent_and_what_more_of_it_costs() -> None:
+    run = begun()
+    call: dict[str, Any] = {"kind": "llm", "name": "openai:gpt-4.1", "agent": "booker"}
+    for number in range(2):
+        run.tell(ev.StepStarted(**call, attempt=1, epoch=1), f"flow/booker/p{number}", "flow/booker")
+        usage: dict[str, Any] = {"cost_usd": 0.02}
+        run.tell(ev.StepEnded(attempt=1, result="ok", seconds=1.0, **usage), f"flow/booker/p{number}", "flow/booker")
+    found = explained(failed(Cause.LIMIT_REACHED, "llm", attempts=0, run=run, effect=Effect.NOT_ATTEMPTED))
+    assert found.why[0].text == "Spent so far: $0.04.", "as every other screen writes it"
+    amount = found.amount
+    assert amount
+    assert found.consequences["extend"].text == (
+        f"Raises model calls from 20 to {20 + amount:.0f} (about ${0.02 * amount:.2f}), or as you say."
+    )
+
+
+def test_a_used_up_budget_proposes_an_amount() -> None:
+    found = explained(failed(Cause.LIMIT_REACHED, "llm", attempts=0, effect=Effect.NOT_ATTEMPTED))
+    assert found.what.text == "The run used all of its model calls: 20 of 20."
+    assert found.consequences["extend"].text == ("Raises model calls from 20 to 22, or as you say.")
+    assert found.option == "extend"
+    assert found.amount is not None
+    assert f"{found.amount:.10g}" in found.consequences["extend"].text
+    assert found.as_json()["amount"] == found.amount
+
+
+def test_what_may_have_happened_is_not_proposed_again() -> None:
+    for run in (
+        failed(Cause.CANCELLED, attempts=1, in_doubt=True, effect=Effect.UNKNOWN),
+        failed(Cause.TIMEOUT, effect=Effect.UNKNOWN, persistence=Persistence.TRANSIENT),
+        failed(Cause.UNKNOWN, effect=Effect.UNKNOWN, persistence=Persistence.UNKNOWN),
+    ):
+        found = explained(run)
+        assert found.option == "result"
+        assert "it happens twice" in found.consequences["retry"].text
+
+
+def test_a_permission_and_a_question_are_no_failures() -> None:
+    kinds = dict(every_kind())
+    asks = explained(kinds["permission"])
+    assert asks.what.text == "booker asks for permission: book needs fs.write:/srv/a.md."
+    assert (asks.option, asks.kind) == ("deny", "permission"), "a grant is never proposed"
+    assert dict(asks.rows())["Safe"] == "deny, because nothing runs then. Only if you want exactly this: grant."
+    question = explained(kinds["question"])
+    assert (question.what.text, question.option, question.tried) == ("Which days?", "input", None)
+
+
+def test_the_words_of_the_author_are_the_first_sentence_and_the_rules_own_follows() -> None:
+    run = failed(Cause.TOOL_FAILED, user_message="The booking office is closed.", rule_message="The tool failed.")
+    found = explained(run)
+    assert found.what.text == "The booking office is closed."
+    assert found.why[0].text == 'book failed: "no such table: seats".'
+
+
+# -- anything ----------------------------------------------------------------------------------------------------------
+
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.sampled_from(
+        ["", "\x1b]2;owned\x07", "{tool}", "{0}", "%s", "\u202eevil", "http://a:1/", "[Errno 2] x", "a\nb"]
+    ),
+)
+JSONS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+ACTIONS = st.dictionaries(
+    st.sampled_from(
+        ["tool", "model", "arguments", "budget", "breaker", "permission", "at_work", "invokes", "difference"]
+    ),
+    JSONS | st.fixed_dictionaries({"limit": JSONS, "used": JSONS, "allowed": JSONS, "scope": JSONS, "of": JSONS}),
+)
+
+
+@given(
+    cause=st.sampled_from(list(Cause)),
+    effect=st.sampled_from(list(Effect)),
+    texts=st.lists(TEXTS, min_size=8, max_size=8),
+    action=ACTIONS,
+    options=st.lists(st.sampled_from(sorted(OPTIONS)), unique=True),
+)
+def test_whatever_an_incident_says_it_is_explained(
+    cause: Cause, effect: Effect, texts: list[str], action: dict[str, Any], options: list[str]
+) -> None:
+    fault = Classification(
+        origin=Origin.TOOL, cause=cause, persistence=Persistence.UNKNOWN, effect=effect, provider=texts[0],
+        user_message=texts[1], technical=texts[2], code=texts[3], hint_source=texts[4], rule_message=texts[5],
+    )  # fmt: skip
+    run = begun()
+    node = "flow/booker/book-1" if len(texts[6]) % 2 else texts[6]
+    offered = tuple(make_option(each) for each in options)
+    opened = ev.IncidentOpened(
+        incident_id="i", fault=fault, error_type=texts[5], message=texts[7], action=action, options=offered,
+        question=texts[4], lineage=tuple(texts[:3]), traceback=texts[2],
+    )  # fmt: skip
+    run.tell(opened, node, "")
+    found = explain(run.incident, run.state)
+    assert not found.option or found.option in options
+    assert set(found.consequences) <= set(options)
+    for sentence in found.sentences():
+        assert sentence.text.strip()
+        assert all(unicodedata.category(char)[0] != "C" for char in sentence.text), "nothing acts on a terminal"
+        assert set(sentence.events) <= {event.seq for event in run.events}
+    json.dumps(found.as_json())

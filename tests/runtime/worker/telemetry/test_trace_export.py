@@ -1,0 +1,289 @@
+"""Spans on their way to a real receiver on loopback: cursor, claim, back-off, refusals, hangs; metrics; both stores."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orbiter.redaction import Redactor
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.traces import conventions as c
+from runtime.judgement.traces import ids
+from runtime.judgement.traces.attribute_text import AttributeText
+from runtime.judgement.traces.run_spans import RunSpans
+from runtime.judgement.traces.span import TraceSettings
+from runtime.operations.decisions import Decisions
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import init_database, open_journal
+from runtime.record.state import events as ev
+from runtime.worker.supervisor import Supervisor
+from runtime.worker.telemetry import trace_export
+from runtime.worker.telemetry.cursor import last_word, read_cursor
+from runtime.worker.telemetry.trace_export import TraceExport
+from tests.runtime.bench import ME, ZOO, Bench
+from tests.runtime.otlp_collector import OtlpCollector, Received, plain
+
+BARE = TraceSettings()
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[OtlpCollector]:
+    with OtlpCollector() as found:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+        monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "0")
+        monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
+        yield found
+
+
+async def until(fact: Callable[[], bool] | Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            found = fact()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def exporting(journal: JournalCare, settings: TraceSettings = BARE, **more: Any) -> AsyncIterator[TraceExport]:
+    export = TraceExport(journal, settings, owner="me", first_pause_s=0.01, **more)
+    serving = asyncio.create_task(export.serve())
+    try:
+        yield export
+        await until(lambda: export._batch is None)  # a stop in between would have it sent again
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+def names(spans: list[Received]) -> Counter[str]:
+    return Counter(each.span.name for each in spans)
+
+
+async def expected(journal: JournalCare, run: str) -> set[tuple[str, bytes, int, int]]:
+    """The run's spans, straight from its events."""
+    spans = RunSpans(BARE, AttributeText(Redactor()))
+    found = [span for event in await journal.read(run) for span in spans.apply(event)]
+    return {(each.name, each.id.to_bytes(8, "big"), each.start, each.end) for each in found}
+
+
+def got(spans: list[Received]) -> list[tuple[str, bytes, int, int]]:
+    return [
+        (each.span.name, each.span.span_id, each.span.start_time_unix_nano, each.span.end_time_unix_nano)
+        for each in spans
+    ]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def journals(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[JournalCare]]:
+    place: str | Path = tmp_path / "state"
+    if request.param == "postgres":
+        place = request.getfixturevalue("postgres_url")
+        await init_database(place)
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(await open_journal(place)) for _ in range(3)]
+
+
+async def test_of_several_workers_one_sends_each_span_once_in_one_trace_for_each_run(
+    journals: list[JournalCare], collector: OtlpCollector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
+    journal, *others = journals
+    config = ExecutionConfig(workspace=str(tmp_path), drain_s=0.2, traces=BARE)
+    supervisors = [Supervisor(each, config, period_s=0.02) for each in others]
+    serving = [asyncio.create_task(each.serve()) for each in supervisors]
+    decisions = Decisions(journal, tmp_path)
+    runs = [await decisions.start(f"{ZOO}:{name}", "go", by=ME) for name in ("chatty", "workflow", "chatty")]
+    roots = {ids.trace_id(run).to_bytes(16, "big"): run for run in runs}
+
+    def all_there() -> bool:
+        return Counter(
+            roots[each.span.trace_id] for each in collector.spans if not each.span.parent_span_id
+        ) == dict.fromkeys(runs, 1)
+
+    await until(all_there)
+    for each in supervisors:
+        each.stop()
+    await asyncio.gather(*serving)
+    for run in runs:
+        spans = [each for each in collector.spans if roots[each.span.trace_id] == run]
+        assert Counter(got(spans)) == dict.fromkeys(await expected(journal, run), 1)
+        known = {each.span.span_id for each in spans}
+        assert {each.span.parent_span_id for each in spans} - {b""} <= known
+    assert await read_cursor(journal) is not None
+
+
+async def test_what_is_sent_is_the_conventions_form(bench: Bench, collector: OtlpCollector) -> None:
+    async with bench.driving(traces=BARE):
+        run = await bench.start("asker")
+        (asked,) = await bench.incidents(run)
+        await bench.answer(asked, "input", value="me")
+        await bench.ended(run)
+        await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
+        await until(lambda: bool(collector.metrics))
+    spans = {each.span.name: each for each in collector.spans}
+    root, waited = spans["invoke_workflow zoo.py:asker"], spans["incident missing_input"]
+    assert {each.schema_url or each.scope.name for each in spans.values()} == {c.SCHEMA_URL}
+    assert {(each.scope.name, each.resource["service.name"]) for each in spans.values()} == {("orbiter-console",) * 2}
+    assert root.attributes["gen_ai.operation.name"] == "invoke_workflow"
+    assert root.attributes["gen_ai.conversation.id"] == run
+    (decided,) = waited.span.events
+    assert (decided.name, plain(decided.attributes)["orbiter.decision"]) == ("decision", "input")
+    chat = spans["chat zoo/asker"]
+    assert (chat.span.kind, chat.attributes["gen_ai.request.model"]) == (3, "zoo/asker")
+    assert collector.headers[0]["content-type"] == "application/x-protobuf"
+
+    sums: Counter[tuple[str, str]] = Counter()
+    (resource,) = collector.metrics[-1].resource_metrics
+    for metric in resource.scope_metrics[0].metrics:
+        for point in metric.histogram.data_points:
+            labels = plain(point.attributes)
+            assert (labels["gen_ai.request.model"], labels["gen_ai.provider.name"]) == ("zoo/asker", "scripted")
+            sums[metric.name, labels.get("gen_ai.token.type", "")] += point.count
+            if metric.name == "gen_ai.client.token.usage":
+                assert list(point.explicit_bounds)[:3] == [1, 4, 16]
+    calls = len([each for each in collector.spans if each.span.name == "chat zoo/asker"])
+    assert sums == {
+        ("gen_ai.client.operation.duration", ""): calls,
+        ("gen_ai.client.token.usage", "input"): calls,
+        ("gen_ai.client.token.usage", "output"): calls,
+    }
+
+
+async def test_a_receiver_that_is_down_costs_a_line_and_nothing_else(
+    bench: Bench, collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    collector.status = 503
+    async with bench.driving(), exporting(bench.journal) as export:
+        run = await bench.start("chatty")
+        await bench.ended(run)
+        await until(lambda: export._failures >= 3)
+        word = await last_word(bench.journal)
+        assert isinstance(word, ev.TracesHeldBack)
+        assert collector.spans == []
+        collector.status = 200
+        await until(lambda: export._failures == 0 and "traces are accepted again" in caplog.text)
+        wanted = await expected(bench.journal, run)
+        await until(lambda: set(got(collector.spans)) == wanted)
+    assert Counter(got(collector.spans)) == dict.fromkeys(wanted, 1)
+    told = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert [each.name for each in told] == ["runtime.traces"], "one line, and none of the library's"
+    assert "held back" in told[0].getMessage()
+    assert isinstance(await last_word(bench.journal), ev.TracesSent)
+
+
+async def test_what_a_process_did_not_send_the_next_one_does(bench: Bench, collector: OtlpCollector) -> None:
+    async with exporting(bench.journal):
+        await until(lambda: _has_cursor(bench))
+    async with bench.driving():
+        done = await bench.start("chatty")
+        await bench.ended(done)
+        asking = await bench.start("asker")
+        (asked,) = await bench.incidents(asking)
+    assert collector.spans == []
+    async with exporting(bench.journal):
+        await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
+    async with bench.driving(), exporting(bench.journal):
+        await bench.answer(asked, "input", value="me")
+        await bench.ended(asking)
+        await until(lambda: len([each for each in collector.spans if not each.span.parent_span_id]) == 2)
+    wanted = await expected(bench.journal, done) | await expected(bench.journal, asking)
+    assert Counter(got(collector.spans)) == dict.fromkeys(wanted, 1)
+
+
+async def _has_cursor(bench: Bench) -> bool:
+    return await read_cursor(bench.journal) is not None
+
+
+async def test_switched_on_it_sends_runs_under_way_whole_and_none_that_had_ended(
+    bench: Bench, collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_export, "_JUST_NOW", timedelta(0))
+    async with bench.driving():
+        await bench.ended(await bench.start("chatty"))
+        asking = await bench.start("asker")
+        (asked,) = await bench.incidents(asking)
+        async with exporting(bench.journal):
+            await until(lambda: "chat zoo/asker" in names(collector.spans))
+            await bench.answer(asked, "input", value="me")
+            await bench.ended(asking)
+            await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
+    assert Counter(got(collector.spans)) == dict.fromkeys(await expected(bench.journal, asking), 1)
+
+
+async def test_a_receiver_that_hangs_stops_neither_a_run_nor_the_runtime(
+    bench: Bench, collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_export, "FINISH_S", 0.05)
+    collector.answering.clear()
+    async with asyncio.timeout(60):
+        async with bench.driving(traces=BARE):
+            first = await bench.start("chatty")
+            await bench.ended(first)
+            await asyncio.to_thread(collector.asked.acquire)
+            await bench.ended(await bench.start("chatty"))
+    assert collector.spans == []
+    collector.answering.set()
+
+
+async def test_no_answer_is_given_up_and_tried_again(bench: Bench, collector: OtlpCollector) -> None:
+    collector.answering.clear()
+    async with bench.driving(), exporting(bench.journal, send_limit_s=0.05) as export:
+        run = await bench.start("chatty")
+        await bench.ended(run)
+        await until(lambda: export._failures >= 1)
+        word = await last_word(bench.journal)
+        assert isinstance(word, ev.TracesHeldBack)
+        assert "no answer within 0.05 s" in word.reason
+        export._send_limit_s = 30.0
+        collector.answering.set()
+        wanted = await expected(bench.journal, run)
+        await until(lambda: set(got(collector.spans)) == wanted)
+        await until(lambda: export._failures == 0)
+
+
+async def test_a_request_that_is_too_large_is_sent_in_parts(bench: Bench, collector: OtlpCollector) -> None:
+    collector.largest = 3
+    async with bench.driving():
+        run = await bench.start("workflow")
+        async with exporting(bench.journal):
+            await until(lambda: _has_cursor(bench))
+            await bench.ended(run)
+            wanted = await expected(bench.journal, run)
+            await until(lambda: set(got(collector.spans)) == wanted)
+    assert Counter(got(collector.spans)) == dict.fromkeys(wanted, 1)
+
+
+async def test_a_span_that_is_refused_for_good_is_named_and_left_out(
+    bench: Bench, collector: OtlpCollector, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bench.driving():
+        await bench.ended(await bench.start("plain"))
+        collector.status = 400
+        async with exporting(bench.journal) as export:
+            await until(lambda: _has_cursor(bench))
+            second = await bench.start("plain")
+            await bench.ended(second)
+            await until(lambda: caplog.text.count("which is left out") >= 3)
+            await until(lambda: "invoke_workflow zoo.py:plain" in caplog.text)
+            await until(lambda: export._failures == 0)
+
+
+async def test_standard_variables_switch_it_off(
+    bench: Bench, collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    async with bench.driving(traces=BARE):
+        await bench.ended(await bench.start("plain"))
+    assert (collector.requests, await read_cursor(bench.journal)) == ([], None)

@@ -1,0 +1,104 @@
+"""What a worker says of itself, and which runs it moves to its code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from runtime.record.journal_care import JournalCare
+from runtime.record.state import events as ev
+from runtime.record.workers import LOST_AFTER_S, CodePolicy, WorkerReport
+from runtime.worker.presence import Presence, unserved_words
+from tests.runtime.record.conftest import Clock, PostgresStore, SqliteStore, Store
+from tests.runtime.record.journal_samples import created, summary
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    if request.param == "postgres":
+        return PostgresStore(request.getfixturevalue("postgres_url"))
+    return SqliteStore(tmp_path)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def journal(store: Store, clock: Clock) -> AsyncIterator[JournalCare]:
+    async with await store.open(clock) as opened:
+        yield opened
+
+
+def reporter(worker: str, code: str, since: datetime, *, draining: bool = False) -> Callable[[], WorkerReport]:
+    told = WorkerReport(id=worker, place="host:7", slots=4, code=code, alive_since=since, draining=draining)
+    return lambda: told
+
+
+def labelled(run_id: str) -> ev.RunCreated:
+    return created(run_id).model_copy(update={"code": "v1"})
+
+
+async def test_a_run_whose_label_has_no_worker_is_told_of_until_it_has_one(journal: JournalCare, clock: Clock) -> None:
+    await journal.create(labelled("r1"), summary("r1"))
+    here = Presence(journal, reporter("new", "v2", clock()))
+    await here.beat()
+    assert here.unserved == {"v1": ["r1"]}
+    assert unserved_words(here.unserved).startswith("run r1 waits for a worker with code 'v1': start one, or move")
+    old = Presence(journal, reporter("old", "v1", clock()))
+    await old.beat()
+    await here.beat()
+    assert here.unserved == {}
+    clock.jump(LOST_AFTER_S + 1)
+    await here.beat()
+    assert here.unserved == {"v1": ["r1"]}, "a lost worker is none"
+    await Presence(journal, reporter("old", "v1", clock(), draining=True)).beat()
+    await here.beat()
+    assert here.unserved == {"v1": ["r1"]}, "one that drains takes no more runs"
+
+
+async def test_by_the_policy_latest_runs_go_on_with_the_newest_label_and_never_back(
+    journal: JournalCare, clock: Clock
+) -> None:
+    await journal.create(labelled("r1"), summary("r1"))
+    await journal.create(labelled("driven"), summary("driven"))
+    lease = await journal.claim("driven", "old#1", 600, code="v1")
+    assert lease is not None
+    policy: CodePolicy = "latest"
+    old = Presence(journal, reporter("old", "v1", clock()), policy=policy)
+    new = Presence(journal, reporter("new", "v2", clock()), policy=policy)
+    await old.beat()
+    assert await journal.runnable(code="v1") == ["r1"]
+    await new.beat()
+    await old.beat()
+    assert (await journal.runnable(code="v1"), await journal.runnable(code="v2")) == ([], ["r1"])
+    moved = (await journal.read("r1"))[-1]
+    assert isinstance(moved, ev.RunMoved)
+    assert (moved.before, moved.code, moved.by.channel) == ("v1", "v2", "rule")
+    assert not any(isinstance(each, ev.RunMoved) for each in await journal.read("driven")), "who drives it goes on"
+    await journal.release(lease)
+    await new.beat()
+    assert await journal.runnable(code="v2") == ["r1", "driven"]
+
+
+async def test_a_second_worker_is_no_break_and_one_that_ends_signs_off(journal: JournalCare, clock: Clock) -> None:
+    began = clock() - timedelta(hours=1)
+    first = asyncio.create_task(Presence(journal, reporter("first", "", began)).serve())
+    while not await journal.workers():  # noqa: ASYNC110 - the store is asked
+        await asyncio.sleep(0)
+    since: list[datetime] = []
+    second = asyncio.create_task(
+        Presence(journal, reporter("second", "", clock()), continue_since=since.append).serve()
+    )
+    while len(await journal.workers()) < 2:  # noqa: ASYNC110 - the store is asked
+        await asyncio.sleep(0)
+    assert since == ([] if journal.is_local else [began]), "a directory has one worker at a time"
+    for each in (first, second):
+        each.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+    assert await journal.workers() == []

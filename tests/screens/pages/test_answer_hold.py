@@ -1,0 +1,154 @@
+"""An answer can be taken back for some seconds: until then nothing is sent, whatever happens to the console."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from console.app.app import OrbiterApp
+from screens.dialogs.bulk_answer import BulkAnswerScreen
+from screens.pages.inbox import InboxScreen
+from screens.shell.answer_hold import AnswerHold
+from screens.shell.context import ConsoleContext
+from screens.widgets.editor import Editor
+from tests.console.app.test_app import prompt_of, settled, text_of
+from tests.screens.pictures import asks
+from tests.screens.run_link import RunLink
+from tests.screens.stories import Story, limited
+from tests.screens.waiting import until
+
+LONG_S = 600.0
+"""Longer than any test: it is not the clock that sends."""
+
+
+@asynccontextmanager
+async def held(
+    *stories: Story, seconds: float = LONG_S, key: str = "r", run_id: str = "run-1"
+) -> AsyncIterator[tuple[Pilot[None], RunLink]]:
+    """A run's decision, answered by a key."""
+    link = RunLink(*(stories or (limited(1),)))
+    session = ConsoleContext(link, clock=lambda: link.now, arm_after=0.0, hold=AnswerHold(seconds))
+    app = OrbiterApp(session, run_id=run_id)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        if key:
+            await pilot.press(key)
+            await until(pilot, lambda: session.hold.held is not None or bool(answers(link)))
+            await settled(pilot)
+        yield pilot, link
+
+
+def answers(link: RunLink) -> list[tuple[str, str]]:
+    return [(args["incident_id"], args["option"]) for verb, args in link.said if verb == "answer"]
+
+
+async def test_while_it_is_held_nothing_is_sent_and_the_prompt_says_how_to_take_it_back() -> None:
+    async with held() as (pilot, link):
+        await until(pilot, lambda: "u takes it back, enter sends now" in text_of(pilot))
+        assert answers(link) == []
+        await pilot.press("u")
+        await until(pilot, lambda: "Taken back: nothing was sent." in text_of(pilot))
+        assert prompt_of(pilot).mode == "choose"
+        await pilot.press("v")
+        await until(pilot, lambda: prompt_of(pilot).mode == "type")
+        assert answers(link) == []
+
+
+async def test_enter_sends_at_once() -> None:
+    async with held() as (pilot, link):
+        await until(pilot, lambda: prompt_of(pilot).mode == "held" and prompt_of(pilot).armed)
+        await pilot.press("enter")
+        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
+        await until(pilot, lambda: "openai:gpt-4o: Retry operation" in text_of(pilot))
+
+
+async def test_after_its_time_it_is_sent() -> None:
+    async with held(seconds=0.05) as (pilot, link):
+        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
+
+
+async def test_what_asks_before_is_not_held_after() -> None:
+    async with held(key="") as (pilot, link):
+        await pilot.press("a")
+        await until(pilot, lambda: prompt_of(pilot).mode == "confirm" and prompt_of(pilot).armed)
+        await pilot.press("y")
+        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "abort")])
+        await until(pilot, lambda: "R starts again from here" in text_of(pilot))
+
+
+async def test_on_another_screen_it_is_said_and_ctrl_t_takes_it_back() -> None:
+    async with held() as (pilot, link):
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await until(pilot, lambda: "Retry operation sends in" in text_of(pilot))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: "Taken back, nothing was sent: openai:gpt-4o: Retry operation." in text_of(pilot))
+        await until(pilot, lambda: "sends in" not in text_of(pilot))
+        assert answers(link) == []
+
+
+async def test_a_console_that_is_killed_sends_nothing_and_the_decision_stays_open() -> None:
+    async with held() as (_, link):
+        pass  # its app ends without having been left
+    assert answers(link) == []
+    async with held(link.stories["run-1"], key="") as (pilot, _):
+        await until(pilot, lambda: prompt_of(pilot).opened is not None)
+
+
+async def test_leaving_the_console_sends_it() -> None:
+    async with held() as (pilot, link):
+        await pilot.press("q")
+        await until(pilot, lambda: not pilot.app.is_running)
+    assert answers(link) == [("run-1-inc-1", "retry")]
+
+
+async def test_the_answer_of_a_second_console_wins_and_the_held_one_is_dropped() -> None:
+    async with held() as (pilot, link):
+        link.stories["run-1"].answer("run-1-inc-1", "deny", who="bob")
+        link.changed()
+        await until(pilot, lambda: "bob answered this" in text_of(pilot))
+        assert "Yours was not sent: openai:gpt-4o: Retry operation." in text_of(pilot)
+        assert pilot.app.screen.session.hold.held is None  # type: ignore[attr-defined]
+        assert answers(link) == []
+
+
+async def test_a_bulk_answer_sends_first_what_is_held() -> None:
+    async with held(*(limited(n, n) for n in (1, 2, 3))) as (pilot, link):
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await settled(pilot)
+        await pilot.press("home", "B")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BulkAnswerScreen))
+        await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
+        await pilot.press("r")
+        await until(pilot, lambda: "the other 2 too" in text_of(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: "1 refused, 2 went on" in text_of(pilot))
+        assert [verb for verb, _ in link.said if verb.startswith("answer")] == ["answer", "answer_like"]
+
+
+async def test_a_second_answer_sends_the_first() -> None:
+    async with held(limited(1), limited(2, 1)) as (pilot, link):
+        await pilot.press("n")
+        await until(pilot, lambda: prompt_of(pilot).opened is not None and "chapter 2" in text_of(pilot))
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("r")
+        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
+        await until(pilot, lambda: prompt_of(pilot).mode == "held")
+
+
+async def test_a_text_that_is_taken_back_stands_in_its_field_again() -> None:
+    async with held(asks(), key="", run_id="run-2") as (pilot, link):
+        prompt = prompt_of(pilot)
+        field = prompt.query_one("#editor", Editor)
+        await until(pilot, lambda: prompt.mode == "type" and field.has_focus)
+        await pilot.press(*"Q4")
+        await until(pilot, lambda: field.text == "Q4")
+        await pilot.press("enter")
+        await until(pilot, lambda: prompt.mode == "held")
+        await pilot.press("u")
+        await until(pilot, lambda: prompt.mode == "type" and field.text == "Q4")
+        assert answers(link) == []

@@ -1,0 +1,156 @@
+"""The form of a question: fields of each kind, problems below their fields, secrets, and the operator's own editor."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from screens.widgets.forms.question_form import QuestionForm
+from tests.console.app.test_app import prompt_of
+from tests.screens.pages.test_run import asks, opened, shown
+from tests.screens.waiting import until
+
+TRIP: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {
+            "type": "string",
+            "title": "Full [b]name",
+            "description": "As in \x1b[31mit",
+            "minLength": 2,
+        },
+        "seats": {"type": "integer", "minimum": 1, "maximum": 5, "default": 2},
+        "vegan": {"type": "boolean", "default": False},
+        "class": {"type": "string", "enum": ["e", "b"], "enumNames": ["Economy", "Business"], "default": "e"},
+        "extras": {"type": "array", "items": {"type": "string", "enum": ["wifi", "bag", "desk"]}, "maxItems": 2},
+        "home": {"type": "object", "title": "Home", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        "code": {"type": "string", "format": "password"},
+        "more": {"type": "object"},
+    },
+    "required": ["name", "seats", "home"],
+}
+
+
+def form_of(pilot: Pilot[None]) -> QuestionForm:
+    return pilot.app.screen.query_one(QuestionForm)
+
+
+def entry_at(pilot: Pilot[None], name: str) -> Any:
+    return next(row.entry for row in form_of(pilot).rows if row.field.name == name)
+
+
+async def into_form(pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: prompt_of(pilot).armed)
+    await pilot.press("i")
+    await until(pilot, lambda: bool(form_of(pilot).rows) and form_of(pilot).rows[0].has_focus_within)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_question_for_an_object_is_a_form_filled_in_by_keys_alone(size: tuple[int, int]) -> None:
+    async with opened(asks(TRIP, secret_key="k"), size=size) as (pilot, link):
+        await into_form(pilot)
+        assert shown(pilot, "Full [b]name")
+        assert shown(pilot, "As in")
+        await pilot.press(*"Ada", "enter", "backspace", "3", "enter", "y", "enter")
+        await pilot.press("2", "enter", "space", "down", "down", "space", "enter")
+        await until(pilot, lambda: entry_at(pilot, "home.city").has_focus)
+        await until(pilot, lambda: shown(pilot, "Home"))
+        await pilot.press(*"Lund", "enter", *"hunter2222", "enter")
+        await until(pilot, lambda: entry_at(pilot, "more").has_focus)
+        assert not shown(pilot, "hunter2222")
+        await pilot.press(*'{"x": 1}', "ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {
+            "value": {
+                "name": "Ada", "seats": 3, "vegan": True, "class": "b", "extras": ["wifi", "desk"],
+                "home": {"city": "Lund"}, "code": "hunter2222", "more": {"x": 1},
+            }
+        }  # fmt: skip
+        assert form_of(pilot).rows == [], "the form is forgotten with its secret"
+
+
+async def test_what_does_not_fit_is_said_below_its_field_and_mended_there() -> None:
+    async with opened(asks(TRIP), size=(80, 24)) as (pilot, link):
+        await into_form(pilot)
+        await pilot.press("A", "enter", "backspace", *"many", "ctrl+s")
+        await until(pilot, lambda: shown(pilot, "3 to mend:"))
+        await until(pilot, lambda: shown(pilot, "should have at least 2 characters"))
+        assert entry_at(pilot, "name").has_focus
+        assert link.said == []
+        await pilot.press(*"da", "enter")
+        await until(pilot, lambda: shown(pilot, "should be a whole number, for example 2"))
+        await pilot.press(*["backspace"] * 4, "2", "ctrl+s")
+        await until(pilot, lambda: entry_at(pilot, "home.city").has_focus)
+        await until(pilot, lambda: shown(pilot, "is required, for example text"))
+        await pilot.press("L", "ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {
+            "value": {"name": "Ada", "seats": 2, "vegan": False, "class": "e", "home": {"city": "L"}}
+        }
+
+
+async def test_a_form_that_was_left_stands_there_again_without_its_secret() -> None:
+    async with opened(asks(TRIP, secret_key="k")) as (pilot, link):
+        await into_form(pilot)
+        await pilot.press(*"Ada", "enter", "enter", "left", "left", "enter")
+        entry_at(pilot, "code").focus()
+        await pilot.press(*"hunter2222", "escape")
+        await until(pilot, lambda: prompt_of(pilot).armed and prompt_of(pilot).mode == "choose")
+        await into_form(pilot)
+        await until(pilot, lambda: entry_at(pilot, "name").text == "Ada")
+        assert entry_at(pilot, "code").value == ""
+        assert link.said == []
+
+
+async def test_all_fields_are_edited_as_json_in_the_operators_own_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "ed")
+    texts = ["{oops", '{"name": "Bob", "seats": 4, "home": {"city": "Rome"}, "class": "b", "zip": 7}']
+    began: list[str] = []
+
+    def edit(_command: str, text: str, _suffix: str = "") -> str:
+        began.append(text)
+        return texts.pop(0)
+
+    monkeypatch.setattr("screens.shell.external_editor.edit_text", edit)
+    async with opened(asks(TRIP, secret_key="k")) as (pilot, link):
+        monkeypatch.setattr(pilot.app, "suspend", nullcontext)
+        await into_form(pilot)
+        await pilot.press("A")
+        entry_at(pilot, "code").focus()
+        await pilot.press(*"hunter2222", "f4")
+        await until(pilot, lambda: shown(pilot, "should be JSON"))
+        assert json.loads(began[0]) == {
+            "name": "A", "seats": 2, "vegan": False, "class": "e", "home": {"city": ""},
+        }  # fmt: skip
+        await pilot.press("f4")
+        await until(pilot, lambda: len(began) == 2 and entry_at(pilot, "home.city").text == "Rome")
+        assert began[1] == "{oops"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"]["value"] == {
+            "name": "Bob", "seats": 4, "class": "b", "home": {"city": "Rome"}, "zip": 7, "code": "hunter2222",
+        }  # fmt: skip
+
+
+async def test_choices_with_titles_are_offered_by_their_titles_and_sent_by_value() -> None:
+    union = {"oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}
+    async with opened(asks(union)) as (pilot, link):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("i")
+        await until(pilot, lambda: shown(pilot, "Green"))
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"value": "g"}
+
+
+async def test_an_address_to_open_is_shown_whole_with_its_host_and_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda *_: pytest.fail("an address was opened"))
+    url = "https://bank.example@\x1b[2Jevil.example/pay?[b]=1"
+    async with opened(asks({"type": "boolean"}, url=url), size=(120, 40)) as (pilot, _):
+        await until(pilot, lambda: shown(pilot, "evil.example/pay?[b]=1"))
+        await until(pilot, lambda: shown(pilot, "Host"))
+        assert not shown(pilot, "\x1b[2J")
