@@ -9,6 +9,7 @@ from runtime.link.transports.transport import Transport, Unreachable
 from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import READ_BYTES, LineReader, PartAssembler, split_into_parts
+from runtime.link.wire.message_parser import InvalidMessage, parse_message
 
 MAX_NOISE_BYTES = 64 * 1024
 """What the far side may print before its first message (rc files of a login shell do)."""
@@ -53,13 +54,13 @@ class HandshakeResult:
             FramingError: its parts break a limit.
         """
         try:
-            message, self.size = p.parse_message(line), len(line)
+            message, self.size = parse_message(line), len(line)
             if isinstance(message, p.MessagePart):
                 whole = self.parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return None
-                message, self.size = p.parse_message(whole), len(whole)
-        except p.InvalidMessage as exc:
+                message, self.size = parse_message(whole), len(whole)
+        except InvalidMessage as exc:
             if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
                 self.taken += 1
                 return None
@@ -105,8 +106,8 @@ def hello_in_line(line: bytes) -> p.Hello | None:
     if start < 0:
         return None
     try:
-        message = p.parse_message(line[start:])
-    except p.InvalidMessage:
+        message = parse_message(line[start:])
+    except InvalidMessage:
         return None
     return message if isinstance(message, p.Hello) else None
 
