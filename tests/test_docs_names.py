@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import tomllib
 from collections.abc import Iterator
@@ -93,6 +94,35 @@ def test_docstrings_and_comments_mention_only_modules_and_files_that_exist() -> 
         for line, text in docstrings_and_comments(path)
         for name in _wrong(text)
     ]
+    assert not wrong
+
+
+RAISED = re.compile(r"^ {4}([A-Z]\w+(?:, [A-Z]\w+)*):", re.MULTILINE)
+
+
+def _identifiers(tree: ast.AST) -> Iterator[str]:
+    for each in ast.walk(tree):
+        for attribute in ("id", "attr", "name"):
+            if isinstance(found := getattr(each, attribute, None), str):
+                yield found
+
+
+def test_what_a_docstring_says_is_raised_is_a_name_of_its_module_or_a_class_of_ours() -> None:
+    """A class that was renamed keeps no old name in a section `Raises`."""
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES if path.relative_to(ROOT).parts[0] != "tests"}
+    classes = {name for text in texts.values() for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE)}
+    wrong = []
+    for path, source in texts.items():
+        tree = parse_module(source) if "Raises:" in source else ast.Module([], [])
+        documented = [
+            name
+            for each in ast.walk(tree)
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            for names in RAISED.findall((ast.get_docstring(each) or "").partition("\nRaises:\n")[2])
+            for name in names.split(", ")
+        ]
+        known = {*classes, *dir(builtins), *_identifiers(tree)}
+        wrong += [f"{path.relative_to(ROOT)}: {name}" for name in documented if name not in known]
     assert not wrong
 
 

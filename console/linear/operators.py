@@ -231,7 +231,7 @@ class PersonAtTerminal:
         """What the editor makes of a text. Nothing else is done meanwhile here: no line is written into its screen.
 
         Raises:
-            Unusable: it failed.
+            InvalidEntry: it failed.
         """
         before = termios.tcgetattr(streams.stdin().fileno())
         try:

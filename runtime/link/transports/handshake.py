@@ -49,7 +49,7 @@ class HandshakeResult:
         """The message that `line` is, or completes; None if there is none to look at (yet). Counts what was taken.
 
         Raises:
-            Incompatible: it is a message that we know, and cannot read.
+            IncompatibleVersion: it is a message that we know, and cannot read.
             InvalidMessage: it is not a message.
             FramingError: its parts break a limit.
         """
@@ -80,7 +80,7 @@ async def read_hello(
     Raises:
         Unreachable: no hello came, in time or before the end; with the reason that the transport knows, or what was
             printed instead.
-        Incompatible: the runtime is of another version.
+        IncompatibleVersion: the runtime is of another version.
     """
     noise: list[bytes] = []
     loop = asyncio.get_running_loop()
