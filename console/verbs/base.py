@@ -151,7 +151,7 @@ def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Para
     """Text is kept and compared as UTF-8. A path may be any bytes.
 
     Raises:
-        Refusal: an argument is not UTF-8.
+        BadInput: an argument is not UTF-8.
     """
     for parameter in declared:
         if parameter.metavar in _PATHS:
@@ -169,7 +169,7 @@ def text_of_stdin(*, most: int = MAX_TEXT_BYTES) -> str:
     """All of stdin, for an argument `-`.
 
     Raises:
-        Refusal: it is closed, is not UTF-8, or has more than `most` bytes.
+        BadInput: it is closed, is not UTF-8, or has more than `most` bytes.
     """
     if sys.stdin is None:
         raise BadInput("stdin is closed: give the text as an argument, or pipe it in")
@@ -203,7 +203,7 @@ def json_object(text: str | None, option: str) -> dict[str, Any] | None:
     """The JSON object that an option was given; None where it was not given.
 
     Raises:
-        Refusal: it is not JSON, or not an object.
+        BadInput: it is not JSON, or not an object.
     """
     if text is None:
         return None
@@ -253,7 +253,7 @@ async def find_run(journal: Journal | None, name: str) -> Summary:
     """The run with this id, or whose id is the only one to begin so, or else to end so.
 
     Raises:
-        Refusal: there is none, or there are several.
+        BadInput: there is none, or there are several.
     """
     if journal is not None:
         exact = await journal.summary(name)
@@ -276,7 +276,7 @@ async def find_incident(journal: Journal | None, name: str) -> tuple[str, Incide
     """The incident with this id, or a unique beginning of it, with its run's id and its answer.
 
     Raises:
-        Refusal: there is none, or there are several.
+        BadInput: there is none, or there are several.
     """
     try:
         found = await journal.incident(name) if journal is not None else None

@@ -102,7 +102,7 @@ class Supervisor:
             config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trials=Trials()
         )
         self._lost_again_at = 0.0
-        self._trouble = ""
+        self._last_error = ""
         self._analysing: Analyst | None = None
         self._exporting: TraceExport | None = None
         self._lease_s = lease_s
@@ -221,8 +221,8 @@ class Supervisor:
             except TimeoutError:
                 continue
         # What cannot be written for as long as steps are waited for is given up: the next life finds them in doubt.
-        patience = self._stopping.timeout_s(self._config)
-        giving_up = asyncio.get_running_loop().call_later(patience, self._journal.hold_back, False)
+        timeout_s = self._stopping.timeout_s(self._config)
+        giving_up = asyncio.get_running_loop().call_later(timeout_s, self._journal.hold_back, False)
         try:
             await self._engine.join()
         finally:
@@ -266,12 +266,12 @@ class Supervisor:
             wake_at = None if found or self._busy else await self._journal.next_wake()
         except JournalError as exc:
             if (
-                str(exc) != self._trouble
+                str(exc) != self._last_error
             ):  # it is asked for four times a second, and the log is to keep what came before
                 log.exception("the journal cannot be used")
-            self._trouble = str(exc)
+            self._last_error = str(exc)
             return self._period_s
-        self._trouble = ""
+        self._last_error = ""
         if all(taken):
             self._crowded.clear()
         else:

@@ -13,11 +13,11 @@ from console.verbs.base import (
     cli_origin,
     find_run,
     open_for_reading,
-    open_for_writing,
     operations_on,
     state_of,
     verb,
 )
+from console.verbs.run_operation import run_operation
 from console.verbs.unserved_runs import note_unserved_runs
 from console.workspace import workspace
 from runtime.daemon import daemon
@@ -175,11 +175,9 @@ def _print(state: DurableRun) -> None:
 @click.option("--reason", default="", help="Why; kept with the run.")
 async def abort(run: str, *, reason: str, as_json: bool) -> int:
     """End a run now. What is under way is cancelled; what is recorded stays."""
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        aborted = await operations_on(journal).run(AbortRun(run_id=run_id, reason=reason), cli_origin())
+    aborted = await run_operation(run, lambda run_id: AbortRun(run_id=run_id, reason=reason))
     if as_json:
         print_json(aborted)
     else:
-        print_note(f"run {run_id}: asked to end")
+        print_note(f"run {aborted.id}: asked to end")
     return 0
