@@ -26,9 +26,9 @@ from screens.shell.context import ConsoleContext
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.bar import Bar
 from screens.widgets.node_tree import NodeTree
-from screens.widgets.option_columns import OptionColumns
-from screens.widgets.prompt import Prompt
-from screens.widgets.prompt_display import RequestText
+from screens.widgets.prompts.option_columns import OptionColumns
+from screens.widgets.prompts.prompt import Prompt
+from screens.widgets.prompts.prompt_display import RequestText
 from screens.widgets.redraw_throttle import RedrawThrottle
 from screens.widgets.row_list import RowList
 from screens.widgets.text_page import TextPage
