@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from textual import events
@@ -263,7 +263,7 @@ class RuntimeScreen(MessageScreen):
     def action_help(self) -> None:
         from screens.dialogs.help import HelpScreen, help_groups  # not before the first screen is painted
 
-        groups = help_groups(self, self.session.letters, self.decision_options)
+        groups = help_groups(self, self.session.letters, self.decision_keys)
         self.app.push_screen(HelpScreen((), self.session.render_context(), groups=groups))
 
     def why_not(self, action: str) -> str:
@@ -297,9 +297,9 @@ class RuntimeScreen(MessageScreen):
         return ""
 
     @property
-    def decision_options(self) -> Collection[str]:
-        """The options of that incident."""
-        return ()
+    def decision_keys(self) -> Mapping[str, str]:
+        """The keys that answer it, each with its label."""
+        return {}
 
     def action_login(self) -> None:
         """As `revive`, under the key that the line names while a login is needed."""

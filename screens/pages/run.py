@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import events
@@ -121,9 +121,8 @@ class RunScreen(RunActionScreen):
         return self._decision.incident_id
 
     @property
-    def decision_options(self) -> Collection[str]:
-        opened = self.prompt.opened
-        return [option.id for option in opened.options] if opened is not None else ()
+    def decision_keys(self) -> Mapping[str, str]:
+        return self.prompt.keys
 
     def draw(self) -> None:
         state = self.link.run(self.run_id)

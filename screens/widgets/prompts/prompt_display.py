@@ -272,6 +272,14 @@ class PromptDisplay(Vertical):
             return offered
         return [replace(each, advised=each.option == self._advised and not each.standing) for each in offered]
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys that choose now, each with its label; none while none decides."""
+        if self.opened is None or self.mode in ("held", "sent") or not self._may_act:
+            return {}
+        opens = self._session.glyphs.opens
+        return {each.key: each.shown_label(opens) for each in self._offered() if each.option != LATER_OPTION}
+
     def _runs_of_breaker(self) -> int:
         """How many runs wait for the breaker that this incident is about."""
         breaker = self._shown.action.get("breaker")

@@ -284,7 +284,7 @@ async def test_the_tree_is_live() -> None:
         await until(pilot, lambda: "gpt model" in text_of(pilot))
         story.wait(2).end(call, "x", tokens=(1200, 300))
         link.changed()
-        await until(pilot, lambda: "1.5k" in text_of(pilot) and "succeeded" in text_of(pilot))
+        await until(pilot, lambda: "1.5k" in text_of(pilot) and "done" in text_of(pilot))
 
 
 async def test_a_reply_is_shown_while_it_streams() -> None:
