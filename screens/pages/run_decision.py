@@ -22,7 +22,7 @@ from screens.shell.answer_hold import HeldAnswer
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.run.explanation import model_line
 from screens.views.run.report import advised_option
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 
 
 class RunDecision:

@@ -21,7 +21,7 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.node import KIND_WORDS
-from screens.views.run.node_state import shown_state, shown_word
+from screens.views.run.node_state import node_word, shown_state, shown_word
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 
@@ -177,7 +177,7 @@ def is_fault(node: Node) -> bool:
 def _searchable_text(node: Node) -> str:
     """What a filter looks at."""
     kind = KIND_WORDS.get(node.kind, node.kind)
-    return f"{node.name} {kind} {state_word(node.phase)} {node.agent} {argument_digest(node)}"
+    return f"{node.name} {kind} {state_word(node.phase)} {node_word(node.phase)} {node.agent} {argument_digest(node)}"
 
 
 def argument_digest(node: Node) -> str:
@@ -222,7 +222,7 @@ def state_words(node: Node, state: DurableRun, context: RenderContext, holding: 
         left = (node.retry.until - context.now).total_seconds()
         word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
     elif node.phase == "waiting" and (since := _waiting_since(node, state)):
-        word = f"waits {format_elapsed(since, None, context.now)}"
+        word = f"needs you {format_elapsed(since, None, context.now)}"
     return span(word, state_ink(shown_state(node, holding)))
 
 

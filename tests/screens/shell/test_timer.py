@@ -16,7 +16,7 @@ import screens
 from console.app.app import OrbiterApp
 from screens.shell.context import ConsoleContext
 from screens.shell.timer import GRACE_S, Alarm
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.redraw_throttle import RedrawThrottle
 from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink

@@ -26,7 +26,7 @@ from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
 from screens.views.run.explanation import explanation_lines, model_line, sentence_words
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
-from screens.widgets.option_columns import OptionColumns
+from screens.widgets.prompts.option_columns import OptionColumns
 from tests.console.app.test_app import (
     NEVER,
     answers,
