@@ -76,6 +76,8 @@ class Guest(ABC):
         agent = self._take_agent()
         info = {"task": input, "framework": self.framework, **self._describe(agent)}
         async with steps.opening("agent", self.name, info) as scope:
+            if (corrected := scope.corrected_input()) is not None:
+                input = _as_text(corrected)
             while True:
                 try:
                     result = await self._run_durably(agent, input, messages, scope)

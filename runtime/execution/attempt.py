@@ -172,7 +172,8 @@ class Attempt:
             **execution.action,
         }
         config = errors_at(execution.session, execution.parent_id)
-        fault = fault_policy.classify_failure(exc, execution.step, (node.name for node in lineage), config, context)
+        names = (node.name for node in lineage)
+        fault = fault_policy.classify_failure(exc, execution.step, names, config, context, warn=execution.scope.warn)
         return await handle_failure(execution, exc, fault, replace(end, fault=fault))
 
     async def _release_probe(self) -> None:

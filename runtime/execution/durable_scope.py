@@ -38,6 +38,7 @@ from runtime.execution.node_faults import (
     classify_node_error,
     comes_of_abort,
     draft_node_fault,
+    last_correction,
     pass_failed_agent,
     wait_before_retry,
 )
@@ -210,6 +211,13 @@ class DurableScope(steps.Scope):
     def recorded(self, name: str, place: Place) -> Any:
         node = self._session.state.nodes.get(self._join(segment(name, place)))
         return node.result if node is not None and node.recorded else None
+
+    def corrected_input(self) -> Any:
+        answer = last_correction(self._session.state, self.path)
+        if answer is None:
+            return None
+        self._used_answers.add(answer.incident_id)
+        return answer.params.get("value")
 
     async def granted(self, permission: str) -> bool:
         agents = [node.name for node in self._session.state.lineage(self.path) if node.kind == "agent"]

@@ -130,6 +130,16 @@ def answered_before(
     return None
 
 
+def last_correction(state: DurableRun, node_id: str) -> ev.IncidentAnswered | None:
+    """The last answer that gave the body of a node another input; None where none did."""
+    found = None
+    for incident in _incidents_of(state, node_id):
+        if incident.answer is not None and effect_of(incident.answer.option) == "input":
+            # With a turn, or a question, the input is for that spot and not for the body.
+            found = found if "turn" in incident.opened.action or incident.opened.question else incident.answer
+    return found
+
+
 def _incidents_of(state: DurableRun, node_id: str) -> Iterator[Incident]:
     node = state.nodes.get(node_id)
     if node is not None:

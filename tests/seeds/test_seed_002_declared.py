@@ -39,6 +39,7 @@ async def test_4_critical_of_a_tool_subclass_is_put_before_a_person(bench: Bench
         ("by_tool", "tool"),
         ("by_agent", "agent"),
         ("by_agent_after_tool", "agent"),
+        ("by_agent_after_broken_tool", "agent"),
         ("by_swarm", "swarm"),
         ("by_swarm_after_agent", "swarm"),
         ("by_inner", "inner"),
@@ -53,6 +54,12 @@ async def test_4_the_innermost_that_says_anything_is_heard(bench: Bench, name: s
     (incident,) = state.open_incidents
     fault = incident.opened.fault
     assert (fault.rule_id, fault.user_message) == ("author.critical", f"{who} says: it did not work")
+
+
+async def test_4_a_classify_error_that_cannot_be_used_is_warned_of(bench: Bench) -> None:
+    state = await settled(bench, "by_agent_after_broken_tool")
+    (warning,) = [text for node in state.nodes.values() for text in node.warnings]
+    assert "classify_error of capability cannot be used: it raised LookupError: no such judge" in warning
 
 
 async def test_4_an_agents_failure_outside_of_its_steps_goes_back_to_the_planner(bench: Bench) -> None:

@@ -60,6 +60,18 @@ async def test_4_4_a_rate_limit_of_an_agent_offers_wait_and_retry_and_waits_as_l
     assert (state.phase, state.output) == ("completed", "heard: go")
 
 
+async def test_4_4_a_rate_limit_of_a_tool_has_the_seeds_labels_and_nothing_to_check(bench: Bench) -> None:
+    async with bench.driving():
+        found = await opened(bench, "limited_user")
+    offered = labels(found)
+    assert list(offered)[:2] == ["wait_retry", "retry"]
+    assert (offered["wait_retry"], offered["retry"], offered["abort"]) == (
+        "Wait and retry",
+        "Retry operation",
+        "Abort execution",
+    )
+
+
 async def test_8_recoverable_true_offers_retry(bench: Bench) -> None:
     async with bench.driving():
         found = await opened(bench, "retryable_user")

@@ -25,7 +25,7 @@ class OrbiterError(Exception):
         **fields: Values for the class's own fields; every error may name its agent as ``agent_name``.
 
     Raises:
-        TypeError: A keyword that the class does not declare.
+        TypeError: A keyword that the class does not declare, or a context that is not a mapping.
 
     Examples:
         >>> from orbiter import OrbiterError
@@ -59,6 +59,11 @@ class OrbiterError(Exception):
         Exception.__init__(self, message)
         self.message = str(message)
         self.error_code = error_code or type(self).__name__
+        if context is not None and not isinstance(context, Mapping):
+            raise TypeError(
+                f"{type(self).__name__}: context must be a mapping of facts, for example {{'status_code': 503}}, "
+                f"got {context!r}"
+            )
         self.context: dict[str, Any] = dict(context) if context else {}
         self.suggestion = suggestion if suggestion is not None else hint
         self.timestamp = datetime.now(UTC)

@@ -82,7 +82,7 @@ class ModelError(OrbiterError):
     where: str = ""
 
     def __init__(self, msg: object = "", *args: Any, model: str = "", code: str = "", **rest: Any) -> None:
-        super().__init__(msg, *args, **{name: value for name, value in rest.items() if value is not None})
+        super().__init__(msg, *args, **{name: value for name, value in rest.items() if value not in (None, "")})
         self.model = model
         self.code = code
         if self.status is not None:

@@ -31,6 +31,8 @@ async def run_as_node(
             return await run_members(container, input, DIRECT, settings, messages)
     info = {"task": as_text(input), "members": container._members(), **container._info()}
     async with steps.opening(container._kind, container.name, info) as scope:
+        if (corrected := scope.corrected_input()) is not None:
+            input = as_text(corrected)
         with steps.asked_of(container.classify_error, container.get_retry_policy):
             while True:
                 try:

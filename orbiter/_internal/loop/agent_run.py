@@ -141,8 +141,9 @@ class AgentRun:
             info["budget"] = {"max_wall_time_s": agent.max_wall_time_s}  # the runtime's to enforce
         async with steps.opening("agent", agent.name, info) as scope:
             self.scope = scope
+            corrected = scope.corrected_input()
             with steps.asked_of(agent.classify_error, agent.get_retry_policy):
-                output = await self._run_with_recovery(input)
+                output = await self._run_with_recovery(input if corrected is None else as_text(corrected))
             scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)
             return output
 

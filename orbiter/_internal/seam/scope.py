@@ -65,6 +65,12 @@ class Scope(ABC):
         """
         return None
 
+    def corrected_input(self) -> Any:
+        """The input that an operator gave in place of the node's own, in an earlier life of the run; None where none
+        was given. For asking before the body is done: what made it fail then may not fail it again.
+        """
+        return None
+
     async def granted(self, permission: str) -> bool:
         """Whether the code of this node may do what `permission` (``verb:object``) names, by configuration or by a
         grant. False under plain `run`, where a person cannot be asked.

@@ -13,7 +13,7 @@ from orbiter.steps import Step
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.recorded_fault import recorded_fault
-from runtime.judgement.faults.severity import ask_author
+from runtime.judgement.faults.severity import PROBLEM, ask_author, is_judged
 from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy
 from runtime.judgement.reports import fault_log
 from runtime.record.state.fault_taxonomy import (
@@ -39,7 +39,13 @@ ORIGINS = {
 
 
 def classify_failure(
-    exc: Exception, step: Step[Any, Any], path: Iterable[str], config: ErrorHandlingConfig, context: Mapping[str, Any]
+    exc: Exception,
+    step: Step[Any, Any],
+    path: Iterable[str],
+    config: ErrorHandlingConfig,
+    context: Mapping[str, Any],
+    *,
+    warn: Callable[[str], None],
 ) -> Classification:
     """The facts of a step's failure: found by rules, then as its author and the configuration see it.
 
@@ -49,6 +55,7 @@ def classify_failure(
         path: Names of the nodes from the run's root down to the step.
         config: How faults are judged.
         context: What an author's `classify_error` gets to know; its `model`, if there is one, names the provider.
+        warn: Takes a sentence about a `classify_error` that cannot be used.
     """
     if isinstance(exc, NeedsInput):
         return Classification(
@@ -71,10 +78,12 @@ def classify_failure(
         return facts
     own = _author_error(exc)
     judged = ask_author(own, dict(context), step.traits.classify_error, facts)
-    if judged is facts:
-        judged = ask_author(own, dict(context), step.traits.classify_around, facts)
+    if not is_judged(judged, facts):
+        judged = ask_author(own, dict(context), step.traits.classify_around, judged)
         # That a call had no effect is for its tool's own author to say (DESIGN section 5).
         judged = judged.model_copy(update={"effect": facts.effect})
+    if (problem := judged.metadata.get(PROBLEM)) is not None and PROBLEM not in facts.metadata:
+        warn(f"classify_error of {step.name} cannot be used: it {problem}")
     return config.reclassify(judged, own)
 
 

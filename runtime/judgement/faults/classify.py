@@ -247,6 +247,8 @@ def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: boo
         return rule.effect or Effect.UNKNOWN if rule and origin is Origin.QUEUE else Effect.UNKNOWN
     if rule and rule.effect:
         return rule.effect
+    if origin in (Origin.TOOL, Origin.HOOK) and cause in (Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED):
+        return Effect.NOT_ATTEMPTED  # the service refused the call
     if cause in _UNSENT:
         return Effect.NOT_ATTEMPTED
     return Effect.UNKNOWN if origin in _TOUCHES_WORLD or not known else Effect.NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
@@ -23,6 +23,15 @@ from runtime.record.state.fault_taxonomy import (
 _INPUT_CAUSES = frozenset({Cause.MISSING_INPUT, Cause.ARGS_INVALID, Cause.NOT_FOUND})
 
 
+PROBLEM: Final = "classify_error"
+"""The entry of a fault's metadata that says why its author's function could not be used."""
+
+
+def is_judged(judged: Classification, facts: Classification) -> bool:
+    """Whether an author's function said something of these facts: neither None, nor what cannot be used."""
+    return judged is not facts and (PROBLEM not in judged.metadata or PROBLEM in facts.metadata)
+
+
 def ask_author(
     exc: Exception,
     context: dict[str, Any],
@@ -32,7 +41,7 @@ def ask_author(
     """`facts`, with what the author's `classify_error(exc, context)` says put over them. Never raises.
 
     An author's function that raises, or returns something else than an `ErrorClassification` or None, changes
-    nothing; what was wrong with it stands in `metadata["classify_error"]`, so that its author can see it.
+    nothing; what was wrong with it stands in `metadata[PROBLEM]`, so that its author can see it.
     """
     if classify_error is None:
         return facts
@@ -141,7 +150,7 @@ def _suggestions(value: Any) -> tuple[str, ...]:
 
 
 def _with_problem_noted(facts: Classification, problem: str) -> Classification:
-    return facts.model_copy(update={"metadata": {**facts.metadata, "classify_error": mask_secrets(problem)[:500]}})
+    return facts.model_copy(update={"metadata": {**facts.metadata, PROBLEM: mask_secrets(problem)[:500]}})
 
 
 def _text(value: object) -> str:

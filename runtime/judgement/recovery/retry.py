@@ -60,9 +60,10 @@ class RetryPolicy:
     def from_mapping(cls, value: Mapping[str, Any], default: RetryPolicy | None = None) -> Self:
         """A policy in the words of the seeds.
 
-        Seed 002's `get_retry_policy()`: `max_attempts` (in total), `delay_seconds`, `backoff_factor`. Seed 003:
-        `max_retries` (after the first attempt, as its adapters count), `base_retry_delay`, `max_retry_delay`,
-        `rate_limit_strategy` ("exponential_backoff" or "fixed_delay"). What is not given is as in `default`.
+        Seed 002's `get_retry_policy()`: `max_attempts` (in total), `delay_seconds`, `backoff_factor`; waits that are
+        given in these words are waited as they are, without jitter. Seed 003: `max_retries` (after the first attempt,
+        as its adapters count), `base_retry_delay`, `max_retry_delay`, `rate_limit_strategy` ("exponential_backoff" or
+        "fixed_delay"). What is not given is as in `default`.
 
         Raises:
             ValueError: A value is not a number, or is out of its range.
@@ -79,7 +80,7 @@ class RetryPolicy:
             max_attempts=int(attempts),
             base=base,
             factor=_number(value, given.factor, "backoff_factor"),
-            jitter=given.jitter,
+            jitter=0.0 if value.keys() & _AUTHORS_WAITS else given.jitter,
             max_retry_delay=_number(value, max(given.max_retry_delay, base), "max_retry_delay", "max_delay"),
             max_hint_delay=given.max_hint_delay,
             fixed=base if strategy == "fixed_delay" else given.fixed,
@@ -94,6 +95,10 @@ class RetryPolicy:
         except OverflowError:
             grown = self.max_retry_delay
         return min(self.max_retry_delay, min(self.max_retry_delay, grown) * (1 + self.jitter * (2 * rng.random() - 1)))
+
+
+_AUTHORS_WAITS: Final = frozenset({"delay_seconds", "backoff_factor"})
+"""Seed 002's words for the waits between attempts."""
 
 
 def _number(value: Mapping[str, Any], default: float, *names: str) -> float:
@@ -205,5 +210,5 @@ def _why_not(fault: Classification, attempt: int, policy: RetryPolicy) -> str:
     if attempt >= policy.max_attempts:
         return f"attempts are spent ({attempt} of {policy.max_attempts})"
     if fault.effect in _SAFE_EFFECTS:
-        return "what the tool did before it could not connect is not known"
+        return "what the tool did before the call that failed is not known"
     return "it may have taken effect"

@@ -196,13 +196,16 @@ class Classification(BaseModel):
     def safe_to_repeat(self) -> bool:
         """Whether repeating all of the step does no harm, as far as is known.
 
-        A tool that could not connect did nothing by that call; what its code did before that call is not known, so a
-        person, its author (`idempotent=True`, RETRIABLE) or the agent decides whether it runs again.
+        A tool that could not connect, or whose call a service refused for a rate limit, did nothing by that call; what
+        its code did before that call is not known, so a person, its author (`idempotent=True`, RETRIABLE) or the agent
+        decides whether it runs again.
         """
-        unsent = self.effect is Effect.NOT_ATTEMPTED and self.cause in (Cause.NETWORK, Cause.TIMEOUT)
+        unsent = self.effect is Effect.NOT_ATTEMPTED and self.cause in _NOTHING_DONE_BY_THIS_CALL
         if unsent and self.origin in (Origin.TOOL, Origin.HOOK) and self.proposal is not Remedy.RETRY:
             return False
         return self.effect in (Effect.NOT_ATTEMPTED, Effect.NONE)
 
+
+_NOTHING_DONE_BY_THIS_CALL = frozenset({Cause.NETWORK, Cause.TIMEOUT, Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED})
 
 _SEVERITY = {Impact.NODE: Severity.ERROR, Impact.RUN: Severity.CRITICAL, Impact.PROCESS: Severity.FATAL}

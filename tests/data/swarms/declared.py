@@ -100,7 +100,16 @@ class Undecided(Silent):
     classify_error = staticmethod(nothing)
 
 
+def broken(exc: Exception, context: dict[str, Any]) -> ErrorClassification:
+    raise LookupError("no such judge")
+
+
+class BrokenJudge(Silent):
+    classify_error = staticmethod(broken)
+
+
 retried = _agent(Idempotent())
+by_agent_after_broken_tool = _agent(BrokenJudge(), classify_error=says("agent"))
 critical = _agent(MyCapability(ValueError, times=9))
 by_tool = Swarm(agents=[_agent(SilentWithTool(), classify_error=says("agent"))], classify_error=says("swarm"))
 by_agent = Swarm(agents=[_agent(Silent(), classify_error=says("agent"))], classify_error=says("swarm"))

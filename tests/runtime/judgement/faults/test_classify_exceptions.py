@@ -237,7 +237,7 @@ def test_a_connection_that_did_not_come_about_had_no_effect_also_in_a_tool(refus
     assert found.cause in ("network", "timeout")
     decision = decide_retry(found, attempt=1, policy=RetryPolicy(), rng=random.Random(0))
     assert decision.remedy is Remedy.FEED_BACK  # what its code did before is not known: it is not repeated unasked
-    unsure = "what the tool did before it could not connect is not known"
+    unsure = "what the tool did before the call that failed is not known"
     assert decision.reason == (unsure if found.persistence == "transient" else "not transient")
     offered = {each.id: each.label for each in options_for(found, "tool")[0]}
     assert offered["retry"] == "Retry operation"

@@ -134,6 +134,7 @@ def test_never_more_attempts_than_allowed(attempt: int, allowed: int) -> None:
 def test_seed_002s_words() -> None:
     policy = RetryPolicy.from_mapping({"max_attempts": 5, "delay_seconds": 2.0, "backoff_factor": 1.5})
     assert (policy.max_attempts, policy.base, policy.factor) == (5, 2.0, 1.5)
+    assert [policy.delay(attempt, random.Random(attempt)) for attempt in (1, 2, 3)] == [2.0, 3.0, 4.5]
 
 
 def test_seed_003s_words() -> None:
