@@ -6,8 +6,8 @@ change of this table. Metrics have the names of the release before as well, unde
 
 Sources:
 - https://github.com/open-telemetry/semantic-conventions-genai (release 0.1.0: the workflow's name is in
-  `gen_ai.agent.name`, what was written to a cache in `gen_ai.usage.cache_write.input_tokens`), with the page
-  `docs/gen-ai/client-inference.md` for metrics
+  `gen_ai.agent.name`, what was written to a cache in `gen_ai.usage.cache_write.input_tokens`); metrics are on its page
+  about client inference
 - https://langfuse.com/integrations/native/opentelemetry#property-mapping
 - https://arize-ai.github.io/openinference/spec/attributes/semantic-conventions.html
 """
