@@ -21,7 +21,7 @@ from orbiter.mcp.content import MAX_TEXT_CHARS, result_blocks
 from orbiter.mcp.definition import InvalidServer, parse_server
 from orbiter.mcp.foreign_text import clean_text
 from orbiter.mcp.table import ServerTable, read_workspace_file
-from orbiter.mcp.tool_definition import ToolDefinition, difference, read_definition
+from orbiter.mcp.tool_definition import ToolDefinition, difference, plain_name, read_definition
 from orbiter.mcp.tools import model_name
 from orbiter.types import DocumentBlock, ImageDataBlock, TextBlock
 
@@ -133,9 +133,20 @@ def test_hidden_characters_of_a_description_reach_no_model(hidden: str) -> None:
 
 
 def test_a_tool_that_cannot_be_called_is_left_out() -> None:
-    assert definition(name="a:b*") is None
+    for name in ("", "a\x1b[2J", "a\u202eb", " a", "a\nb", "x" * 129):
+        assert definition(name=name) is None, name
     assert definition(inputSchema={"type": "string"}) is None
     assert definition(inputSchema={"type": "object", "x": "y" * 300_000}) is None
+
+
+def test_a_name_that_is_odd_is_written_out_in_permissions() -> None:
+    for name, said in {
+        "read.file-2_b": "read.file-2_b",
+        "ns/read": "ns/read",
+        "a:b *{c}": "a%3Ab%20%2A%7Bc%7D",
+    }.items():
+        assert definition(name=name) is not None
+        assert plain_name(name) == said
 
 
 def test_a_change_shows_as_its_difference() -> None:
