@@ -17,7 +17,17 @@ MAX_DATA_CHARS = 8_000_000
 """Characters, in base64, of one image, sound or document; a larger one is named and left out."""
 MAX_BLOCKS = 200
 _MIN_REPEATED_CHARS = 16
-_TEXT_TYPE = re.compile(r"text/|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml)\b", re.IGNORECASE)
+_TEXT_TYPE = re.compile(r"text/|(?:application|image)/(?:[\w.-]+\+)?(?:json|xml|yaml|toml)\b", re.IGNORECASE)
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What the providers take. With another one they refuse the whole request, and each that follows."""
+_MEDIA_TYPES = {
+    "": "image/png",
+    "image/jpg": "image/jpeg",
+    "image/x-png": "image/png",
+    "application/x-pdf": "application/pdf",
+}
+"""Other names in use."""
+_AUDIO_FORMATS = {"mpeg": "mp3", "x-mp3": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}(?:;[ -~]{0,200})?")
 
 
@@ -95,7 +105,9 @@ def _block(part: Mapping[str, Any]) -> ContentBlock:
     if kind == "text":
         return TextBlock(text=str(part.get("text", "")))
     if kind in ("image", "audio"):
-        return _data(str(part.get("data", "")), clean_line(part.get("mimeType")), str(kind))
+        data, media_type = str(part.get("data", "")), clean_line(part.get("mimeType"))
+        text = _text_in(data) if _TEXT_TYPE.match(media_type) else None
+        return TextBlock(text=text) if text is not None else _data(data, media_type, str(kind))
     if kind == "resource":
         return _resource(part.get("resource") or {})
     if kind == "resource_link":
@@ -136,8 +148,13 @@ def _data(data: str, media_type: str, kind: str, title: str = "") -> ContentBloc
     if not _is_base64(data) or (media_type and not _MEDIA_TYPE.fullmatch(media_type)):
         # A provider refuses the whole request with it.
         return TextBlock(text=f"[{kind} {title} {media_type}: left out, it is not valid]")
-    if kind == "image":
-        return ImageDataBlock(data=data, media_type=media_type or "image/png")
+    plain = media_type.partition(";")[0].strip().lower()
     if kind == "audio":
-        return AudioBlock(data=data, format=media_type.partition("/")[2] or "wav")
-    return DocumentBlock(data=data, media_type=media_type or "application/octet-stream", title=title)
+        said = plain.partition("/")[2] or "wav"
+        return AudioBlock(data=data, format=_AUDIO_FORMATS.get(said, said))
+    plain = _MEDIA_TYPES.get(plain, plain)
+    if kind == "image" and plain in _IMAGES:
+        return ImageDataBlock(data=data, media_type=plain)
+    if kind == "document" and plain == "application/pdf":
+        return DocumentBlock(data=data, media_type=plain, title=title)
+    return TextBlock(text=f"[{kind} {title} {media_type} of {len(data)} characters in base64: models take none such]")

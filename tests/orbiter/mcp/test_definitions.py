@@ -23,7 +23,7 @@ from orbiter.mcp.foreign_text import clean_text
 from orbiter.mcp.table import ServerTable, read_workspace_file
 from orbiter.mcp.tool_definition import ToolDefinition, difference, plain_name, read_definition
 from orbiter.mcp.tools import model_name
-from orbiter.types import DocumentBlock, ImageDataBlock, TextBlock
+from orbiter.types import AudioBlock, DocumentBlock, ImageDataBlock, TextBlock
 
 
 def definition(**more: Any) -> ToolDefinition | None:
@@ -221,10 +221,27 @@ def test_a_document_that_is_a_text_is_read_as_one() -> None:
 
     assert resource("text/csv", b"a,b\x1b") == "[resource file:///a]\na,b"
     assert resource("application/ld+json; charset=utf-8", b"{}") == "[resource file:///a]\n{}"
-    assert isinstance(resource("text/csv", b"\xff\xfe")[0], DocumentBlock)
+    assert "text/csv of 4 characters in base64" in resource("text/csv", b"\xff\xfe")
     assert isinstance(resource("application/pdf", b"%PDF")[0], DocumentBlock)
+    assert "application/zip of 8 characters in base64: models take none such]" in resource("application/zip", b"PK\0\0")
     link = {"type": "resource_link", "uri": "file:///a", "name": "a", "description": "The first"}
     assert result_blocks({"content": [link]}) == "[resource file:///a: a, The first]"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "block"),
+    [
+        ("image/jpg", ImageDataBlock(data="QUJD", media_type="image/jpeg")),
+        ("", ImageDataBlock(data="QUJD", media_type="image/png")),
+        ("image/svg+xml", "ABC"),
+        ("image/tiff", "[image  image/tiff of 4 characters in base64: models take none such]"),
+        ("audio/mpeg", AudioBlock(data="QUJD", format="mp3")),
+    ],
+)
+def test_data_is_named_as_providers_know_it(media_type: str, block: Any) -> None:
+    kind = media_type.partition("/")[0] or "image"
+    found = result_blocks({"content": [{"type": kind, "data": "QUJD", "mimeType": media_type}]})
+    assert found == (block if isinstance(block, str) else [block])
 
 
 def test_names_end_with_the_servers_own_name() -> None:
