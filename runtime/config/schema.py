@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from orbiter.guests.tool_settings import ToolSettings
 from orbiter.mcp.definition import DEFAULT_TIMEOUT_S, GrantType
+from runtime.execution.execution_config import EngineName
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.patterns import Kind
@@ -88,6 +89,13 @@ class RuntimeSettings(BaseModel):
         ),
     )
     slots: int = Field(default=64, ge=1, description="how many runs a worker drives at once")
+    engine: EngineName = Field(
+        default="local",
+        description=(
+            '`"local"`: each worker takes runs by itself; `"dbos"`: DBOS gives them to workers, with `[limits]` over'
+            " all of them, in a workspace on Postgres ([operations](operations.md#limits-over-all-workers))"
+        ),
+    )
     code: str = Field(
         default="",
         max_length=80,
@@ -103,6 +111,19 @@ class RuntimeSettings(BaseModel):
             " of the newest label takes over runs that no worker drives"
         ),
     )
+
+
+class LimitSettings(BaseModel):
+    """How much of one swarm there is at once over all workers; the table's name is its reference, or the end of it, as
+    `news.py:desk`. With `engine = "dbos"` only.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    concurrency: int | None = Field(default=None, ge=1, description="how many of its runs are driven at once")
+    starts: int | None = Field(
+        default=None, ge=1, description="how many drives of its runs begin within `period_s`, also after a wait"
+    )
+    period_s: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False, description="seconds for `starts`")
 
 
 class PermissionSettings(BaseModel):
@@ -288,6 +309,7 @@ class Settings(BaseModel):
     notices: NoticeSettings = Field(default_factory=NoticeSettings)
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    limits: dict[str, LimitSettings] = Field(default_factory=dict)
     guests: GuestSettings = Field(default_factory=GuestSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     otel: OtelSettings = Field(default_factory=OtelSettings)

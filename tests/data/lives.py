@@ -56,7 +56,7 @@ assert agents.testing is not None
 assert pydantic_ai.models.function is not None  # all are imported once, not in every life
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
-LOCAL = "runtime.worker.engines.local:LocalEngine"
+LOCAL = "tests.runtime.chaos.pairs:local"
 
 
 def named(reference: str) -> Any:
@@ -110,7 +110,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
             period_s=0.01,
-            engine=named(command.get("engine", LOCAL)),
+            engine=named(command.get("engine", LOCAL))(journal, state, **command.get("engine_options", {})),
         )
         serving = asyncio.create_task(supervisor.serve())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
