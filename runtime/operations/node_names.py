@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.operations.rewind_rules import InvalidControl, no_node
+from runtime.operations.rewind_rules import InvalidControl
 from runtime.record.state.durable_run import DurableRun
 
 

@@ -12,7 +12,7 @@ from runtime.operations.objects import incident_object, open_incident_object, re
 from runtime.operations.requests import answers as asked
 from runtime.operations.requests.codec import decode_struct
 from runtime.operations.requests.incident_results import IncidentRow, OpenIncident, ReportRow
-from runtime.operations.requests.struct import Request
+from runtime.operations.requests.struct import ActorRow, Request
 from runtime.record.journal import AnswerRefused
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Incident
@@ -39,7 +39,7 @@ async def _answer(ops: OperationContext, request: asked.AnswerIncident, origin: 
         params=shown_params(taken.params),
         reach=taken.reach,
         reason=taken.reason,
-        by=taken.by.model_dump(mode="json"),
+        by=ActorRow.of(taken.by),
         ts=taken.ts,
     )
 
@@ -60,7 +60,7 @@ async def _propose(ops: OperationContext, request: asked.ProposeAnswer, origin: 
         option=taken.option,
         params=taken.params,
         reason=taken.reason,
-        by=taken.by.model_dump(mode="json"),
+        by=ActorRow.of(taken.by),
     )
 
 

@@ -13,12 +13,12 @@ from msgspec.structs import asdict
 from runtime.judgement.comparison.comparison_types import RunComparison
 from runtime.judgement.reports.report_types import WaitChain
 from runtime.operations.context import Handler, OperationContext, OperationError, Origin
-from runtime.operations.node_names import find_node
 from runtime.operations.requests import runs as asked
 from runtime.operations.requests.runs import RunState
 from runtime.operations.requests.struct import Request
 from runtime.record.journal import Journal
 from runtime.record.rules.search_texts import split_words
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.summary import PublicSummary, Summary
 
 _NO_LIMIT: Final = 1_000_000
@@ -154,7 +154,7 @@ async def _waits(ops: OperationContext, request: asked.ShowWaits, _: Origin) -> 
     from runtime.judgement.reports.wait_graph import wait_chain
 
     state = await ops.decisions.state(request.run_id)
-    return wait_chain(state, find_node(state, request.node_id) if request.node_id else "")
+    return wait_chain(state, _node_of(state, request.node_id))
 
 
 async def _swarms(ops: OperationContext, _: asked.ListSwarms, __: Origin) -> asked.FoundSwarms:
@@ -177,7 +177,13 @@ async def _check(ops: OperationContext, request: asked.CheckSwarm, _: Origin) ->
 
 async def _node_id(ops: OperationContext, run_id: str, name: str) -> str:
     """The node that is meant by a name; empty where none is named."""
-    return find_node(await ops.decisions.state(run_id), name) if name else ""
+    return _node_of(await ops.decisions.state(run_id), name)
+
+
+def _node_of(state: DurableRun, name: str) -> str:
+    from runtime.operations.node_names import find_node
+
+    return find_node(state, name) if name else ""
 
 
 async def _state(ops: OperationContext, run_id: str) -> RunState:

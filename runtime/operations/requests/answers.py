@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 
 from runtime.judgement.permissions.permitted_action import PermittedAction
 from runtime.operations.requests.incident_results import IncidentRow, OpenIncident, ReportRow
-from runtime.operations.requests.struct import Instant, JsonObject, Request, Text
+from runtime.operations.requests.struct import ActorRow, Instant, JsonObject, Request, Text
 from runtime.record.state.operator_terms import Reach
 
 PROOF_TIMEOUT_S: Final = 60.0
@@ -17,7 +17,7 @@ MAX_PROOF_S: Final = 600.0
 
 
 class TakenAnswer(Struct, frozen=True, kw_only=True):
-    """`id` is that of the incident; `params` without secrets; `by` has `name` and `channel`."""
+    """`id` is that of the incident; `params` without secrets."""
 
     id: str
     state: str
@@ -26,7 +26,7 @@ class TakenAnswer(Struct, frozen=True, kw_only=True):
     params: JsonObject
     reach: str
     reason: str
-    by: JsonObject
+    by: ActorRow
     ts: Instant
 
 
@@ -57,7 +57,7 @@ class ProposedAnswer(Struct, frozen=True, kw_only=True):
     option: str
     params: JsonObject
     reason: str
-    by: JsonObject
+    by: ActorRow
 
 
 class ProposeAnswer(Request[ProposedAnswer], frozen=True):
