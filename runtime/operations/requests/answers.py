@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct, field
 
+from runtime.judgement.comparison.file_write import FileComparison
 from runtime.judgement.permissions.permitted_action import PermittedAction
 from runtime.operations.requests.incident_results import IncidentRow, OpenIncident, ReportRow
 from runtime.operations.requests.struct import ActorRow, Instant, JsonObject, Request, Text
@@ -151,6 +152,14 @@ class PreviewGrant(Request[GrantPreview], frozen=True):
 
     incident_id: Text
     params: JsonObject = field(default_factory=dict)
+
+
+class CompareWrite(Request[FileComparison], frozen=True):
+    """What a permission to write a file would change, beside the file as it is now where the runtime is."""
+
+    verb: ClassVar[str] = "compare_write"
+
+    incident_id: Text
 
 
 class ListIncidents(Request[tuple[OpenIncident, ...]], frozen=True):

@@ -21,6 +21,7 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.node import KIND_WORDS
+from screens.views.run.node_names import shown_name
 from screens.views.run.node_state import node_word, shown_state, shown_word
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
@@ -129,7 +130,10 @@ class RunTree:
         return Row(
             key,
             (
-                (*node_label(node, self.context, self.holding), *self._progress(node)),
+                (
+                    *node_label(node, self.context, self.holding, shown_name(node, self.state)),
+                    *self._progress(node),
+                ),
                 state_words(node, self.state, self.context, self.holding),
                 _attempt_spans(node, self.context),
                 _time(node, self.context),
@@ -196,10 +200,10 @@ def _ends(text: str) -> str:
     )
 
 
-def node_label(node: Node, context: RenderContext, holding: Mapping[str, int]) -> Spans:
+def node_label(node: Node, context: RenderContext, holding: Mapping[str, int], name: str) -> Spans:
     """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
-    name = context.sanitize_line(node.name, 120) or "?"
+    name = context.sanitize_line(name, 120) or "?"
     found = [
         context.state_glyph(shown_state(node, holding)),
         Span(f" {name}", ink, bold=not node.is_step and not node.terminal),

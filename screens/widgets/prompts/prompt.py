@@ -13,6 +13,7 @@ from runtime.judgement.reports.explanation.explain import Explanation
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from screens.render.layout import Span, Spans, span
 from screens.views.decisions.prompt_choices import LATER_OPTION
+from screens.views.decisions.written_file import ShownWrite
 from screens.widgets.prompts.answer_field import AnswerField
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.prompt_choosing import ChoosingPrompt
@@ -58,6 +59,7 @@ class Prompt(ChoosingPrompt):
         model: Spans = (),
         place: str = "",
         explained: bool = True,
+        write: ShownWrite | None = None,
     ) -> bool:
         """Show an incident. Another than before begins again, and arms again; a text that is being typed stays. Who may
         not act is told so at once, and offered nothing.
@@ -72,12 +74,13 @@ class Prompt(ChoosingPrompt):
             model: one line on what a model makes of it.
             place: which of the run's open decisions it is, in words.
             explained: whether the prompt has the explanation; not where it stands beside it.
+            write: what a permission to write a file would change on disk.
 
         Returns:
             Whether it is another incident than before.
         """
         self._held, self._advised, self._may_act = held, advised, may_act
-        self._proposal = proposal
+        self._proposal, self._write = proposal, write
         self._model, self._place, self._explained = model, place, explained
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             self._paint()

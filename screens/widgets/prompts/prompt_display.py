@@ -37,6 +37,7 @@ from screens.views.decisions.prompt_lines import (
 )
 from screens.views.decisions.prompt_rows import PromptRows
 from screens.views.decisions.typed_answer import wanted_words
+from screens.views.decisions.written_file import ShownWrite
 from screens.views.run.explanation import LABEL_CELLS
 from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
 from screens.widgets.arming import Arming
@@ -102,6 +103,7 @@ class PromptDisplay(Vertical):
         self._advised = ""
         self._told: Explanation | None = None
         self._proposal: AnswerProposed | None = None
+        self._write: ShownWrite | None = None
         self._may_act = True
         self._note: Spans = ()
         self._model: Spans = ()
@@ -143,7 +145,7 @@ class PromptDisplay(Vertical):
         offered = self._offered()
         blocks = self._show_choices(offered, self._blocks(opened), afresh=afresh)
         self._folds = any(each.folds for each in blocks)
-        shows_all = self.mode != "choose" or self._unfolded
+        shows_all = self.mode not in ("choose", "type") or self._unfolded
         asked, lines = self.query_one(RequestText), lines_of(blocks) if shows_all else self._rows.fitting(blocks)
         asked.show(lines, self._text_name)
         asked.set_class(not lines, "-empty")
@@ -169,7 +171,8 @@ class PromptDisplay(Vertical):
     def _more_fold_rows(self, opened: IncidentOpened, blocks: list[Block]) -> int:
         """What was found holds as long as there is as much room."""
         rows = self._rows
-        room = (opened.incident_id, opened.revision, rows.text_width, rows.spare(blocks))
+        version = self._write.comparison.version if self._write is not None else ""
+        room = (f"{opened.incident_id} {version}", opened.revision, rows.text_width, rows.spare(blocks))
         if self._room != room:
             found = rows.more_fold_rows(blocks, lambda fold_rows: self._blocks(opened, fold_rows=fold_rows))
             self._room, self._more_rows = room, found
@@ -219,7 +222,7 @@ class PromptDisplay(Vertical):
         context = self._session.render_context()
         if self.mode == "confirm":
             return [Block("", tuple(self._confirm_lines(opened)))]
-        explained = self._explained and self.mode != "type"
+        explained = self._explained and not (self.mode == "type" and opened.question)
         found = prompt_blocks(
             opened,
             context,
@@ -229,6 +232,8 @@ class PromptDisplay(Vertical):
             fold_chars=fold_rows * max(1, self._text_width - LABEL_CELLS),
             model=self._model,
             proposal=self._proposal,
+            write=self._write,
+            file_rows=fold_rows,
         )
         edited = self.query_one(AnswerField).edited_arguments if self.mode == "type" else None
         if edited is None:
@@ -239,7 +244,7 @@ class PromptDisplay(Vertical):
         """What keys decide about, however much of it is in sight."""
         if self.mode == "confirm":
             return self._confirm_lines(opened)
-        return question_lines(opened, self._session.render_context(), self._told, self._proposal)
+        return question_lines(opened, self._session.render_context(), self._told, self._proposal, self._write)
 
     def _confirm_lines(self, opened: IncidentOpened) -> list[Spans]:
         context = self._session.render_context()
