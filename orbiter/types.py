@@ -237,7 +237,13 @@ _AnyMessage = Annotated[Message, Field(discriminator="role")]
 
 
 class ActionModel(Frozen):
-    """A tool call with its arguments parsed."""
+    """A tool call with its arguments parsed.
+
+    Attributes:
+        tool_call_id: The id of the call.
+        tool_name: The tool's name.
+        arguments: The arguments by name.
+    """
 
     tool_call_id: str
     tool_name: str
@@ -289,7 +295,12 @@ NO_USAGE = Usage()
 
 
 class AgentInput(Frozen):
-    """A question with the conversation before it."""
+    """A question with the conversation before it.
+
+    Attributes:
+        query: What the user says.
+        messages: The conversation before.
+    """
 
     query: str
     messages: list[_AnyMessage] = Field(default_factory=list)

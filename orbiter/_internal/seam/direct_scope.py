@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 async def sleep(seconds: float) -> None:
-    """What waits between attempts; a program that replaces ``asyncio.sleep`` replaces this wait too."""
+    """What waits between attempts; a program that replaces ``asyncio.sleep`` replaces this wait too.
+
+    Args:
+        seconds: How long.
+    """
     await asyncio.sleep(seconds)
 
 
@@ -52,7 +56,11 @@ async def back_off(seconds: float, exc: Exception, model: str, attempt: int, tri
 
 
 def log_success(retries: int) -> None:
-    """Says in the log that a call succeeded after it was tried again."""
+    """Says in the log that a call succeeded after it was tried again.
+
+    Args:
+        retries: How often it was tried again; 0: nothing is logged.
+    """
     if retries:
         logger.info("Request successful after %d %s", retries, "retry" if retries == 1 else "retries")
 

@@ -60,7 +60,7 @@ def test_a_test_is_written_beside_its_record_and_is_red_until_the_code_is_fixed(
     )
     assert re.search(r"1 failed, 1 passed", tried.stdout), tried.stdout + tried.stderr
     assert f"PASSED fixed/tests/{test.name}::test_store_permission_denied" in tried.stdout
-    assert "fails still: permission denied: agent 'keeper' needs the permission fs.write" in tried.stdout
+    assert "still fails: permission denied: agent 'keeper' needs the permission fs.write" in tried.stdout
 
 
 def test_a_run_in_which_nothing_failed_has_no_test(program: Program) -> None:
