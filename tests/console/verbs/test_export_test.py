@@ -30,7 +30,7 @@ def test_a_test_is_written_beside_its_record_and_is_red_until_the_code_is_fixed(
     assert len(test.read_text().splitlines()) < 25
     again = program("export", run, "--test", "tests")
     assert again.returncode == 2
-    assert "is there already: say --force" in again.stderr
+    assert "is there already: give --force" in again.stderr
     assert program("export", run, "--test", "tests", "--force").returncode == 0
     assert "say where to" in program("export", run).stderr
     fixed = program.directory / "fixed"
