@@ -47,12 +47,19 @@ async def back_off(seconds: float, exc: Exception, model: str, attempt: int, tri
         attempt: How many attempts there were.
         tries: Attempts where nothing else is configured.
     """
-    said = _SAID.get(getattr(exc, "classification", "")) or type(exc).__name__
+    said = _SAID.get(getattr(exc, "classification", "")) or _said_by_type(exc)
     status = getattr(exc, "status", None)
     name = model.partition(":")[2] or model
     turn = f"Retry {attempt}/{plain_attempts(exc, tries) - 1} after {seconds}s"
     logger.warning("%s%s from %s. %s", said, f" {status}" if isinstance(status, int) else "", name, turn)
     await sleep(seconds)
+
+
+def _said_by_type(exc: Exception) -> str:
+    """As `_SAID`, of an error that carries no such word."""
+    if isinstance(exc, TimeoutError):
+        return _SAID["timeout"]
+    return _SAID["network_error"] if isinstance(exc, ConnectionError) else type(exc).__name__
 
 
 def log_success(retries: int) -> None:
