@@ -23,7 +23,7 @@ from orbiter._internal.toolset import Toolset
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentConfigurationError, AgentError
 from orbiter.hooks import Hook, HookManager, HookPoint
-from orbiter.policy import BUDGET_LIMITS, FailurePolicy, fallback_chain
+from orbiter.policy import BUDGET_LIMITS, FailureMode, FailurePolicy, fallback_chain
 from orbiter.steps import Traits
 from orbiter.tool import FunctionTool, Tool
 from orbiter.types import AgentOutput, Message, OutputT_co
@@ -54,10 +54,11 @@ class Agent(Generic[OutputT_co]):
         output_type: A pydantic model that the final answer must fit; what does not goes back to the model.
         max_steps: Replies with tool calls before the agent stops with what it has.
         max_wall_time_s: Seconds that one run of the agent may take (seed 004); None: no limit. Under a runtime without
-            the time in which it waits for a person. What it means that it is over, the policies around it say.
+            the time in which it waits for a person. When the time is over, the agent has failed: the failure policy,
+            the join policy or an operator decides what follows.
         temperature: For the model.
         max_tokens: For the model's reply.
-        memory: Kept for its owner; not read here.
+        memory: Anything; kept for its owner, and not read here.
         context: Handed to tools in their `ToolContext.metadata`.
         fallbacks: Model strings for a runtime to try in turn where this agent's model fails.
         failure: What a failure means once retries are spent: a `FailurePolicy`, one word for all places, or a mapping.
@@ -98,10 +99,10 @@ class Agent(Generic[OutputT_co]):
         max_wall_time_s: float | None = None,
         temperature: float = 1.0,
         max_tokens: int | None = None,
-        memory: Any = None,
-        context: Any = None,
+        memory: object = None,
+        context: object = None,
         fallbacks: Iterable[str] | str | None = None,
-        failure: FailurePolicy | Mapping[str, Any] | str | None = None,
+        failure: FailurePolicy | Mapping[str, FailureMode] | FailureMode | None = None,
         classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
         get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
@@ -121,8 +122,8 @@ class Agent(Generic[OutputT_co]):
         self.max_wall_time_s = max_wall_time_s
         self.temperature = temperature
         self.max_tokens = max_tokens
-        self.memory = memory
-        self.context = context
+        self.memory: Any = memory
+        self.context: Any = context
         self.fallbacks = fallback_chain(fallbacks, model)
         self.failure = _DEFAULT_FAILURE if failure is None else FailurePolicy.of(failure)
         self.tools: dict[str, Any] = {}

@@ -45,7 +45,11 @@ class NeedsInput(Exception):
 
 
 class InputDeclined(ToolError):
-    """The operator left a question unanswered; an empty one is an answer. In a tool: the error that the model gets."""
+    """The operator left a question unanswered; an empty one is an answer. In a tool: the error that the model gets.
+
+    Args:
+        question: What was asked.
+    """
 
     def __init__(self, question: object = "") -> None:
         super().__init__(

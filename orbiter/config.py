@@ -8,13 +8,34 @@ __all__ = ["AgentConfig", "ModelConfig", "RunConfig", "TaskConfig", "parse_model
 
 
 def parse_model_string(model: str) -> tuple[str, str]:
-    """``provider:name`` as a pair, split at the first colon; without a colon the provider is ``openai``."""
+    """``provider:name`` as a pair, split at the first colon; without a colon the provider is ``openai``.
+
+    Args:
+        model: The model string.
+
+    Returns:
+        Provider and model name.
+
+    Examples:
+        >>> from orbiter.config import parse_model_string
+        >>> parse_model_string("anthropic:claude-sonnet-4-5"), parse_model_string("gpt-4o")
+        (('anthropic', 'claude-sonnet-4-5'), ('openai', 'gpt-4o'))
+    """
     provider, colon, name = model.partition(":")
     return (provider, name) if colon else ("openai", model)
 
 
 class ModelConfig(BaseModel):
-    """How to reach a model. `timeout` in seconds, above 0; a key is never part of the text form."""
+    """How to reach a model. `timeout` in seconds, above 0; a key is never part of the text form.
+
+    Attributes:
+        provider: The provider's name.
+        model_name: The model's name, as the provider knows it.
+        api_key: The key; None: the environment's. It is not part of `repr`.
+        base_url: The endpoint; None: the environment's, else the vendor's.
+        max_retries: Kept for the seeds' programs; the framework counts attempts itself.
+        timeout: Seconds for each deadline.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,7 +48,16 @@ class ModelConfig(BaseModel):
 
 
 class AgentConfig(BaseModel):
-    """An agent's settings as data. `temperature` is from 0 to 2, `max_steps` at least 1."""
+    """An agent's settings as data. `temperature` is from 0 to 2, `max_steps` at least 1.
+
+    Attributes:
+        name: The agent's name.
+        model: Its model string.
+        instructions: Its system message.
+        temperature: From 0 to 2.
+        max_tokens: Of a reply; None: the model's own limit.
+        max_steps: Model calls before it stops with what it has.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +70,12 @@ class AgentConfig(BaseModel):
 
 
 class TaskConfig(BaseModel):
-    """A task in words."""
+    """A task in words.
+
+    Attributes:
+        name: The task's name.
+        description: The task in words.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +84,14 @@ class TaskConfig(BaseModel):
 
 
 class RunConfig(BaseModel):
-    """Settings of one run. `timeout` in seconds; None: no limit."""
+    """Settings of one run. `timeout` in seconds; None: no limit.
+
+    Attributes:
+        max_steps: Model calls of an agent.
+        timeout: Seconds; None: no limit.
+        stream: Whether events are wanted.
+        verbose: Whether every event is.
+    """
 
     model_config = ConfigDict(frozen=True)
 

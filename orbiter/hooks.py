@@ -129,5 +129,14 @@ class HookManager:
 
 
 async def run_hooks(manager: HookManager, point: HookPoint, **data: Any) -> None:
-    """Run the hooks of `point` in `manager`; the same as ``manager.run(point, **data)``."""
+    """Run the hooks of `point` in `manager`; the same as ``manager.run(point, **data)``.
+
+    Args:
+        manager: Where the hooks are registered.
+        point: Which hooks.
+        **data: What they get as keywords.
+
+    Raises:
+        Exception: What a hook raises.
+    """
     await manager.run(point, **data)

@@ -65,6 +65,14 @@ def _word(word: object, valid: tuple[str, ...], what: str, field: str) -> str:
 def failure_word(word: object, place: str, valid: tuple[str, ...] = get_args(FailureMode)) -> FailureMode:
     """`word` if it is a failure policy.
 
+    Args:
+        word: What was given.
+        place: Where it stands, for the error.
+        valid: The words that are valid there.
+
+    Returns:
+        The word.
+
     Raises:
         ConfigurationError: It is not a failure policy; `place` says where it stands.
     """
@@ -263,6 +271,13 @@ def _is_text(value: object) -> bool:
 
 def fallback_chain(models: Iterable[str] | str | None, primary: str = "") -> tuple[str, ...]:
     """Model strings to try in turn after `primary`, each once.
+
+    Args:
+        models: Model strings, or one of them; None: none.
+        primary: The model for which they stand in.
+
+    Returns:
+        The chain.
 
     Raises:
         ConfigurationError: An entry is not a model string.

@@ -18,7 +18,14 @@ from orbiter._internal.nested import SwarmNode
 from orbiter._internal.run_options import STREAM_DEFAULTS, StreamOptions
 from orbiter.agent import Agent
 from orbiter.errors import SwarmError
-from orbiter.policy import ErrorHandlingConfig, FailurePolicy, JoinPolicy, as_error_handling, declared_agent_policy
+from orbiter.policy import (
+    ErrorHandlingConfig,
+    FailureMode,
+    FailurePolicy,
+    JoinPolicy,
+    as_error_handling,
+    declared_agent_policy,
+)
 from orbiter.steps import SWARM_KEY, ScopeKind, errors_as_json
 
 if TYPE_CHECKING:
@@ -100,7 +107,7 @@ class Swarm(Container):
         mode: SwarmMode = "workflow",
         max_handoffs: int = 10,
         join: JoinPolicy | Mapping[str, Any] | str | None = None,
-        failure: FailurePolicy | Mapping[str, Any] | str | None = None,
+        failure: FailurePolicy | Mapping[str, FailureMode] | FailureMode | None = None,
         planner: str | None = None,
         router: str | None = None,
         fallbacks: Mapping[str, Any] | None = None,

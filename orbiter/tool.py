@@ -88,7 +88,16 @@ _context: ContextVar[ToolContext | Callable[[], ToolContext]] = ContextVar("orbi
 
 
 def current_tool_context() -> ToolContext:
-    """The context of the tool call that this code serves; an empty one outside any."""
+    """The context of the tool call that this code serves; an empty one outside any.
+
+    Returns:
+        The context.
+
+    Examples:
+        >>> from orbiter.tool import current_tool_context
+        >>> current_tool_context().agent  # outside a call of a tool
+        ''
+    """
     found = _context.get()
     # An agent sets what makes the context, since most tools never ask for it.
     return found if isinstance(found, ToolContext) else found()
@@ -96,7 +105,14 @@ def current_tool_context() -> ToolContext:
 
 @contextmanager
 def tool_context(context: ToolContext) -> Iterator[None]:
-    """Make `context` the one that tools called inside get."""
+    """Make `context` the one that tools called inside get.
+
+    Args:
+        context: What they get.
+
+    Returns:
+        A context manager.
+    """
     token = _context.set(context)
     try:
         yield

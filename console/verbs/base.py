@@ -269,9 +269,10 @@ async def open_for_writing() -> AsyncIterator[JournalCare]:
                 frozen = await journal.stand_still(missing)
                 # The operator who asked for this did not know; a thaw, above all, is for those who have looked.
                 raise BadInput(
-                    f"the journal has lost its newest events: {missing}. Nothing was done but this: {len(frozen)} runs"
-                    " are frozen, and so is what begins later, for what was done after that may be done again. Look"
-                    " (orbiter-console show RUN), then: orbiter-console thaw RUN, or thaw --all",
+                    f"the journal has lost its newest events: {missing}. This verb only froze {len(frozen)}"
+                    " runs, and every run that begins later: steps that only the lost events record could be done"
+                    " again. Check the runs (orbiter-console show RUN), then: orbiter-console thaw RUN, or"
+                    " thaw --all",
                     code=FAILED,
                 )
         yield journal

@@ -30,6 +30,12 @@ def result_content(value: Any) -> Any:
     Text and lists of content blocks stay; mappings, sequences, dataclasses and pydantic models become JSON; anything
     else its `str`.
 
+    Args:
+        value: What the tool returned.
+
+    Returns:
+        What the model gets: text, or content blocks.
+
     Raises:
         ToolError: The value contains itself.
     """

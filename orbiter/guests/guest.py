@@ -128,7 +128,7 @@ def guest(agent: Any, *, name: str = "", **options: Any) -> Guest:
             that takes `middleware`, as LangChain's `create_agent` does, is given ours.
         name: What it is called; else its own name. An agent that is named by a reference (`file.py:name`) and has no
             name takes that of the reference.
-        options: The framework's own, as its page says: `deps` and `models` for pydantic-ai.
+        **options: The framework's own, as its page says: `deps` and `models` for pydantic-ai.
 
     Returns:
         What `run` and `Swarm` take.

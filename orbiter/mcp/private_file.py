@@ -50,7 +50,7 @@ class PrivateFile:
         if seen != self._read_at:
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise UnusableFile(
-                    f"{self._what} ({self.path}) may be written by others, so nothing in it counts: look at the file,"
+                    f"{self._what} ({self.path}) can be written by other users, so it is not used: check the file,"
                     f" then run 'chmod 600 {self.path}'"
                 )
             self._data = self._read(status.st_size)

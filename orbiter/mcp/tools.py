@@ -34,8 +34,17 @@ def mcp_tools(server: str, *, only: Iterable[str] | None = None) -> ServerTools:
         server: The server's name in `.mcp.json` or `orbiter.toml`.
         only: The server's own names of the tools that the agent gets; None: all of them.
 
+    Returns:
+        A tool set; the server is asked what it has when the agent runs.
+
     Raises:
         AgentError: `server` is not a server's name, or `only` is empty.
+
+    Examples:
+        >>> from orbiter import Agent
+        >>> from orbiter.mcp import mcp_tools
+        >>> Agent(name="clerk", tools=[mcp_tools("files", only=["read_file"])]).describe()["tools"]
+        ['mcp:files']
     """
     if not SERVER_NAME.fullmatch(str(server)):
         raise AgentError(

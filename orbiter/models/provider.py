@@ -146,8 +146,22 @@ def get_provider(
     environment's. Options that `ModelConfig` knows (`timeout`, …) go there; others to the provider, whose page in the
     documentation lists them.
 
+    Args:
+        model: The model string.
+        api_key: The key; None: the environment's.
+        base_url: The endpoint; None: the environment's, else the vendor's.
+        **options: Settings of `ModelConfig`, deadlines in seconds, and what is copied into each request.
+
+    Returns:
+        The provider.
+
     Raises:
         ModelError: No provider of that name is registered.
+
+    Examples:
+        >>> from orbiter.models import get_provider
+        >>> get_provider("openai:gpt-4o", base_url="http://127.0.0.1:8080/v1", api_key="anything").config.model_name
+        'gpt-4o'
     """
     provider, name = parse_model_string(model)
     if provider not in model_registry:

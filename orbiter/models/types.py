@@ -16,7 +16,19 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 
 class ModelResponse(BaseModel):
-    """A model's whole reply to one call."""
+    """A model's whole reply to one call.
+
+    Attributes:
+        content: What the model says.
+        tool_calls: The tools that it asks for.
+        usage: The tokens of the call.
+        finish_reason: Why it stopped.
+
+    Examples:
+        >>> from orbiter.models import ModelResponse
+        >>> ModelResponse(content="64.60 EUR").finish_reason
+        'stop'
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,7 +47,14 @@ class ModelResponse(BaseModel):
 
 
 class ToolCallDelta(BaseModel):
-    """A piece of one tool call: `index` says of which, `arguments` continues its JSON text."""
+    """A piece of one tool call: `index` says of which, `arguments` continues its JSON text.
+
+    Attributes:
+        index: Which call of the reply, counted from 0.
+        id: The call's id, in its first piece.
+        name: The tool's name, in its first piece.
+        arguments: More of the arguments' JSON text.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,7 +65,17 @@ class ToolCallDelta(BaseModel):
 
 
 class StreamChunk(BaseModel):
-    """A piece of a reply. Text and arguments add up; finish reason and usage come once, usually with the last piece."""
+    """A piece of a reply. Text and arguments add up; finish reason and usage come once, usually with the last piece.
+
+    Attributes:
+        delta: More of the text.
+        tool_call_deltas: More of the tool calls.
+        finish_reason: Why the model stopped; None while it goes on.
+        reasoning_content: More of what it thought aloud.
+        id: The provider's id of the reply.
+        model: The model that answers.
+        provider_data: As of `ModelResponse`.
+    """
 
     model_config = ConfigDict(frozen=True)
 

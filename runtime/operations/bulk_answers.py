@@ -83,10 +83,10 @@ async def answer_equal_incidents(
     """
     params = dict(params or {})
     if params.get("for", "once") != "once":
-        raise InvalidCommand("a bulk answer is for once: a grant that lasts is given at one incident, by --for")
+        raise InvalidCommand("a bulk answer grants once only: to grant for longer, answer one incident with --for")
     run_id, opened, answered = await find_incident(journal, incident_id)
     if opened.secret_key:
-        raise InvalidCommand("the answer is a secret: it is given at each incident by itself")
+        raise InvalidCommand("the answer is a secret: answer each incident alone")
     others = [each for each in await equal_incidents(journal, opened) if not only or each.opened.incident_id in only]
     canary = OpenIncident(run_id, "", opened)
     if answered is None:
@@ -94,7 +94,7 @@ async def answer_equal_incidents(
     else:
         if answered.option != option:
             raise InvalidCommand(
-                f"incident {opened.incident_id} was answered {answered.option!r}: the rest can be, too"
+                f"incident {opened.incident_id} was answered {answered.option!r}: the others can only get the same"
             )
         first = await _await_proof(journal, canary, answered, proof_s)
         params = params or Precedent(run_id, opened, answered, first.state, "").reusable

@@ -169,7 +169,8 @@ class OperationContext:
         found = await self.journal.incident(incident_id)
         if found is None:
             raise OperationError(
-                "unknown_incident", f"no incident is called {incident_id}, and not exactly one begins so"
+                "unknown_incident",
+                f"the id {incident_id} must be that of one incident, or its beginning: give more of it",
             )
         return found
 

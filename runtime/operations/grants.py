@@ -43,7 +43,9 @@ def make_grant(
     verb, _, target = need.partition(":")
     scope = {"swarm": ref, "always": "", "run": run_id}[lifetime]
     if "*" in target and not params.get("pattern"):
-        raise InvalidCommand(f"{target!r} has a star in it, which a pattern takes for anything: say --pattern, or once")
+        raise InvalidCommand(
+            f"{target!r} contains a star, which a pattern reads as anything: give --pattern, or grant it once"
+        )
     agent = asking_agent(opened)
     subject = str(params.get("subject") or agent)
     if subject not in ("*", agent):

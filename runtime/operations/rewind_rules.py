@@ -94,7 +94,7 @@ def _with_user_message(node: Node, state: DurableRun, text: str) -> list[Any]:
     last = next((index for index in reversed(range(len(messages))) if messages[index].get("role") == "user"), None)
     if last is None:
         raise InvalidControl(
-            f"{node.id} is not an agent that was asked, nor its first question: its input cannot be changed"
+            f"the input of {node.id} cannot be changed: name an agent that was asked, or its first call of a model"
         )
     messages[last] = {**messages[last], "content": text}
     return messages

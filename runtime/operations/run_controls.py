@@ -139,7 +139,9 @@ class RunControls:
         """
         state = await self._unfinished_state(run_id)
         if state.code == code:
-            raise InvalidControl(f"run {run_id} is for {f'code {code!r}' if code else 'code of any label'} already")
+            raise InvalidControl(
+                f"run {run_id} already goes on with {f'code {code!r}' if code else 'code of any label'}"
+            )
         await self._post(run_id, ev.RunMoved(code=code, before=state.code, by=by))
 
     async def inject(self, run_id: str, agent: str, text: str, *, by: ev.Actor) -> str:
@@ -179,7 +181,9 @@ class RunControls:
         calls = state.calls_under_way(node_id)
         if len(calls) != 1:
             listed = f": {', '.join(each.id for each in calls[:6])}{', …' if len(calls) > 6 else ''}" if calls else ""
-            raise InvalidControl(f"{node_id} has {len(calls) or 'no'} calls of tools under way, must be one{listed}")
+            raise InvalidControl(
+                f"{node_id} has {len(calls) or 'no'} calls of tools under way: name the one to cancel{listed}"
+            )
         call = calls[0]
         await self._post(run_id, ev.CancelRequested(node_id=call.id, attempt=call.attempts, reason=reason, by=by))
         return call.id
@@ -212,8 +216,8 @@ class RunControls:
         dropped = dropped_nodes(state, node_id)
         if stays := aborted_at(state) - dropped:
             raise InvalidControl(
-                f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r} and would stay, and end it"
-                " again: turn back to that node, or to one that holds both"
+                f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r}: it would stay, and end"
+                " the run again. Rewind to that node, or to one that holds both"
             )
         wanted, changes = changes, self._changes(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)

@@ -35,7 +35,7 @@ class Verdict:
             for field in each.fields:
                 lines += [f"    {field.field}", f"      recorded  {field.left}", f"      now       {field.right}"]
         if self.differences:
-            lines.append(f"a difference that is meant: allow_changed=[{self.differences[0].node_id!r}]")
+            lines.append(f"to accept this difference: allow_changed=[{self.differences[0].node_id!r}]")
         return "\n".join(lines)
 
 
@@ -76,7 +76,7 @@ def _incident_problem(replayed: Replay, incident: Incident) -> str:
     fault = incident.opened.fault
     said = f"{fault.cause.value.replace('_', ' ')}: {incident.opened.what}"
     if _under(node_id, replayed.target):
-        return f"the step {node_id} fails still: {said}"
+        return f"the step {node_id} still fails: {said}"
     known = alike(replayed.recorded, replayed.state, incident)
     if known is not None and known.answer is None:
         return ""

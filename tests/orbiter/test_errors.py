@@ -192,3 +192,15 @@ def test_fields_survive_a_pickle() -> None:
     assert (str(made), made.status, made.retry_after, made.code, made.model) == ("[m] slow", 429, 2.5, "rate", "m")
     tool = pickle.loads(pickle.dumps(ToolExecutionError("t", ValueError("v"))))
     assert (str(tool), tool.tool_name) == ("Tool 't' failed: v", "t")
+
+
+def test_a_field_that_is_given_in_the_context_is_an_attribute_as_well() -> None:
+    error = RateLimitError("slow", context={"retry_after": 60, "limit": "10000 tokens/min"})
+    assert (error.retry_after, error.status_code) == (60, None)
+    assert RateLimitError("slow", retry_after=5, context={"retry_after": 60}).retry_after == 5
+
+
+def test_a_context_that_is_not_a_mapping_is_refused_with_an_example() -> None:
+    wrong: Any = "Permission denied"
+    with pytest.raises(TypeError, match="PermissionError: context must be a mapping of facts, for example"):
+        errors.PermissionError(13, wrong, wrong)

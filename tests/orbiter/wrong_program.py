@@ -13,7 +13,9 @@ agent = Agent(name="a")
 Agent("a")  # wrong
 Agent(name="a", max_steps="3")  # wrong
 Agent(name="a", tool=[])  # wrong
+Agent(name="a", failure="contniue")  # wrong
 Swarm(agents=[agent], mode="round-robin")  # wrong
+Swarm(agents=[agent], failure={"agent": "contniue"})  # wrong
 
 
 async def main() -> None:

@@ -180,6 +180,28 @@ async def test_each_retry_of_a_run_without_a_runtime_is_logged_in_the_seeds_word
     ]
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TimeoutError("late"), "Timeout"),
+        (ConnectionResetError("reset"), "Connection error"),
+        (LookupError("odd"), "LookupError"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_retry_is_logged_by_the_kind_of_its_error(
+    error: Exception, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing:
+        async def complete(self, *_: Any, **__: Any) -> Any:
+            raise error
+
+    with caplog.at_level("INFO", "orbiter"), pytest.raises(AgentError):
+        await run(Agent(name="clerk"), "hello", provider=Failing(), max_retries=2)
+    (line,) = [each.getMessage() for each in caplog.records if each.name == "orbiter"]
+    assert line == f"{said} from gpt-4o. Retry 1/1 after 1.0s"
+
+
 async def test_11_a_rate_limit_says_how_long_to_wait(ask: Ask, says: Says, server: Loopback) -> None:
     server.answers = [error(says, 429, "rate_limit_error", "Slow down", retry_after="7")]
     with pytest.raises(RateLimitError) as caught:

@@ -89,6 +89,16 @@ def test_3_the_seeds_labels_by_cause(where: FaultSite, cause: Cause, option: str
     assert offered[option] == label
 
 
+@pytest.mark.parametrize(("recoverable", "label"), [(None, "I checked: it did NOT happen"), (True, "Retry operation")])
+@pytest.mark.parametrize("cause", [Cause.TIMEOUT, Cause.TOOL_FAILED, Cause.NETWORK])
+def test_3_an_error_that_says_it_is_recoverable_keeps_the_seeds_label(
+    cause: Cause, recoverable: bool | None, label: str
+) -> None:
+    found = fault(cause, recoverable=recoverable, effect=Effect.UNKNOWN)
+    offered = {each.id: each for each in options_for(found, "tool")[0]}
+    assert (offered["retry"].label, offered["retry"].hint) == (label, "only after a look; it runs again")
+
+
 @pytest.mark.parametrize("where", SITES)
 def test_3_a_permission_that_is_named_offers_grant_first(where: FaultSite) -> None:
     offered, safe = options_for(fault(Cause.PERMISSION_DENIED), where, need="ledger:close 2026")

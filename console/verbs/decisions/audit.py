@@ -42,7 +42,9 @@ def since_of(text: str) -> datetime | None:
             return utc_now() - timedelta(**{unit: int(text[:-1])})
         return datetime.fromisoformat(text).astimezone()
     except OverflowError as exc:
-        raise BadInput(f"--since {text!r} is in no calendar: leave it out for all that ever happened") from exc
+        raise BadInput(
+            f"--since {text!r} is in no calendar (years 1 to 9999): leave it out to list everything"
+        ) from exc
     except ValueError as exc:
         raise BadInput(
             f"--since {text!r}: must be a date or a span, for example 2026-01-31, 2026-01-31T12:00 or 7d"

@@ -20,7 +20,7 @@ from runtime.record.state.operator_terms import Role
 def dial_stdio(*, viewer: bool, name: str | None, start: bool, state: str | None) -> None:
     """Connect stdin and stdout to this workspace's runtime; what `--host` runs over ssh. Exit 69: no runtime."""
     if name is not None and not name.strip():  # else the caller could choose one
-        raise click.UsageError("--as wants a name")
+        raise click.UsageError("--as needs a name, for example --as anna")
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - pathlib costs start-up time
     place = workspace()

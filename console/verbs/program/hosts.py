@@ -49,7 +49,7 @@ def _named(name: str, configuration: Configuration) -> HostSettings | None:
     for key, place in configuration.sources.items():
         if key[:2] == ("hosts", name) and place.startswith(f"{workspaces}:"):
             raise ConfigurationError(
-                f"{place}: a workspace's file names no hosts, for it must not choose where you log in: put "
+                f"{place}: a workspace's file must not name hosts, because it would then choose where you log in: put "
                 f"[hosts.{name}] into {users}"
             )
     return found

@@ -46,7 +46,7 @@ def _write_starter(path: str) -> None:
     except FileExistsError as exc:
         raise BadInput(f"{path} is there already: name another file, for example: drill init more-drills.toml") from exc
     except OSError as exc:
-        raise BadInput(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder there is") from exc
+        raise BadInput(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder that exists") from exc
 
 
 class DrillDriver(Driver):

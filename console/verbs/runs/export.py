@@ -80,12 +80,12 @@ def _put(text: str, place: str, named: str, *, over: bool) -> None:
 def _write(path: Path, text: str, *, over: bool) -> None:
     """For its owner alone: what no pattern finds is still in it."""
     if path.exists() and not over and not path.is_dir():
-        raise BadInput(f"{path} is there already: say --force to write over it")
+        raise BadInput(f"{path} is there already: give --force to replace it")
     try:
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
     except OSError as exc:
-        raise BadInput(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder there is") from exc
+        raise BadInput(f"{path} cannot be written: {exc.strerror or exc}; give a file in a folder that exists") from exc
 
 
 async def _named(journal: Journal | None, name: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def write_test(text: str, directory: Path, incident_id: str, *, over: bool) -> N
         raise BadInput(str(exc)) from exc
     for path in (test, record):
         if path.exists() and not over:
-            raise BadInput(f"{path} is there already: say --force to write over it")
+            raise BadInput(f"{path} is there already: give --force to replace it")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         record.touch(mode=0o600)

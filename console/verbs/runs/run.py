@@ -42,7 +42,7 @@ async def run(
         if resume:
             raise BadInput("a drill begins a run of its own: leave --resume out")
         if title:
-            raise BadInput("a drill is called after its swarm: leave --title out")
+            raise BadInput("a drill has the title of its swarm: leave --title out")
         from console.verbs.runs.drill import run_drill  # most runs are not drills
 
         return await run_drill(ref, task, drills, as_json=as_json, decider=person, budget=_limits(budgets))

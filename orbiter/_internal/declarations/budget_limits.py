@@ -11,7 +11,13 @@ from orbiter.errors import ConfigurationError
 
 
 class BudgetLimit(NamedTuple):
-    """Which values a limit takes: from `least` on, or above it; whole numbers only, or any."""
+    """Which values a limit takes: from `least` on, or above it; whole numbers only, or any.
+
+    Attributes:
+        least: The least value.
+        whole: Whether it must be a whole number.
+        above: Whether it must be above `least`.
+    """
 
     least: int = 0
     whole: bool = True

@@ -216,6 +216,12 @@ class ErrorHandlingConfig(_CheckedModel):
 def as_error_handling(value: object) -> ErrorHandlingConfig | None:
     """A configuration from itself, a mapping of its fields, or None for None.
 
+    Args:
+        value: The configuration, a mapping of its fields, or None.
+
+    Returns:
+        The configuration, checked.
+
     Raises:
         ConfigurationError: It is something else, or a field is unknown or has a value that it cannot have.
     """

@@ -26,7 +26,12 @@ class CallRunnerError(OrbiterError):
 
 
 class LoopDetectedError(CallRunnerError):
-    """The same tool calls were repeated `count` times in a row, and `threshold` is the limit."""
+    """The same tool calls were repeated `count` times in a row, and `threshold` is the limit.
+
+    Attributes:
+        count: How often the same calls were made in a row.
+        threshold: How many times in a row make a loop.
+    """
 
     count: int = 0
     threshold: int = 0
@@ -37,7 +42,11 @@ class SwarmError(OrbiterError):
 
 
 class HandoffLimitError(SwarmError):
-    """More transitions between agents than `max_handoffs` allows."""
+    """More transitions between agents than `max_handoffs` allows.
+
+    Attributes:
+        max_handoffs: The limit.
+    """
 
     max_handoffs: int = 0
 
@@ -50,6 +59,14 @@ class OutputParseError(MessageFormatError):
     """A model's output cannot be parsed: malformed tool arguments, or structured output that breaks its schema.
 
     It is the `MessageFormatError` of seed 003 that the framework raises.
+
+    Args:
+        *args: As of `OrbiterError`.
+        expected: The type that structured output should have had.
+        **more: As of `OrbiterError`, and the attribute below.
+
+    Attributes:
+        raw: What the model wrote.
     """
 
     raw: str | None = None
@@ -65,7 +82,13 @@ class GroupError(OrbiterError):
 
 
 class JoinError(GroupError):
-    """A group's or team's join policy is not met. `failed` maps member names to error texts."""
+    """A group's or team's join policy is not met. `failed` maps member names to error texts.
+
+    Attributes:
+        policy: The join policy's word.
+        failed: The error texts of the members that failed, by name.
+        succeeded: Names of the members that succeeded.
+    """
 
     policy: str = ""
     failed: Mapping[str, str] = {}

@@ -12,8 +12,8 @@ class OrbiterError(Exception):
     """Base exception for all Orbiter errors.
 
     `str()` is the message alone; what to do about it is in `suggestion` (also readable and settable as ``hint``).
-    Subclasses declare fields of their own as annotated class attributes with
-    defaults; each may be given as a keyword and then stands both as attribute and in `context`.
+    Subclasses declare fields of their own as annotated class attributes with defaults. Each may be given as a keyword
+    or in `context`, and then stands in both.
 
     Args:
         message: What went wrong, where.
@@ -76,6 +76,8 @@ class OrbiterError(Exception):
             setattr(self, name, value)
             if value is not None:
                 self.context.setdefault(name, value)
+        for name in self._fields & self.context.keys() - fields.keys():
+            setattr(self, name, self.context[name])
 
     @property
     def hint(self) -> str | None:

@@ -14,6 +14,22 @@ class ToolExecutionError(ToolError):
     """Tool function execution failures.
 
     Takes a message, or, as in seed 000's sample, the tool's name and what it raised: ``ToolExecutionError(name, exc)``.
+
+    Args:
+        message: What went wrong, or the tool's name where `error_code` is an exception.
+        error_code: A stable code for programs, or the exception that the tool raised.
+        *args: As of `OrbiterError`.
+        **kw: As of `OrbiterError`, and the attributes below.
+
+    Attributes:
+        tool_name: The tool's name.
+        tool_args: What it was called with.
+        execution_error: The text of what it raised.
+
+    Examples:
+        >>> from orbiter.errors import ToolExecutionError
+        >>> str(ToolExecutionError("search", ValueError("no index")))
+        "Tool 'search' failed: no index"
     """
 
     tool_name: str | None = None
@@ -31,7 +47,18 @@ class ToolExecutionError(ToolError):
 
 
 class ToolCallError(ToolError):
-    """Tool call format errors (malformed arguments, missing required fields). The model is told, and calls again."""
+    """Tool call format errors (malformed arguments, missing required fields). The model is told, and calls again.
+
+    Attributes:
+        tool_name: The tool that the model named.
+        available_tools: The tools that there are.
+        tool_call_id: The id of the call.
+
+    Examples:
+        >>> from orbiter.errors import ToolCallError
+        >>> ToolCallError("'text' is missing", tool_name="search").recoverable
+        True
+    """
 
     recoverable = True
     tool_name: str | None = None
@@ -40,14 +67,31 @@ class ToolCallError(ToolError):
 
 
 class APIError(OrbiterError):
-    """External API failures."""
+    """External API failures.
+
+    Attributes:
+        retry_after: The server's hint, in seconds.
+        status_code: HTTP status; None where no answer came.
+
+    Examples:
+        >>> from orbiter.errors import APIError
+        >>> APIError("The service is down", status_code=503).context
+        {'status_code': 503}
+    """
 
     retry_after: float | None = None
     status_code: int | None = None
 
 
 class RateLimitError(APIError):
-    """API rate limit exceeded."""
+    """API rate limit exceeded.
+
+    Examples:
+        >>> from orbiter.errors import RateLimitError
+        >>> error = RateLimitError("10000 tokens a minute are used up", retry_after=60)
+        >>> error.context["retry_after"], error.recoverable
+        (60, True)
+    """
 
     recoverable = True
 
@@ -70,6 +114,11 @@ class ModelError(OrbiterError):
         body: The response's body as text, redacted.
         retry_after: The server's hint, in seconds.
         where: The stretch of the call that failed: ``connect``, ``request``, ``first_token``, ``stream``, ….
+
+    Examples:
+        >>> from orbiter.errors import ModelError
+        >>> str(ModelError("Overloaded", model="claude-sonnet-4-5", status=529))
+        '[claude-sonnet-4-5] Overloaded'
     """
 
     provider: str = ""
@@ -98,6 +147,32 @@ class ModelAPIError(ModelError, APIError):
 
     `classification` is a word such as ``request_too_large`` or ``rate_limit``. `status_code`, `api_error_code`,
     `api_error_type` and `raw_response` are other names of `status`, `code`, `type` and `body`.
+
+    Args:
+        msg: The failure in words.
+        *args: As of `ModelError`.
+        status_code: Another name of `status`.
+        api_error_code: Another name of `code`.
+        api_error_type: Another name of `type`.
+        raw_response: Another name of `body`.
+        **rest: As of `ModelError`, and the attributes below.
+
+    Attributes:
+        api_endpoint: The address that was asked.
+        classification: What happened, in a word of seed 003.
+        is_retryable: Whether the same request can succeed later.
+        suggested_action: What to do, in the provider's words.
+
+    Examples:
+        >>> from orbiter import Agent, run
+        >>> from orbiter.errors import ModelAPIError
+        >>> from orbiter.models import Fault, script
+        >>> _ = script("full", [Fault(413)])
+        >>> try:
+        ...     run.sync(Agent(name="clerk", model="scripted:full"), "Read all of it.", max_retries=1)
+        ... except ModelAPIError as error:
+        ...     print(error.classification)
+        request_too_large
     """
 
     api_endpoint: str | None = None
@@ -140,7 +215,12 @@ class ModelAPIError(ModelError, APIError):
 
 
 class ModelRateLimitError(ModelAPIError, RateLimitError):
-    """A provider's rate limit: a `ModelError` that ``except RateLimitError`` catches too."""
+    """A provider's rate limit: a `ModelError` that ``except RateLimitError`` catches too.
+
+    Attributes:
+        classification: Always ``rate_limit``.
+        is_retryable: Always True.
+    """
 
     classification: str = "rate_limit"
     is_retryable: bool = True

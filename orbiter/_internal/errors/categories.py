@@ -17,14 +17,25 @@ class ValidationError(OrbiterError):
 
 
 class MessageFormatError(ValidationError):
-    """A message is malformed."""
+    """A message is malformed.
+
+    Attributes:
+        invalid_content: What was malformed.
+        expected_format: What it should have been.
+    """
 
     invalid_content: str | None = None
     expected_format: str | None = None
 
 
 class ActionValidationError(ValidationError):
-    """Invalid agent actions."""
+    """Invalid agent actions.
+
+    Attributes:
+        action: The action that was asked for.
+        valid_actions: The actions that there are.
+        action_input: What it was asked with.
+    """
 
     action: str | None = None
     valid_actions: tuple[str, ...] | list[str] | None = None
@@ -32,14 +43,33 @@ class ActionValidationError(ValidationError):
 
 
 class ConfigurationError(OrbiterError):
-    """Configuration problems."""
+    """Configuration problems.
+
+    Attributes:
+        config_field: The setting's name.
+        config_value: What it was set to.
+
+    Examples:
+        >>> from orbiter import FailurePolicy
+        >>> from orbiter.errors import ConfigurationError
+        >>> try:
+        ...     FailurePolicy(tool="contniue")
+        ... except ConfigurationError as error:
+        ...     print(error.config_field, error.config_value)
+        failure contniue
+    """
 
     config_field: str | None = None
     config_value: Any = None
 
 
 class TopologyError(ConfigurationError):
-    """Topology definition errors."""
+    """Topology definition errors.
+
+    Attributes:
+        topology_issue: What is wrong with it, in a word.
+        affected_nodes: Names of the agents concerned.
+    """
 
     topology_issue: str | None = None
     affected_nodes: tuple[str, ...] | list[str] | None = None
@@ -54,7 +84,20 @@ class AgentExecutionError(ExecutionError):
 
 
 class TimeoutError(ExecutionError, builtins.TimeoutError):  # noqa: A001 - seed 003 names it so
-    """Operation timeout. Times in seconds."""
+    """Operation timeout. Times in seconds.
+
+    Attributes:
+        operation: What took too long.
+        timeout_seconds: The limit, in seconds.
+        elapsed_seconds: What it took, in seconds.
+
+    Examples:
+        >>> import builtins
+        >>> from orbiter.errors import TimeoutError
+        >>> error = TimeoutError("No answer came", operation="search", timeout_seconds=30)
+        >>> isinstance(error, builtins.TimeoutError), error.context["timeout_seconds"]
+        (True, 30)
+    """
 
     operation: str | None = None
     timeout_seconds: float | None = None
@@ -62,7 +105,12 @@ class TimeoutError(ExecutionError, builtins.TimeoutError):  # noqa: A001 - seed 
 
 
 class PoolExhaustedError(ExecutionError):
-    """No thread is left for a blocking call: too many abandoned calls never came back, or too many wait for others."""
+    """No thread is left for a blocking call: too many abandoned calls never came back, or too many wait for others.
+
+    Attributes:
+        total: Threads that there are.
+        abandoned: Threads whose call was given up and has not come back.
+    """
 
     recoverable = True
     total: int | None = None
@@ -74,6 +122,16 @@ class PermissionError(OrbiterError, builtins.PermissionError):  # noqa: A001 - s
 
     `permission` names what is missing, as ``verb:object`` (``fs.write:/srv/report.md``); so do `verb` and `object`
     together. A runtime asks an operator to grant what is named (see `orbiter.ask`).
+
+    Attributes:
+        permission: What is missing, as ``verb:object``.
+        verb: The verb alone, such as ``fs.write``.
+        object: The object alone, such as a path.
+
+    Examples:
+        >>> from orbiter.errors import PermissionError
+        >>> PermissionError("The report is locked", permission="fs.write:/srv/report.md").context
+        {'permission': 'fs.write:/srv/report.md'}
     """
 
     permission: str | None = None
@@ -82,7 +140,12 @@ class PermissionError(OrbiterError, builtins.PermissionError):  # noqa: A001 - s
 
 
 class AgentPermissionError(PermissionError):
-    """Agent invocation denied. A runtime offers to grant ``agent.invoke`` for `target_agent`."""
+    """Agent invocation denied. A runtime offers to grant ``agent.invoke`` for `target_agent`.
+
+    Attributes:
+        target_agent: The agent that was to be invoked.
+        allowed_agents: The agents that may be.
+    """
 
     target_agent: str | None = None
     allowed_agents: tuple[str, ...] | list[str] | None = None

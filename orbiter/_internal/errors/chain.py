@@ -10,7 +10,14 @@ MAX_CAUSES = 1000
 
 
 def text_of(exc: BaseException) -> str:
-    """`str(exc)`, whatever it takes: some exceptions raise from ``__str__``, even what would end the process."""
+    """`str(exc)`, whatever it takes: some exceptions raise from ``__str__``, even what would end the process.
+
+    Args:
+        exc: Any exception.
+
+    Returns:
+        Its text; the texts of its arguments where ``__str__`` raises; empty where these raise too.
+    """
     try:
         return str(exc)
     except BaseException as problem:
@@ -27,6 +34,12 @@ def causes(exc: BaseException) -> Iterator[BaseException]:
 
     The members of an exception group follow the group, each with its own causes, before the cause of the group. What
     ``raise … from None`` cut off is left out. It is the order, and the choice, of Python's own traceback.
+
+    Args:
+        exc: Any exception.
+
+    Returns:
+        The exceptions, one at a time.
     """
     waiting = [exc]
     seen: set[int] = set()
@@ -44,7 +57,25 @@ def causes(exc: BaseException) -> Iterator[BaseException]:
 
 
 def cause_of(exc: BaseException) -> BaseException | None:
-    """What an exception came from: its cause, else the exception it was raised during; None after ``from None``."""
+    """What an exception came from: its cause, else the exception it was raised during; None after ``from None``.
+
+    Args:
+        exc: Any exception.
+
+    Returns:
+        The exception that it came from, or None.
+
+    Examples:
+        >>> from orbiter.errors import cause_of
+        >>> try:
+        ...     try:
+        ...         int("many")
+        ...     except ValueError as error:
+        ...         raise LookupError("not a number") from error
+        ... except LookupError as error:
+        ...     print(type(cause_of(error)).__name__)
+        ValueError
+    """
     if exc.__cause__ is not None:
         return exc.__cause__
     return None if exc.__suppress_context__ else exc.__context__

@@ -29,6 +29,13 @@ _around: ContextVar[tuple[Author, ...]] = ContextVar("orbiter_authors", default=
 def asked_of(classify_error: ClassifyError | None, retry_policy: GetRetryPolicy | None) -> Iterator[None]:
     """For what runs inside, an author that is asked after those further in, and before those around. Never in a
     generator's body: a generator shares its caller's context.
+
+    Args:
+        classify_error: Its judgement of failures; None: it has none.
+        retry_policy: Its retry settings; None: it has none.
+
+    Returns:
+        A context manager.
     """
     if classify_error is None and retry_policy is None:
         yield
@@ -41,7 +48,14 @@ def asked_of(classify_error: ClassifyError | None, retry_policy: GetRetryPolicy 
 
 
 def with_authors(traits: Traits) -> Traits:
-    """A step's traits, with the authors around it asked where its own says nothing."""
+    """A step's traits, with the authors around it asked where its own says nothing.
+
+    Args:
+        traits: The step's own.
+
+    Returns:
+        The traits to use.
+    """
     around = _around.get()
     if not around:
         return traits
@@ -52,7 +66,11 @@ def with_authors(traits: Traits) -> Traits:
 
 
 def author_around() -> ClassifyError | None:
-    """Who judges a failure outside of any step: the authors around, in turn."""
+    """Who judges a failure outside of any step: the authors around, in turn.
+
+    Returns:
+        The authors as one function; None where there are none.
+    """
     return _in_turn(*_around.get())
 
 

@@ -36,7 +36,11 @@ _current: ContextVar[Scope | _Slot | None] = ContextVar("orbiter_scope", default
 
 
 def current() -> Scope:
-    """The innermost open scope of this task; `DIRECT` outside any runtime."""
+    """The innermost open scope of this task; `DIRECT` outside any runtime.
+
+    Returns:
+        The scope.
+    """
     found = _current.get()
     if found is None:
         return DIRECT
@@ -44,7 +48,11 @@ def current() -> Scope:
 
 
 def inside() -> bool:
-    """Whether any runtime carries this task's run; False is plain `run`."""
+    """Whether any runtime carries this task's run; False is plain `run`.
+
+    Returns:
+        True under a runtime.
+    """
     return _current.get() is not None
 
 
@@ -52,6 +60,9 @@ class entered:  # noqa: N801 - reads as a verb at its uses: ``with entered(scope
     """Make `scope` the current one for what runs inside.
 
     Never in a generator's body: a generator shares its caller's context.
+
+    Args:
+        scope: The scope that is current inside.
     """
 
     __slots__ = ("_scope", "_token")
@@ -72,7 +83,15 @@ class entered:  # noqa: N801 - reads as a verb at its uses: ``with entered(scope
 
 @contextmanager
 def at(scope: Scope, place: Place) -> Iterator[None]:
-    """Keep `place` under `scope` for the one child that runs inside; the child takes it with `opening`."""
+    """Keep `place` under `scope` for the one child that runs inside; the child takes it with `opening`.
+
+    Args:
+        scope: The parent.
+        place: Where the child stands.
+
+    Returns:
+        A context manager.
+    """
     if scope is DIRECT:
         yield
         return
@@ -84,7 +103,22 @@ def at(scope: Scope, place: Place) -> Iterator[None]:
 
 
 class opening:  # noqa: N801 - reads as a verb at its only use: ``async with opening("agent", name) as scope``
-    """Open the node that the code inside is, where its caller placed it (or as the next visit), and make it current."""
+    """Open the node that the code inside is, where its caller placed it (or as the next visit), and make it current.
+
+    Args:
+        kind: What it is.
+        name: Its name.
+        info: What a person wants to know of it, as JSON.
+
+    Examples:
+        >>> import asyncio
+        >>> from orbiter import steps
+        >>> async def main():
+        ...     async with steps.opening("agent", "writer") as scope:
+        ...         return scope.run_id  # plain run: no runtime, no id
+        >>> asyncio.run(main())
+        ''
+    """
 
     __slots__ = ("_entered", "_info", "_kind", "_name", "_scope")
 

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 async def sleep(seconds: float) -> None:
-    """What waits between attempts; a program that replaces ``asyncio.sleep`` replaces this wait too."""
+    """What waits between attempts; a program that replaces ``asyncio.sleep`` replaces this wait too.
+
+    Args:
+        seconds: How long.
+    """
     await asyncio.sleep(seconds)
 
 
@@ -43,7 +47,7 @@ async def back_off(seconds: float, exc: Exception, model: str, attempt: int, tri
         attempt: How many attempts there were.
         tries: Attempts where nothing else is configured.
     """
-    said = _SAID.get(getattr(exc, "classification", "")) or type(exc).__name__
+    said = _SAID.get(getattr(exc, "classification", "")) or _said_by_type(exc)
     status = getattr(exc, "status", None)
     name = model.partition(":")[2] or model
     turn = f"Retry {attempt}/{plain_attempts(exc, tries) - 1} after {seconds}s"
@@ -51,8 +55,19 @@ async def back_off(seconds: float, exc: Exception, model: str, attempt: int, tri
     await sleep(seconds)
 
 
+def _said_by_type(exc: Exception) -> str:
+    """As `_SAID`, of an error that carries no such word."""
+    if isinstance(exc, TimeoutError):
+        return _SAID["timeout"]
+    return _SAID["network_error"] if isinstance(exc, ConnectionError) else type(exc).__name__
+
+
 def log_success(retries: int) -> None:
-    """Says in the log that a call succeeded after it was tried again."""
+    """Says in the log that a call succeeded after it was tried again.
+
+    Args:
+        retries: How often it was tried again; 0: nothing is logged.
+    """
     if retries:
         logger.info("Request successful after %d %s", retries, "retry" if retries == 1 else "retries")
 

@@ -30,6 +30,12 @@ def errors_of_run(errors: ErrorHandlingConfig | None) -> AbstractContextManager[
     """For what runs inside, what `run` was given: before what swarms declare. Never in a generator's body: a generator
     shares its caller's context.
 
+    Args:
+        errors: The configuration, or a mapping of its fields; None: nothing was given.
+
+    Returns:
+        A context manager.
+
     Raises:
         ConfigurationError: It is not an error configuration.
     """
@@ -37,7 +43,14 @@ def errors_of_run(errors: ErrorHandlingConfig | None) -> AbstractContextManager[
 
 
 def errors_of_swarm(errors: ErrorHandlingConfig | None) -> AbstractContextManager[None]:
-    """For what runs inside, what a swarm declares: before what the swarms around it do."""
+    """For what runs inside, what a swarm declares: before what the swarms around it do.
+
+    Args:
+        errors: The configuration; None: the swarm declares none.
+
+    Returns:
+        A context manager.
+    """
     return _given_inside(_of_swarms, errors)
 
 
@@ -60,7 +73,14 @@ def with_run_errors(info: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def errors_as_json(errors: ErrorHandlingConfig) -> dict[str, Any]:
-    """What is set in a configuration, as a node's info and a run's options have it."""
+    """What is set in a configuration, as a node's info and a run's options have it.
+
+    Args:
+        errors: The configuration.
+
+    Returns:
+        The fields that are set, by name.
+    """
     return errors.model_dump(mode="json", exclude_unset=True)
 
 
@@ -78,6 +98,9 @@ def plain_retry_delay(exc: Exception, attempt: int, tries: int) -> float | None:
         exc: The failure.
         attempt: How many attempts there were.
         tries: Attempts where nothing else is configured.
+
+    Returns:
+        Seconds; None where it is not tried again.
     """
     if attempt >= plain_attempts(exc, tries):
         return None

@@ -8,14 +8,23 @@ from typing import Any
 
 @dataclass(slots=True, frozen=True)
 class Answer:
-    """What came back for a fault. `retry`: do it again. `input`: go on with `value`. The caller refuses others."""
+    """What came back for a fault. `retry`: do it again. `input`: go on with `value`. The caller refuses others.
+
+    Attributes:
+        option: The option's id.
+        value: What the operator gave with it.
+    """
 
     option: str
     value: Any = None
 
 
 class Skipped(BaseException):
-    """An operator let a node be skipped; `value` stands for its output. For that node's framework code to catch."""
+    """An operator let a node be skipped; `value` stands for its output. For that node's framework code to catch.
+
+    Args:
+        value: What stands for the node's output.
+    """
 
     def __init__(self, value: Any = "") -> None:
         super().__init__("skipped by an operator")
@@ -32,6 +41,12 @@ class HandedBack(Aborted):
     `remedy` is what is wanted: ``replan`` and ``reroute`` (the agent `to` goes on, with `reason`), ``stand_in`` (the
     next of the agents that stand in), ``go_on`` (past the failed agent), ``degrade`` (the agent ends with what it has).
     `scope` is the id of the node whose code takes it up; others let it pass.
+
+    Args:
+        reason: Why, for the agent that goes on.
+        remedy: ``replan``, ``reroute``, ``stand_in``, ``go_on`` or ``degrade``.
+        scope: The id of the node whose code takes it up.
+        to: The agent that goes on; empty where `remedy` names none.
     """
 
     def __init__(self, reason: str, *, remedy: str = "", scope: str = "", to: str = "") -> None:

@@ -26,6 +26,15 @@ class Place(NamedTuple):
     side at the same `seq` (member of a parallel group, call of a model's reply) and is None where nothing does.
     Both come from declaration, from the model's reply or from visits, never from the order in which tasks start:
     that is what makes a path mean the same thing in every life of a run.
+
+    Attributes:
+        seq: Counts what happens one after another.
+        par: Counts what happens side by side; None where nothing does.
+
+    Examples:
+        >>> from orbiter.steps import Place
+        >>> str(Place(2)), str(Place(2, 0))
+        ('2', '2.0')
     """
 
     seq: int
@@ -36,7 +45,15 @@ class Place(NamedTuple):
 
 
 def segment(name: str, place: Place) -> str:
-    """One element of a node's path: ``name~seq`` or ``name~seq.par``; `/`, `~` and `%` in names are escaped."""
+    """One element of a node's path: ``name~seq`` or ``name~seq.par``; `/`, `~` and `%` in names are escaped.
+
+    Args:
+        name: The node's name.
+        place: Where it stands among its siblings.
+
+    Returns:
+        The element, such as ``search~0.1``.
+    """
     if "%" in name or "/" in name or "~" in name:
         name = name.replace("%", "%25").replace("/", "%2F").replace("~", "%7E")
     return f"{name}~{place}"
@@ -44,27 +61,35 @@ def segment(name: str, place: Place) -> str:
 
 @dataclass(slots=True, frozen=True)
 class Traits:
-    """What an operator or a policy must know of a step before it runs, as its author declared it."""
+    """What an operator or a policy must know of a step before it runs, as its author declared it.
+
+    Attributes:
+        idempotent: Whether it may be made again without harm when its outcome is not known.
+        permissions: What it needs, each as ``verb:object``; ``{name}`` stands for an argument.
+        risk: What may go wrong, in words for the operator.
+        classify_error: Its author's judgement of a failure: ``(exception, context) -> classification``.
+        retry_policy: Its author's retry settings.
+        timeout: Seconds for one attempt; None: no limit of its own.
+        failure: What a failure of this step means once retries are spent; empty: the default of its kind.
+        fallbacks: Model strings to try in turn when this one fails for good or its breaker is open.
+        schema: JSON schema of a tool's arguments, for the form with which an operator edits them.
+        result_type: What a result given by hand must fit: an agent's output type, a tool's return type.
+        classify_around: Who judges a failure of which `classify_error` says nothing: the agent and the swarms around.
+        server: The MCP server that the step needs: it has to be approved, and all its steps share one breaker.
+    """
 
     idempotent: bool = False
     permissions: tuple[str, ...] = ()
     timeout: float | None = None
-    """Seconds for one attempt; None: no limit of its own."""
     risk: str = ""
     failure: Literal["", "fail", "degrade", "continue"] = ""
-    """What a failure of this step means once retries are spent; empty: the default of its kind."""
     fallbacks: tuple[str, ...] = ()
-    """Model strings to try in turn when this one fails for good or its breaker is open."""
     schema: Mapping[str, Any] | None = None
-    """JSON schema of a tool's arguments, for the form with which an operator edits them."""
     result_type: Any = None
-    """What a result given by hand must fit: an agent's output type, a tool's return type."""
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
     classify_around: Callable[[Exception, dict[str, Any]], Any] | None = None
-    """Who judges a failure of which `classify_error` says nothing: the agent and the swarms around."""
     retry_policy: Callable[[], Mapping[str, Any]] | None = None
     server: str = ""
-    """The MCP server that the step needs: it has to be approved, and all its steps share one breaker."""
 
 
 NO_TRAITS = Traits()
@@ -121,6 +146,23 @@ class Step(Generic[A, R]):
 
     `call` takes the arguments and closes over nothing, so that a decision may replace model, messages or
     arguments. `before` and `after` are the PRE and POST hooks, None where none is registered.
+
+    Attributes:
+        kind: ``llm``, ``tool``, or ``value`` (something that is computed once and recorded).
+        name: The tool's name, or the model string.
+        agent: The agent that does it.
+        place: Where it stands among its siblings.
+        arguments: What `call` gets.
+        call: Does it.
+        codec: How arguments and result are written down.
+        traits: What its author declared.
+        before: The PRE hooks.
+        after: The POST hooks.
+        stream: As `call`, but hands out pieces on the way; None where the provider does not declare streaming.
+        tries: Attempts under plain `run`. A runtime has a policy of its own.
+        not_retryable: Under plain `run`: failures that no second attempt can heal.
+        continues: Earlier steps of the same name beside this one whose call this is still, with the same arguments: a
+            permission that was given once to one of them is given to this one, too.
     """
 
     kind: StepKind
@@ -134,11 +176,6 @@ class Step(Generic[A, R]):
     before: Callable[[A], Awaitable[None]] | None = None
     after: Callable[[A, R], Awaitable[None]] | None = None
     stream: Callable[[A, Emit], Awaitable[R]] | None = None
-    """As `call`, but hands out pieces on the way; None where the provider does not declare streaming."""
     tries: int = 1
-    """Attempts under plain `run`. A runtime has a policy of its own."""
     not_retryable: Callable[[Exception], bool] | None = None
-    """Under plain `run`: failures that no second attempt can heal."""
     continues: tuple[Place, ...] = ()
-    """Earlier steps of the same name beside this one whose call this is still, with the same arguments: a permission
-    that was given once to one of them is given to this one, too."""

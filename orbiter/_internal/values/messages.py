@@ -117,7 +117,13 @@ AnyMessage = Annotated[Message, Field(discriminator="role")]
 
 
 class ActionModel(Frozen):
-    """A tool call with its arguments parsed."""
+    """A tool call with its arguments parsed.
+
+    Attributes:
+        tool_call_id: The id of the call.
+        tool_name: The tool's name.
+        arguments: The arguments by name.
+    """
 
     tool_call_id: str
     tool_name: str

@@ -216,7 +216,7 @@ def interactive_login(
     async def present(address: str) -> None:
         if urlsplit(address).scheme not in ("http", "https"):
             raise PastedAddressError(
-                f"the server wants an address to be opened that is not of the web: {clean_line(address)}"
+                f"the server asks to open an address that is not http or https: {clean_line(address)}"
             )
         await show(clean_line(address, 8_000))
 

@@ -47,6 +47,20 @@ def script(
     """Register a script, so that ``scripted:<name>`` finds it: as a decorator of a callable, or directly.
 
     A name that is taken is replaced: a file of examples may be loaded twice.
+
+    Args:
+        name: The script's name.
+        what: The script, a list of its turns, or a callable of messages and tools; None: as a decorator.
+
+    Returns:
+        The script, or the decorator.
+
+    Examples:
+        >>> from orbiter import Agent, run
+        >>> from orbiter.models import Reply, script
+        >>> _ = script("polite", lambda messages, tools: Reply(f"You said: {messages[-1].content}"))
+        >>> run.sync(Agent(name="host", model="scripted:polite"), "Hello").output
+        'You said: Hello'
     """
     if what is None:
 

@@ -26,7 +26,12 @@ FaultKind = Literal["response", "stream", "truncated", "silence", "disconnect", 
 
 @dataclass(slots=True, frozen=True)
 class Call:
-    """A tool call that the model makes. `arguments` is a mapping, or JSON text just as a model might botch it."""
+    """A tool call that the model makes. `arguments` is a mapping, or JSON text just as a model might botch it.
+
+    Attributes:
+        name: The tool's name.
+        arguments: A mapping, or JSON text as the model wrote it.
+    """
 
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
@@ -66,7 +71,9 @@ class Fault:
         headers: Headers of the answer, such as ``{"retry-after": "1"}``.
         body: The answer's body: JSON as a mapping, or text (an HTML page). If not given, one is made of `message`,
             `type` and `code`, in the shape that OpenAI, Anthropic and most others use.
-        message: The provider's words. type, code: the provider's own.
+        message: The provider's words.
+        type: The provider's own error type.
+        code: The provider's own error code.
         kind: What happens. `response`: an error response. `stream`: an error event after `after` pieces of `text`.
             `truncated`: the stream ends there without a stop reason. `disconnect`: the connection breaks there.
             `silence`: nothing more comes there, until the deadline. `refused`: no connection at all.

@@ -41,9 +41,12 @@ _STATUS_IN_TEXT = re.compile(
     r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"
     r"|\b(?:server|client)\serror\s'?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
     rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|\s(?:client|server)\serror\b"
-    r"|\s[A-Z_]{4,40}\.?\s\{)",
+    r"|\s[A-Z_]{4,40}\.?\s\{)|^\((?P<c>[45]\d\d)\)\s?Reason:",
     re.IGNORECASE,
 )
+
+_AWS_CODE = re.compile(r"\bAn error occurred \((\w{3,80})\) when calling\b")
+# botocore's ClientError: the service's code stands in its text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ def build_evidence(record: Mapping[str, Any]) -> Evidence:
     body = spelled if body is None else body
     words = [bare]
     codes: list[str] = [as_text(c) for c in record["codes"] if c is not None]
+    codes += _AWS_CODE.findall(bare[:MAX_TEXT])
     status: int | None = record["status"]
     for key, value in _walk(body):
         name = re.sub(r"[^a-z]", "", key.lower())
@@ -115,7 +119,7 @@ def build_evidence(record: Mapping[str, Any]) -> Evidence:
         status = _reported_status(status, code)
     if status is None:
         said = _STATUS_IN_TEXT.search(text)
-        status = int(said["a"] or said["b"]) if said else None
+        status = int(said["a"] or said["b"] or said["c"]) if said else None
     known = tuple(dict.fromkeys(filter(None, (plain_code(c) for c in codes))))
     return Evidence(
         message=message[:MAX_TEXT],

@@ -180,7 +180,9 @@ def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partia
     found = [make_option(each, label=labels.get(each, "")) for each in ids]
     if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
         # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
-        known = {"result": _happened_option(), "retry": _not_happened_option()}
+        # Where the author of the error says that it can be repeated, the seed's label stays.
+        again = _not_happened_option(OPTIONS["retry"].label if fault.recoverable else "")
+        known = {"result": _happened_option(), "retry": again}
         found = [known.get(each.id, each) for each in found]
         found.sort(key=lambda each: each.id != "result")
     finished = fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial
@@ -240,8 +242,9 @@ def _happened_option() -> Option:
     return make_option("result", label="I checked: it DID happen", hint="give its result")
 
 
-def _not_happened_option() -> Option:
-    return make_option("retry", label="I checked: it did NOT happen", hint="only after a look; it runs again")
+def _not_happened_option(label: str = "") -> Option:
+    said = label or "I checked: it did NOT happen"
+    return make_option("retry", label=said, hint="only after a look; it runs again")
 
 
 def _skip_option(where: FaultSite, *, question: bool = False) -> Option:

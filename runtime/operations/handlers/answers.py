@@ -125,7 +125,7 @@ async def _precedent(ops: OperationContext, request: asked.FindPrecedent, _origi
 async def _preview(ops: OperationContext, request: asked.PreviewGrant, origin: Origin) -> asked.GrantPreview:
     run_id, opened, _ = await ops.incident(request.incident_id)
     if not opened.action.get("permission"):
-        raise OperationError("bad_input", f"incident {opened.incident_id} asks for no permission")
+        raise OperationError("bad_input", f"incident {opened.incident_id} does not ask for a permission")
     grant = await ops.decisions.proposed_grant(run_id, opened, request.params, by=origin.by)
     from runtime.operations import queries
 

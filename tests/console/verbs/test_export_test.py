@@ -30,7 +30,7 @@ def test_a_test_is_written_beside_its_record_and_is_red_until_the_code_is_fixed(
     assert len(test.read_text().splitlines()) < 25
     again = program("export", run, "--test", "tests")
     assert again.returncode == 2
-    assert "is there already: say --force" in again.stderr
+    assert "is there already: give --force" in again.stderr
     assert program("export", run, "--test", "tests", "--force").returncode == 0
     assert "say where to" in program("export", run).stderr
     fixed = program.directory / "fixed"
@@ -60,7 +60,7 @@ def test_a_test_is_written_beside_its_record_and_is_red_until_the_code_is_fixed(
     )
     assert re.search(r"1 failed, 1 passed", tried.stdout), tried.stdout + tried.stderr
     assert f"PASSED fixed/tests/{test.name}::test_store_permission_denied" in tried.stdout
-    assert "fails still: permission denied: agent 'keeper' needs the permission fs.write" in tried.stdout
+    assert "still fails: permission denied: agent 'keeper' needs the permission fs.write" in tried.stdout
 
 
 def test_a_run_in_which_nothing_failed_has_no_test(program: Program) -> None:

@@ -35,7 +35,7 @@ def test_serve_in_the_background_then_stop(program: Program) -> None:
 def test_a_runtime_in_the_foreground_is_dialled_and_stopped(program: Program) -> None:
     nameless = program("dial-stdio", "--as", " ")
     assert (nameless.returncode, nameless.stdout) == (2, "")
-    assert "--as wants a name" in nameless.stderr
+    assert "--as needs a name, for example --as anna" in nameless.stderr
     dialled = program("dial-stdio")
     assert dialled.returncode == 69
     assert "no runtime works on" in dialled.stderr

@@ -107,7 +107,7 @@ def test_a_file_that_others_may_write_approves_nothing(tmp_path: Path) -> None:
     ApprovalFile(path).approve("/work", server)
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o666)
-    with pytest.raises(ConfigurationError, match="may be written by others"):
+    with pytest.raises(ConfigurationError, match="can be written by other users"):
         ApprovalFile(path).is_approved("/work", server)
 
 

@@ -570,7 +570,7 @@ async def test_one_call_is_cancelled_at_the_server_and_nothing_else_stops(mcp: M
         await until(lambda: mcp.effects == begun)
         state = await mcp.bench.state(run)
         one, other = state.calls_under_way(state.roots[0])
-        with pytest.raises(InvalidControl, match="has 2 calls of tools under way, must be one"):
+        with pytest.raises(InvalidControl, match="has 2 calls of tools under way: name the one"):
             await controls.cancel(run, state.roots[0], by=ME)
         assert await controls.cancel(run, one.parent_id, reason="takes too long", by=ME) == one.id
         (asked,) = await mcp.bench.incidents(run)

@@ -102,7 +102,7 @@ async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench
 async def test_a_bulk_answer_makes_no_standing_grant(bench: Bench) -> None:
     async with bench.driving():
         (found,) = await several(bench, "saver", 1)
-        with pytest.raises(InvalidCommand, match="bulk answer is for once"):
+        with pytest.raises(InvalidCommand, match="bulk answer grants once only"):
             await answer_equal_incidents(
                 bench.decisions, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME
             )

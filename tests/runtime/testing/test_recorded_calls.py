@@ -54,7 +54,7 @@ def test_a_reply_that_a_person_gave_is_not_in_the_record_and_can_be_given_to_the
     run = recorded(tmp_path, "teller.py:down", answer("result", value="by hand"))
     assert run.state.output == "by hand"
     step = run.failed("llm~0")
-    assert "fails still: service unavailable" in run.check(step)
+    assert "still fails: service unavailable" in run.check(step)
     run.change("teller.py", '"max_attempts": 2', '"max_attempts": 3')
     said = run.check(step)
     assert "the reply of scripted:teller/down is not in the record" in said, said

@@ -33,6 +33,16 @@ REACHES = {
     "acknowledge": ("attempt", "agent"),
     "abort": ("attempt", "agent", "run"),
 }
+TOLD_APART = {
+    "retry": {"agent", "any", "breakpoint", "group", "in doubt", "misfit", "model", "run", "tool"},
+    "edit": {"any", "permission"},
+    "input": {"any", "correction", "question"},
+    "grant": {"any", "lasting"},
+    "result": {"any", "in doubt", "model", "tool"},
+    "skip": {"any", "in doubt", "model", "question", "tool"},
+    "acknowledge": {"any", "no progress"},
+}
+"""Kinds of incident for which an option has a sentence of its own; of the others ``any`` is told."""
 PARAMS: dict[str, list[tuple[str, str, bool, str, str]]] = {
     "wait_retry": [("seconds", "duration", False, "", "everywhere")],
     "switch_model": [("model", "model", True, "", "everywhere")],
@@ -138,3 +148,10 @@ def test_what_a_key_does_first_follows_from_what_is_asked_and_confirmed() -> Non
     opening = {"wait_retry", "switch_model", "edit", "input", "deny", "result", "extend"}
     assert {name for name, mark in marked.items() if mark == "…"} == opening
     assert {name for name, mark in marked.items() if not mark} == {"retry", "grant", "reset"}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_what_an_option_will_do_is_told_for_each_kind_of_incident(name: str) -> None:
+    told = OPTIONS[name].outcomes
+    assert set(told) == TOLD_APART.get(name, {"any"})
+    assert all(sentence for alternatives in told.values() for sentence in alternatives)

@@ -31,7 +31,7 @@ async def test_hostile_fields_over_the_link_are_refused_and_the_runtime_goes_on(
         assert caught.value.error == "bad_input"
         assert str(caught.value).startswith(f"{verb}: ")
     assert [row.id for row in await console.ask(ListRuns())] == ["run-1"]
-    with pytest.raises(LinkError, match="no incident is called nope"):
+    with pytest.raises(LinkError, match="the id nope must be that of one incident"):
         await console.ask(PreviewGrant(incident_id="nope"))
 
 
