@@ -50,6 +50,8 @@ class JournalMetrics:
     """Fed with the events of all streams in the order of the journal (`METRIC_MARKS`), each of them once."""
 
     def __init__(self) -> None:
+        self.steps: Counter[str] = Counter()
+        """Steps that began, by kind (`llm`, `tool`, `value`); each has one attempt or more."""
         self.attempts: Counter[tuple[str, str]] = Counter()
         """Attempts of steps by kind (`llm`, `tool`, `value`) and outcome (`ok`, `fault`, `skipped`)."""
         self.faults: Counter[tuple[str, str]] = Counter()
@@ -76,6 +78,7 @@ class JournalMetrics:
             case ev.StepStarted():
                 if event.epoch:  # a fork's copy of a step that another run has made has none
                     name = str(event.effective.get("model", event.name))
+                    self.steps[event.kind] += event.attempt == 1
                     self._steps.setdefault(event.run_id, {})[event.node_id] = (event.kind, name)
             case ev.StepEnded():
                 self._end_step(event)

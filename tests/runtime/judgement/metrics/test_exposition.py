@@ -50,7 +50,9 @@ def fold(*events: ev.JournalEvent) -> JournalMetrics:
 
 def test_attempts_tokens_cost_and_faults_of_a_model_call() -> None:
     spent = {"input_tokens": 10, "output_tokens": 4, "cost_usd": 0.25, "seconds": 2.0}
-    found = samples(fold(started(), ended(fault=FAULT, seconds=0.2), started(), ended(result="hi", **spent)))
+    again = started(attempt=2)
+    found = samples(fold(started(), ended(fault=FAULT, seconds=0.2), again, ended(result="hi", **spent)))
+    assert found["orbiter_steps_total", (("kind", "llm"),)] == 1
     assert found["orbiter_attempts_total", (("kind", "llm"), ("outcome", "fault"))] == 1
     assert found["orbiter_attempts_total", (("kind", "llm"), ("outcome", "ok"))] == 1
     assert found["orbiter_faults_total", (("cause", "rate_limited"), ("origin", "model"))] == 1
