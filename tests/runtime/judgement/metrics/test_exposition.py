@@ -73,6 +73,13 @@ def test_what_a_fork_copies_is_counted_once() -> None:
         started(), ended(input_tokens=3), started(run_id="f", epoch=0), ended().model_copy(update={"run_id": "f"})
     )
     assert found.attempts == {("llm", "ok"): 1}
+    copied = {"run_id": "f", "node_id": "n", "incident_id": "i-f"}
+    asked = ev.IncidentOpened(fault=FAULT, **copied)
+    answered = ev.IncidentAnswered(revision=1, option="retry", by=ev.Actor(name="eva", channel="cli"), **copied)
+    found = fold(started(run_id="f", epoch=0), asked, answered)
+    assert (found.incidents, found.decisions, found.decision_seconds.count) == ({}, {}, 0), (
+        "its origin has counted them"
+    )
 
 
 def test_only_a_persons_answer_counts_as_time_to_decision() -> None:
