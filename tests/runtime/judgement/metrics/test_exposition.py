@@ -73,7 +73,7 @@ def test_what_a_fork_copies_is_counted_once() -> None:
         started(), ended(input_tokens=3), started(run_id="f", epoch=0), ended().model_copy(update={"run_id": "f"})
     )
     assert found.attempts == {("llm", "ok"): 1}
-    copied = {"run_id": "f", "node_id": "n", "incident_id": "i-f"}
+    copied: dict[str, Any] = {"run_id": "f", "node_id": "n", "incident_id": "i-f"}
     asked = ev.IncidentOpened(fault=FAULT, **copied)
     answered = ev.IncidentAnswered(revision=1, option="retry", by=ev.Actor(name="eva", channel="cli"), **copied)
     found = fold(started(run_id="f", epoch=0), asked, answered)
