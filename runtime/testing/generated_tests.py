@@ -10,12 +10,18 @@ from typing import Any, Final
 
 from runtime.judgement.reports.export_file import Export
 from runtime.record.state.durable_run import DurableRun, Incident
+from runtime.record.state.fault_taxonomy import Cause
 from runtime.testing.failure_replay import target_of
-from runtime.testing.portable_paths import without_paths
+from runtime.testing.portable_paths import HOME_MARK, WORKSPACE_MARK, without_paths
 from runtime.testing.recorded_run import RecordedRun
 
 _NOT_OF_CODE: Final = frozenset({"breakpoint", "stall.no-progress", "run-stranded", "process-ended", "in-doubt"})
 """Rules of incidents that do not come of the code: a process ended, an operator stopped the run."""
+_NOT_OF_A_STEP: Final = frozenset({
+    Cause.ARGS_INVALID, Cause.WRONG_TARGET, Cause.PERMISSION_DENIED, Cause.POLICY_DENIED, Cause.LIMIT_REACHED,
+    Cause.HUMAN_TIMEOUT, Cause.CANCELLED,
+})  # fmt: skip
+"""Causes of failures without an incident that are not the step's own: a model's mistake, a rule, an operator."""
 _SAID_CHARS: Final = 160
 _LINE: Final = 116
 
@@ -46,7 +52,7 @@ def text_of_tests(export: Export, record: str, workspace: str, incident_id: str 
     """The text of the test file.
 
     Args:
-        export: The record.
+        export: The record, without the directories of this machine: see `record_text`.
         record: The name of the record's file, beside the test's.
         workspace: The directory of the workspace, relative to that of the test.
         incident_id: The only incident that is tested; empty: each has a test.
@@ -88,18 +94,33 @@ def _function(case: _Case) -> str:
 def _cases(recorded: RecordedRun, incident_id: str) -> Iterator[_Case]:
     taken: dict[str, int] = {}
     seen: set[str] = set()
+    for target, said, cause in _failures(recorded, incident_id):
+        if target in seen:
+            continue
+        seen.add(target)
+        node = recorded.state.nodes.get(target)
+        name = _identifier(f"{node.name if node is not None else 'run'} {cause.value}")
+        taken[name] = taken.get(name, 0) + 1
+        yield _Case(name if taken[name] == 1 else f"{name}_{taken[name]}", _comment(said), target)
+
+
+def _failures(recorded: RecordedRun, incident_id: str) -> Iterator[tuple[str, str, Cause]]:
+    """Each node under test, what was said of it, and the cause: incidents, then steps that failed without one. Such a
+    failure was told to the model, or a policy decided it.
+    """
     for incident in recorded.state.incidents.values():
         opened = incident.opened
         if incident_id and opened.incident_id != incident_id:
             continue
-        target = target_of(recorded, opened.node_id)
-        if target in seen or not _is_tested(incident, recorded.state):
-            continue
-        seen.add(target)
-        node = recorded.state.nodes.get(target)
-        name = _identifier(f"{node.name if node is not None else 'run'} {opened.fault.cause.value}")
-        taken[name] = taken.get(name, 0) + 1
-        yield _Case(name if taken[name] == 1 else f"{name}_{taken[name]}", _comment(opened.what), target)
+        if _is_tested(incident, recorded.state):
+            yield target_of(recorded, opened.node_id), opened.what, opened.fault.cause
+    if incident_id:
+        return
+    for _, node in recorded.state.walk():
+        fault = node.fault
+        failed = node.is_step and node.phase in ("failed", "timed_out") and not node.incidents
+        if failed and fault is not None and fault.cause not in _NOT_OF_A_STEP:
+            yield target_of(recorded, node.id), node.error or fault.technical, fault.cause
 
 
 def _is_tested(incident: Incident, state: DurableRun) -> bool:
@@ -114,6 +135,8 @@ def _identifier(text: str) -> str:
 
 def _comment(text: str) -> str:
     """A text of others as one line of a comment: printable, in ASCII, and cut."""
+    for mark, name in ((WORKSPACE_MARK, "<workspace>"), (HOME_MARK, "<home>")):
+        text = text.replace(mark, name)
     plain = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
     plain = "".join(each if each.isprintable() else "?" for each in plain)
     return plain if len(plain) <= _SAID_CHARS - 60 else f"{plain[: _SAID_CHARS - 60]}..."

@@ -11,6 +11,8 @@ from runtime.judgement.comparison.run_comparison import compare_runs
 from runtime.record.state.durable_run import DurableRun, Incident, Node
 from runtime.testing.failure_replay import Replay, alike
 
+_PATHS = 8
+"""Paths of steps that differ, in the example of how to allow them."""
 _OF_THE_RECORD = frozenset({"state", "given by", "error"})
 """Fields of a step that a repair changes by itself: it is not compared with how the failure left them."""
 
@@ -35,7 +37,8 @@ class Verdict:
             for field in each.fields:
                 lines += [f"    {field.field}", f"      recorded  {field.left}", f"      now       {field.right}"]
         if self.differences:
-            lines.append(f"to accept this difference: allow_changed=[{self.differences[0].node_id!r}]")
+            paths = [each.node_id for each in self.differences[:_PATHS]]
+            lines.append(f"to accept these differences: allow_changed={paths!r}")
         return "\n".join(lines)
 
 
@@ -94,6 +97,8 @@ def _target_problem(replayed: Replay) -> str:
     if _passed(node):
         return ""
     why = f": {node.error}" if node.error else ""
+    if node.phase == "failed" and node.fault is not None:
+        return f"the step {target} fails still: {node.fault.cause.value.replace('_', ' ')}{why}"
     return f"the step {target} does not pass: it is {node.phase}{why}"
 
 

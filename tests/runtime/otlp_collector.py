@@ -28,12 +28,14 @@ class OtlpCollector:
     Attributes:
         status: What is answered; 200 accepts.
         hanging: While it is not set, requests are left without an answer.
+        body: What is answered, beside the status.
         largest: With how many spans a request is refused as too large; 0: none is.
     """
 
     def __init__(self) -> None:
         self.status = 200
         self.largest = 0
+        self.body = b""
         self.answering = threading.Event()
         self.answering.set()
         self.asked = threading.Semaphore(0)
@@ -53,8 +55,9 @@ class OtlpCollector:
                 collector.answering.wait()
                 status = collector.take(self.path, body, {key.lower(): value for key, value in self.headers.items()})
                 self.send_response(status)
-                self.send_header("content-length", "0")
+                self.send_header("content-length", str(len(collector.body)))
                 self.end_headers()
+                self.wfile.write(collector.body)
 
             def log_message(self, *_: object) -> None: ...
 

@@ -31,7 +31,8 @@ def write_test(text: str, directory: Path, incident_id: str, *, over: bool) -> N
     name = "test_" + re.sub(r"\W+", "_", f"{_swarm(found.state().ref)}_{incident_id or found.header.run_id}").lower()
     test, record = directory / f"{name}.py", directory / f"{name}.jsonl"
     try:
-        body = text_of_tests(found, record.name, os.path.relpath(root, directory.resolve()), incident_id)
+        kept = record_text(text, root, Path.home())
+        body = text_of_tests(read_export(kept), record.name, os.path.relpath(root, directory.resolve()), incident_id)
     except NothingFailed as exc:
         raise BadInput(str(exc)) from exc
     for path in (test, record):
@@ -40,7 +41,7 @@ def write_test(text: str, directory: Path, incident_id: str, *, over: bool) -> N
     try:
         directory.mkdir(parents=True, exist_ok=True)
         record.touch(mode=0o600)
-        record.write_text(record_text(text, root, Path.home()), encoding="utf-8")
+        record.write_text(kept, encoding="utf-8")
         test.write_text(body, encoding="utf-8")
     except OSError as exc:
         raise BadInput(f"{directory} cannot be written to: {exc.strerror or exc}; give a folder") from exc

@@ -108,7 +108,9 @@ def _fields(was: Node, now: Node, *, follows: bool) -> Iterator[FieldDifference]
     if was.is_step:
         pairs.append(("agent", was.agent, now.agent))
         masked = _is_masked(was) or _is_masked(now)
-        pairs += _members("", was.requested, now.requested, without=_DERIVED if follows or masked else frozenset())
+        told = "messages" in was.requested and "messages" in now.requested
+        derived = _DERIVED if follows or masked or told else frozenset()
+        pairs += _members("", was.requested, now.requested, without=derived)
         pairs += _members("used ", was.effective, now.effective)
     pairs.append(("state", was.phase, now.phase))
     if was.is_step and was.recorded and now.recorded:

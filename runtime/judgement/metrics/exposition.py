@@ -83,6 +83,7 @@ def _gauges(now: Gauges) -> Iterator[Family]:
 
 
 def _counters(of: JournalMetrics) -> Iterator[Family]:
+    yield Family("orbiter_steps_total", "counter", "Steps that began.", _by("kind", of.steps))
     yield Family("orbiter_attempts_total", "counter", "Attempts of steps.", _by2("kind", "outcome", of.attempts))
     yield Family("orbiter_faults_total", "counter", "Faults of attempts.", _by2("origin", "cause", of.faults))
     yield Family("orbiter_incidents_total", "counter", "Incidents that opened.", _by("cause", of.incidents))

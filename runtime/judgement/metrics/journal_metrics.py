@@ -50,6 +50,8 @@ class JournalMetrics:
     """Fed with the events of all streams in the order of the journal (`METRIC_MARKS`), each of them once."""
 
     def __init__(self) -> None:
+        self.steps: Counter[str] = Counter()
+        """Steps that began, by kind (`llm`, `tool`, `value`); each has one attempt or more."""
         self.attempts: Counter[tuple[str, str]] = Counter()
         """Attempts of steps by kind (`llm`, `tool`, `value`) and outcome (`ok`, `fault`, `skipped`)."""
         self.faults: Counter[tuple[str, str]] = Counter()
@@ -69,16 +71,24 @@ class JournalMetrics:
         self.decision_seconds = Histogram(DECISION_BUCKETS_S)
         """From the opening of an incident to a person's answer."""
         self._steps: dict[str, dict[str, tuple[str, str]]] = {}
+        self._copied: dict[str, set[str]] = {}
+        """By run: steps that a fork copied, with their incidents and answers, and that did not run again since."""
         self._opened: dict[str, dict[str, datetime]] = {}
 
     def apply(self, event: ev.JournalEvent) -> None:
         match event:
             case ev.StepStarted():
-                if event.epoch:  # a fork's copy of a step that another run has made has none
+                if not event.epoch:
+                    self._copied.setdefault(event.run_id, set()).add(event.node_id)
+                else:
+                    self._copied.get(event.run_id, set()).discard(event.node_id)
                     name = str(event.effective.get("model", event.name))
+                    self.steps[event.kind] += event.attempt == 1
                     self._steps.setdefault(event.run_id, {})[event.node_id] = (event.kind, name)
             case ev.StepEnded():
                 self._end_step(event)
+            case ev.IncidentOpened() | ev.IncidentAnswered() if event.node_id in self._copied.get(event.run_id, ()):
+                pass
             case ev.IncidentOpened():
                 self.incidents[event.fault.cause.value] += 1
                 self._opened.setdefault(event.run_id, {})[event.incident_id] = event.ts
@@ -91,6 +101,7 @@ class JournalMetrics:
             case ev.RunFinished():
                 self._steps.pop(event.run_id, None)  # a process that died leaves steps without an end
                 self._opened.pop(event.run_id, None)
+                self._copied.pop(event.run_id, None)
 
     def _end_step(self, event: ev.StepEnded) -> None:
         # A result that a person gives to a step before its first attempt ends a step that never started.

@@ -42,6 +42,8 @@ class _OpenNode:
     kind: str = ""
     name: str = ""
     info: dict[str, Any] = field(default_factory=dict)
+    worked: bool = False
+    """Whether something happened in it in this run: what a fork copied is in the trace of its origin."""
 
 
 class RunSpans:
@@ -105,6 +107,7 @@ class RunSpans:
         """Take one event into account; the spans that it ends, inner ones first."""
         before = self.state.updated_at
         self.state.apply(event)
+        self._note_work(event)
         return list(self._spans(event, before))
 
     def _spans(self, event: ev.JournalEvent, before: datetime | None) -> Iterator[Span]:
@@ -128,6 +131,8 @@ class RunSpans:
                 self.steps.start(event)
             case ev.StepEnded():
                 yield from self.steps.end(event)
+            case ev.IncidentOpened() if event.node_id in self.steps.copied:
+                return
             case _:
                 yield from self.waits.apply(event)
 
@@ -152,17 +157,32 @@ class RunSpans:
         span = ids.node_span_id(self.state.id, path, self.rewinds)
         return _OpenNode(span, self.span_of(path.rpartition("/")[0]), start, path, kind, name, info)
 
+    def _note_work(self, event: ev.JournalEvent) -> None:
+        steps = isinstance(event, ev.StepStarted) and event.epoch
+        asks = isinstance(event, ev.IncidentOpened) and event.node_id not in self.steps.copied
+        path = event.node_id if steps or asks else ""
+        while path:
+            if (node := self._open.get(path)) is not None:
+                node.worked = True
+            path = path.rpartition("/")[0]
+
+    def _is_copy(self, node: _OpenNode) -> bool:
+        return bool(self.state.fork_origin.run_id) and not node.worked
+
     def _close_node(self, event: ev.NodeClosed) -> Iterator[Span]:
         below = f"{event.node_id}/"
         yield from self._leave_below(below, self._now(event), "cancelled")
-        if (node := self._open.pop(event.node_id, None)) is not None:
+        node = self._open.pop(event.node_id, None)
+        if node is not None and not self._is_copy(node):
             yield self._node_span(node, self._now(event), event.state, event.output, event.error)
 
     def _leave_below(self, below: str, at: int, state: str) -> Iterator[Span]:
         """End what is still open under a path (all of it, for the empty one), the innermost first."""
         yield from self.steps.leave(at, state, below)
         for path in sorted((path for path in self._open if path.startswith(below)), key=len, reverse=True):
-            yield self._node_span(self._open.pop(path), at, state)
+            node = self._open.pop(path)
+            if not self._is_copy(node):
+                yield self._node_span(node, at, state)
 
     def _node_span(self, node: _OpenNode, end: int, state: str, output: str = "", error: str = "") -> Span:
         operation = _OPERATIONS[node.kind]
@@ -207,7 +227,9 @@ class RunSpans:
         self.rewinds += 1
         gone = [path for path in self._open if path not in nodes or nodes[path].terminal]
         for path in sorted(gone, key=len, reverse=True):
-            yield self._node_span(self._open.pop(path), at, "rewound")
+            dropped = self._open.pop(path)
+            if not self._is_copy(dropped):
+                yield self._node_span(dropped, at, "rewound")
         again = [node for node in nodes.values() if not (node.is_step or node.terminal or node.id in self._open)]
         for node in sorted(again, key=lambda each: len(each.id)):
             if node.parent_id or node.kind not in ("swarm", "group"):

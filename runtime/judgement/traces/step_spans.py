@@ -36,10 +36,16 @@ class StepSpans:
         self._run = run
         self.in_flight: dict[str, OpenAttempt] = {}
         """Attempts under way, by path."""
+        self.copied: set[str] = set()
+        """Steps that a fork copied, and that did not run again since."""
 
     def start(self, event: ev.StepStarted) -> None:
         """An attempt begins. A fork's copy of what another run has done has no epoch, and is that run's span."""
-        if not event.epoch or event.kind == "value":
+        if not event.epoch:
+            self.copied.add(event.node_id)
+            return
+        self.copied.discard(event.node_id)
+        if event.kind == "value":
             return
         span = ids.attempt_span_id(self._run.state.id, event.node_id, event.attempt, self._run.rewinds)
         parent = self._run.span_of(event.node_id.rpartition("/")[0])

@@ -44,9 +44,7 @@ class InjectedFaults:
         self._ended += entry.what == "done"
 
     def _note(self, what: Happening, site: CallSite, fault: int = -1) -> None:
-        step = site.step
-        repeatable = step.kind != "tool" or step.traits.idempotent
-        entry = CallEntry(what, site.node_id, step.kind, site.attempt, repeatable, fault)
+        entry = CallEntry(what, site.node_id, site.step.kind, site.attempt, _repeatable(site), fault)
         self._log.write(entry)
         if what in ("done", "injected", "killed"):
             self._count(entry)
@@ -94,6 +92,9 @@ class InjectedFaults:
         return None
 
     def _kill_between(self, site: CallSite) -> None:
+        """Between two steps the next one has begun already: one that must not be repeated would be in doubt."""
+        if not _repeatable(site):
+            return
         for number, fault in enumerate(self._drill.faults):
             if fault.after_step and self._ended >= fault.after_step and not self._injected[number]:
                 self._kill(replace(site, node_id=""), number)
@@ -101,6 +102,10 @@ class InjectedFaults:
     def _kill(self, site: CallSite, number: int) -> None:
         self._note("killed", site, number)
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _repeatable(site: CallSite) -> bool:
+    return site.step.kind != "tool" or site.step.traits.idempotent
 
 
 def _fits(fault: DrilledFault, site: CallSite) -> bool:

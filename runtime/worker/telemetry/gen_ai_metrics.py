@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.metrics import Histogram, Meter
-from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
@@ -30,7 +31,8 @@ class GenAiMetrics:
 
     def __init__(self, resource: Resource) -> None:
         reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=math.inf)
-        self._provider = MeterProvider([reader], resource, shutdown_on_exit=False)
+        off = AlwaysOffExemplarFilter()
+        self._provider = MeterProvider([reader], resource, shutdown_on_exit=False, exemplar_filter=off)
         meter = self._provider.get_meter(c.SCOPE, schema_url=c.SCHEMA_URL)
         self._durations = _durations(meter, c.INFERENCE_DURATION)
         self._used = {
@@ -53,7 +55,8 @@ class GenAiMetrics:
         return self.changed and time.monotonic() - self._sent_at >= interval_s
 
     def count(self, spans: Sequence[Span]) -> None:
-        """Count the model calls among `spans`."""
+        """Count the model calls among `spans`; of counters the sum, since each act of counting takes its time."""
+        used: Counter[tuple[str, tuple[tuple[str, Any], ...]]] = Counter()
         for span in spans:
             if not span.facts or span.seconds is None:
                 continue
@@ -63,11 +66,14 @@ class GenAiMetrics:
             self._earlier_durations.record(span.seconds, labels)
             labels.pop(c.ERROR_TYPE, None)
             self._count_tokens(span, labels)
+            same = tuple(labels.items())
+            for attribute in self._used:
+                if isinstance(tokens := span.facts.get(attribute), int):
+                    used[attribute, same] += tokens
+        for (attribute, same), tokens in used.items():
+            self._used[attribute].add(tokens, {**dict(same), c.TOKEN_MODALITY: c.UNKNOWN_MODALITY})
 
     def _count_tokens(self, span: Span, labels: dict[str, Any]) -> None:
-        for attribute, counter in self._used.items():
-            if isinstance(tokens := span.facts.get(attribute), int):
-                counter.add(tokens, {**labels, c.TOKEN_MODALITY: c.UNKNOWN_MODALITY})
         for attribute, histogram in self._tokens_of_a_call.items():
             if isinstance(tokens := span.facts.get(attribute), int):
                 histogram.record(tokens, labels)

@@ -10,16 +10,20 @@ import os
 import re
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Self
 
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # of the exporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from requests import Response, Session
 
 from runtime.judgement.traces.conventions import FORK_OF, SCHEMA_URL, SCOPE
 from runtime.judgement.traces.span import Span
@@ -28,17 +32,26 @@ from runtime.worker.telemetry.gen_ai_metrics import GenAiMetrics
 _KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _REFUSALS = frozenset({400, 413, 422})
 """Answers that say that the request itself is wrong: it would be refused again."""
+_TOO_LARGE_TO_SEND = "exceeds max_request_size"
+"""What the library says of a request that it does not even send (64 MiB): it is sent in parts, as after 413."""
+_CREDENTIALS = (
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
+    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER",
+)
 _STATUS = re.compile(r"code: (\d{3})")
 _TRANSIENT = re.compile(r"Transient error (.{1,300}?) encountered", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Whether the receiver accepted. `refused`: it never will; `reason`: what it, or the way there, said."""
+    """Whether the receiver accepted. `refused`: it never will; `reason`: what it, or the way there, said. `rejected`:
+    how many spans of a request that it accepted it did not take, which must not be sent again (OTLP, partial success).
+    """
 
     accepted: bool
     refused: bool = False
     reason: str = ""
+    rejected: int = 0
 
 
 class OtlpSender:
@@ -53,18 +66,35 @@ class OtlpSender:
         resource = Resource.create({**service, "service.version": version("orbiter-console")})
         self._resource = resource
         self._scope = InstrumentationScope(SCOPE, version("orbiter-console"), SCHEMA_URL)
-        self._exporter = OTLPSpanExporter()
+        self._exporter = OTLPSpanExporter(session=self._session())
+        self._partial = ExportTraceServiceResponse()
         self._heard = _Heard()
         self._metrics = None if os.environ.get("OTEL_METRICS_EXPORTER") == "none" else GenAiMetrics(resource)
 
     def send(self, spans: Sequence[Span]) -> Sent:
         """Send spans once; the library tries again for as long as `OTEL_EXPORTER_OTLP_TIMEOUT` says (10 s)."""
+        self._partial.Clear()
         with self._heard as heard:
             result = self._exporter.export([self._readable(span) for span in spans])
         if result is SpanExportResult.SUCCESS:
-            return Sent(accepted=True)
+            partial = self._partial.partial_success
+            return Sent(True, reason=partial.error_message, rejected=partial.rejected_spans)
         status = _STATUS.search(heard.said)
-        return Sent(False, status is not None and int(status[1]) in _REFUSALS, heard.said or "not accepted")
+        refused = _TOO_LARGE_TO_SEND in heard.said or (status is not None and int(status[1]) in _REFUSALS)
+        return Sent(False, refused, heard.said or "not accepted")
+
+    def _session(self) -> Session | None:
+        """A session that reads answers, which the library does not; None where a variable names another."""
+        if any(os.environ.get(name) for name in _CREDENTIALS):
+            return None
+        session = Session()
+        session.hooks["response"].append(self._read)
+        return session
+
+    def _read(self, response: Response, **_: object) -> None:
+        with suppress(DecodeError):  # a receiver that answers with something else has accepted
+            if response.status_code == 200:
+                self._partial.ParseFromString(response.content)
 
     def count(self, spans: Sequence[Span]) -> str:
         """Count model calls in the metrics, and send these when they are due; what went wrong, if anything did."""

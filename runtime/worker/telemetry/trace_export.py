@@ -108,6 +108,7 @@ class TraceExport:
         self._limit = MAX_BATCH_SPANS
         self._failures = 0
         self._metrics_trouble = ""
+        self._rejection = ""
         self._news = asyncio.Event()
         self._turn = asyncio.Lock()
 
@@ -219,6 +220,7 @@ class TraceExport:
             if result.accepted:
                 batch.spans = batch.spans[len(part) :]
                 batch.sent += len(part)
+                self._tell_of_rejected(result)
                 await self._count(part)
                 self._limit = min(MAX_BATCH_SPANS, 2 * self._limit)
                 await self._recover()
@@ -258,6 +260,12 @@ class TraceExport:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._send_limit_s):
                 self._tell_of_metrics(await self._thread.call(self._sender.count, spans))
+
+    def _tell_of_rejected(self, result: Sent) -> None:
+        if result.rejected and result.reason != self._rejection:
+            masked = make_redactor(self._redact).text(result.reason)[:500]
+            log.error("the receiver of traces took a request without %d of its spans: %s", result.rejected, masked)
+        self._rejection = result.reason if result.rejected else ""
 
     def _tell_of_metrics(self, trouble: str) -> None:
         if trouble and not self._metrics_trouble:

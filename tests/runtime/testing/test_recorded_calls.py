@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,22 @@ def count(what: str) -> str:
     raise RuntimeError("cannot count")
 
 
+@tool
+def weigh(what: str) -> str:
+    """Weigh things."""
+    raise RuntimeError("no scales in WORKSPACE")
+
+
+@tool
+def told(what: int) -> str:
+    """Takes a number."""
+    return "told"
+
+
+script("teller/weigher", Script([
+    Reply(calls=[Call("weigh", {"what": "tea"}), Call("told", {"what": "many"})]), Reply("as told: ${result}")
+]))
+weigher = Agent(name="weigher", model="scripted:teller/weigher", tools=[weigh, told])
 down = Agent(name="down", model="scripted:teller/down", get_retry_policy=lambda: {"max_attempts": 2})
 counter = Agent(name="counter", model="scripted:teller/counter", tools=[count])
 fine = Agent(name="fine", model="scripted:teller/counter")
@@ -38,7 +55,7 @@ fine = Agent(name="fine", model="scripted:teller/counter")
 
 def recorded(root: Path, ref: str, decide: Decide) -> Recorded:
     root = root.resolve()
-    (root / "teller.py").write_text(TELLER)
+    (root / "teller.py").write_text(TELLER.replace("WORKSPACE", str(root)))
     with working_in(root):
         return Recorded(root, asyncio.run(record(root, ref, "go", decide)))
 
@@ -95,6 +112,24 @@ def test_of_a_run_without_a_failure_no_test_is_made(tmp_path: Path) -> None:
     text = "".join(line for line in run.export.splitlines(keepends=True) if '"type": "incident' not in line)
     with pytest.raises(NothingFailed, match="nothing failed in run"):
         text_of_tests(read_export(text), "record.jsonl", "..")
+
+
+def test_a_failure_that_the_model_was_told_has_a_test_and_a_mistake_of_the_model_has_none(tmp_path: Path) -> None:
+    run = recorded(tmp_path, "teller.py:weigher", answer("abort"))
+    assert run.state.phase == "completed"
+    text = text_of_tests(read_export(run.file.read_text()), "record.jsonl", "..")
+    assert re.findall(r"def (\w+)", text) == ["test_weigh_tool_failed"]
+    assert "# RuntimeError: no scales in <workspace>" in text, "no directory of this machine"
+    step = "weigher~0/weigh~0.0"
+    assert f'step="{step}"' in text
+    assert f"{step} fails still: tool failed: RuntimeError: no scales" in run.check(step)
+    run.change("teller.py", f'raise RuntimeError("no scales in {run.root}")', 'return "3 g"')
+    assert run.check(step) == ""
+    run.change("teller.py", 'name="weigher", model', 'name="weigher", instructions="Weigh.", model')
+    said = run.check(step)
+    assert "    messages" in said
+    assert "    digest" not in said, "the messages say it"
+    assert "allow_changed=['weigher~0/llm~0']" in said
 
 
 def test_directories_of_this_machine_are_taken_out_and_put_back(tmp_path: Path) -> None:

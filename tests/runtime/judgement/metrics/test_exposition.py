@@ -50,7 +50,9 @@ def fold(*events: ev.JournalEvent) -> JournalMetrics:
 
 def test_attempts_tokens_cost_and_faults_of_a_model_call() -> None:
     spent = {"input_tokens": 10, "output_tokens": 4, "cost_usd": 0.25, "seconds": 2.0}
-    found = samples(fold(started(), ended(fault=FAULT, seconds=0.2), started(), ended(result="hi", **spent)))
+    again = started(attempt=2)
+    found = samples(fold(started(), ended(fault=FAULT, seconds=0.2), again, ended(result="hi", **spent)))
+    assert found["orbiter_steps_total", (("kind", "llm"),)] == 1
     assert found["orbiter_attempts_total", (("kind", "llm"), ("outcome", "fault"))] == 1
     assert found["orbiter_attempts_total", (("kind", "llm"), ("outcome", "ok"))] == 1
     assert found["orbiter_faults_total", (("cause", "rate_limited"), ("origin", "model"))] == 1
@@ -71,6 +73,13 @@ def test_what_a_fork_copies_is_counted_once() -> None:
         started(), ended(input_tokens=3), started(run_id="f", epoch=0), ended().model_copy(update={"run_id": "f"})
     )
     assert found.attempts == {("llm", "ok"): 1}
+    copied: dict[str, Any] = {"run_id": "f", "node_id": "n", "incident_id": "i-f"}
+    asked = ev.IncidentOpened(fault=FAULT, **copied)
+    answered = ev.IncidentAnswered(revision=1, option="retry", by=ev.Actor(name="eva", channel="cli"), **copied)
+    found = fold(started(run_id="f", epoch=0), asked, answered)
+    assert (found.incidents, found.decisions, found.decision_seconds.count) == ({}, {}, 0), (
+        "its origin has counted them"
+    )
 
 
 def test_only_a_persons_answer_counts_as_time_to_decision() -> None:

@@ -225,10 +225,20 @@ def test_a_fork_points_to_its_origin_and_has_no_span_of_what_it_copied() -> None
     found = Recorder(options={"fork": {"of": "r0"}})
     found.agent()
     found.step("llm", "openai:gpt", epoch=0)
+    fault = Classification(origin=Origin.MODEL, cause=Cause.RATE_LIMITED, persistence=Persistence.TRANSIENT)
+    at: dict[str, Any] = {"node_id": "a~0/llm~0", "parent_id": "a~0", "incident_id": "i1-b"}
+    found.add(ev.IncidentOpened(fault=fault, **at))
+    found.add(ev.IncidentAnswered(revision=1, option="retry", by=ev.Actor(name="ann", channel="cli"), **at))
     found.end("llm", result={"text": "copied"}, seconds=1.0)
+    found.add(ev.NodeClosed(node_id="a~0", state="succeeded", output="copied"))
+    found.add(ev.NodeOpened(node_id="b~1", kind="agent", name="b", info={"task": "go on"}))
+    step: dict[str, Any] = {"node_id": "b~1/llm~0", "parent_id": "b~1", "attempt": 1}
+    found.add(ev.StepStarted(kind="llm", name="openai:next", agent="b", epoch=1, **step))
+    found.add(ev.StepEnded(result={"text": "new"}, **step))
+    found.add(ev.NodeClosed(node_id="b~1", state="succeeded", output="new"))
     spans = folded(found.finish())
-    assert not named(spans, "chat gpt")
     root = check_tree(spans)
+    assert {span.name for span in spans} == {"invoke_workflow x.py:demo", "invoke_agent b", "chat next"}
     assert root.link == (ids.trace_id("r0"), ids.root_span_id("r0"))
 
 

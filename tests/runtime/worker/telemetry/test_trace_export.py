@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http import trace_exporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from orbiter.redaction import Redactor
 from runtime.execution.execution_config import ExecutionConfig
@@ -262,8 +264,14 @@ async def test_no_answer_is_given_up_and_tried_again(bench: Bench, collector: Ot
         await until(lambda: export._failures == 0)
 
 
-async def test_a_request_that_is_too_large_is_sent_in_parts(bench: Bench, collector: OtlpCollector) -> None:
-    collector.largest = 3
+@pytest.mark.parametrize("by_library", [False, True])
+async def test_a_request_that_is_too_large_is_sent_in_parts(
+    bench: Bench, collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch, by_library: bool
+) -> None:
+    if by_library:  # which does not even send it
+        monkeypatch.setattr(trace_exporter, "_DEFAULT_MAX_REQUEST_SIZE", 2_000)
+    else:
+        collector.largest = 3
     async with bench.driving():
         run = await bench.start("workflow")
         async with exporting(bench.journal):
@@ -272,6 +280,23 @@ async def test_a_request_that_is_too_large_is_sent_in_parts(bench: Bench, collec
             wanted = await expected(bench.journal, run)
             await until(lambda: set(got(collector.spans)) == wanted)
     assert Counter(got(collector.spans)) == dict.fromkeys(wanted, 1)
+
+
+async def test_spans_that_a_receiver_rejects_of_a_request_are_told_once_and_not_sent_again(
+    bench: Bench, collector: OtlpCollector, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans = 1
+    answer.partial_success.error_message = "no room for spans of sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
+    collector.body = answer.SerializeToString()
+    async with bench.driving(), exporting(bench.journal):
+        run = await bench.start("plain")
+        await bench.ended(run)
+        wanted = await expected(bench.journal, run)
+        await until(lambda: set(got(collector.spans)) >= wanted)
+        await until(lambda: "took a request without 1 of its spans: no room for spans of " in caplog.text)
+    assert Counter(got(collector.spans)) == dict.fromkeys(wanted, 1)
+    assert "sk-ant" not in caplog.text
 
 
 async def test_a_span_that_is_refused_for_good_is_named_and_left_out(
