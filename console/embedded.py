@@ -43,19 +43,19 @@ class EmbeddedDriver(Driver):
 
     def __init__(self, workspace: Workspace, *, grace_s: float = 60.0) -> None:
         super().__init__()
-        conditions = load_configuration(workspace.root).execution_config(grace_s=grace_s)
-        self._host = DrivingThread(workspace.state, conditions, program=RUN_PROGRAM)
+        config = load_configuration(workspace.root).execution_config(grace_s=grace_s)
+        self._driving_thread = DrivingThread(workspace.state, config, program=RUN_PROGRAM)
 
     async def _drive(self) -> None:
         while True:
             try:
-                self._host.start()
+                self._driving_thread.start()
                 break
             except Locked:
                 await asyncio.sleep(POLL_S)
-        while self._host.is_alive:  # noqa: ASYNC110 - a thread that dies sets nothing
+        while self._driving_thread.is_alive:  # noqa: ASYNC110 - a thread that dies sets nothing
             await asyncio.sleep(POLL_S)
-        self._host.stop()  # raises what ended it
+        self._driving_thread.stop()  # raises what ended it
 
     async def _stop(self) -> None:
-        await asyncio.to_thread(self._host.stop)
+        await asyncio.to_thread(self._driving_thread.stop)

@@ -10,7 +10,8 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -128,36 +129,52 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A list for a reader, to stdout. Where there is not room for all the last column gives way first, then whichever
     is the widest: an id that was cut would be none.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     rows = [[mask_value(cell) for cell in row] for row in rows]
-    plain = not supports_unicode(streams.stdout())
-    console = _console(streams.stdout())
-    if not console.is_terminal:
-        _print_piped(
-            [headings, *([sanitize_line(cell, limit=10_000, ascii_only=plain) for cell in row] for row in rows)]
-        )
-        return
-    overflow: Literal["crop", "ellipsis"] = "crop" if plain else "ellipsis"
-    cells = [[Text(sanitize_line(cell, limit=200, ascii_only=plain)) for cell in row] for row in rows]
-    heads = [Text(heading) for heading in headings]
-    natural = [max(cell.cell_len for cell in column) for column in zip(heads, *cells, strict=True)]
-    grid = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="dim")
-    for heading, width in zip(heads, _fit_widths(natural, console.width), strict=True):
-        grid.add_column(heading, no_wrap=True, overflow=overflow, width=width)
-    for row in cells:
-        grid.add_row(*row)
-    console.print(grid)
+    stream = streams.stdout()
+    plain, room = not supports_unicode(stream), _terminal_width() if _is_terminal(stream) else None
+    limit = 10_000 if room is None else 200
+    cells = [list(headings), *([sanitize_line(cell, limit=limit, ascii_only=plain) for cell in row] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    if room is not None:  # what is piped is not cut: the reader of the pipe can cut
+        widths = _fit_widths(widths, room)
+        end = "" if plain else "…"
+        cells = [[_cut(cell, width, end) for cell, width in zip(line, widths, strict=True)] for line in cells]
+    lines = [
+        (" " * _COLUMN_GAP).join(set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+    if room is not None and os.environ.get("TERM", "").lower() not in _WITHOUT_STYLES:
+        lines[0] = f"\x1b[2m{lines[0]}\x1b[0m"  # dim
+    stream.write("\n".join(lines) + "\n")
+    stream.flush()
 
 
-def _print_piped(lines: Sequence[Sequence[str]]) -> None:
-    """Nothing is cut: the reader of the pipe can cut."""
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        shown = (set_cell_size(cell, width) for cell, width in zip(line, widths, strict=True))
-        streams.stdout().write((" " * _COLUMN_GAP).join(shown).rstrip() + "\n")
-    streams.stdout().flush()
+_WITHOUT_STYLES = ("dumb", "unknown")
+"""Terminals that take no escape sequences."""
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    if "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ:  # Rich knows what they mean
+        return _console(stream).is_terminal
+    return stream.isatty()
+
+
+def _terminal_width() -> int:
+    """The cells of a line of the terminal: as Rich finds it, without the tenth of a second that its import takes."""
+    if os.environ.get("TERM", "").lower() in _WITHOUT_STYLES:
+        return 80
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
+    for descriptor in (0, 1, 2):
+        with suppress(OSError):
+            return os.get_terminal_size(descriptor).columns or 80
+    return 80
+
+
+def _cut(cell: str, width: int, end: str) -> str:
+    """The cell in at most `width` cells of the terminal, with `end` where something is missing."""
+    return cell if cell_len(cell) <= width else set_cell_size(cell, max(0, width - len(end))) + end[:width]
 
 
 def _fit_widths(natural: Sequence[int], room: int) -> list[int]:
@@ -216,16 +233,17 @@ def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
     with _writing:
         if stream.isatty():
             _own_line()
-        console = _console(stream)
-        if console.is_terminal:
-            if framed and console.width >= _MIN_COLUMN_CELLS:
-                shown = _hanging_indent(shown, console.width)
-            from rich.text import Text
+        if _is_terminal(stream):
+            width = _terminal_width()
+            if framed and width >= _MIN_COLUMN_CELLS:
+                shown = _hanging_indent(shown, width)
+            if style:
+                from rich.text import Text
 
-            console.print(Text(shown, style=style), soft_wrap=True)
-        else:
-            stream.write(shown + "\n")
-            stream.flush()
+                _console(stream).print(Text(shown, style=style), soft_wrap=True)
+                return
+        stream.write(shown + "\n")
+        stream.flush()
 
 
 def _console(stream: TextIO) -> Console:

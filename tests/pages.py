@@ -19,7 +19,7 @@ import click
 
 from console.cli import VERBS, cli
 from console.preferences.schema import CONSOLE_SETTINGS
-from runtime.config.schema import sections
+from runtime.config.schema_keys import sections
 from runtime.judgement.recovery.option_table import OPTIONS
 from screens.render.key_names import DECISIONS, key_in_words
 from screens.shell.key_actions import actions

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import pkgutil
+from importlib import import_module
 
 import pytest
 
+import benchmarks
 from benchmarks import Ratio
 from benchmarks.__main__ import main, show
 from benchmarks.soak import growth
@@ -25,6 +28,15 @@ def test_lines_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(as_json) == {
         "module": "journal", "name": "append", "value": 3.5, "goal": None, "note": "12 us", "met": True,
     }  # fmt: skip
+
+
+def test_every_benchmark_starts() -> None:
+    """It imports names of the program, which move. Those of guests load three frameworks: they are left out here."""
+    names = [each.name for each in pkgutil.iter_modules(benchmarks.__path__)]
+    loaded = [
+        import_module(f"benchmarks.{name}") for name in names if name not in ("__main__", "guests", "guest_loops")
+    ]
+    assert sum(callable(getattr(each, "run", None)) for each in loaded) > 12
 
 
 def test_a_benchmark_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

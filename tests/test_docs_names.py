@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -93,6 +95,74 @@ def test_docstrings_and_comments_mention_only_modules_and_files_that_exist() -> 
         for name in _wrong(text)
     ]
     assert not wrong
+
+
+RAISED = re.compile(r"^ {4}([A-Z]\w+(?:, [A-Z]\w+)*):", re.MULTILINE)
+
+
+def _identifiers(tree: ast.AST) -> Iterator[str]:
+    for each in ast.walk(tree):
+        for attribute in ("id", "attr", "name"):
+            if isinstance(found := getattr(each, attribute, None), str):
+                yield found
+
+
+def test_what_a_docstring_says_is_raised_is_a_name_of_its_module_or_a_class_of_ours() -> None:
+    """A class that was renamed keeps no old name in a section `Raises`."""
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES if path.relative_to(ROOT).parts[0] != "tests"}
+    classes = {name for text in texts.values() for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE)}
+    wrong = []
+    for path, source in texts.items():
+        tree = parse_module(source) if "Raises:" in source else ast.Module([], [])
+        documented = [
+            name
+            for each in ast.walk(tree)
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            for names in RAISED.findall((ast.get_docstring(each) or "").partition("\nRaises:\n")[2])
+            for name in names.split(", ")
+        ]
+        known = {*classes, *dir(builtins), *_identifiers(tree)}
+        wrong += [f"{path.relative_to(ROOT)}: {name}" for name in documented if name not in known]
+    assert not wrong
+
+
+def _tree() -> dict[str, set[str]]:
+    """What the tree of CONTRIBUTING.md names, by folder: a name is a word before the two spaces that end its column."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = text.partition("## What lives where")[2].split("```")[1]
+    found: dict[str, set[str]] = {}
+    folder = ""
+    for line in block.strip().splitlines():
+        head = re.match(r"(\w+)/\s", line)
+        folder = head[1] if head else folder
+        column = (
+            re.split(r" {2,}", line[12:].strip())[0] if folder in ("console", "screens", "runtime", "orbiter") else ""
+        )
+        found.setdefault(folder, set()).update(re.findall(r"\w+/?", column))
+    return found
+
+
+@pytest.mark.parametrize("folder", ["console", "screens", "runtime", "orbiter"])
+def test_the_tree_names_each_package_and_nothing_else(folder: str) -> None:
+    packages = {f"{path.parent.name}/" for path in (ROOT / folder).glob("*/__init__.py")}
+    named = _tree()[folder]
+    assert {name for name in named if name.endswith("/")} == packages
+    assert not [name for name in named - packages if not (ROOT / folder / f"{name}.py").is_file()]
+
+
+def test_the_tree_names_each_folder_at_the_top() -> None:
+    assert set(_tree()) == set(FOLDERS)
+
+
+def test_the_time_that_a_test_may_take_is_the_one_of_the_settings() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    limit_s = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"][
+        "timeout"
+    ]
+    minutes = {"two": 2, "three": 3, "four": 4, "five": 5, "ten": 10}
+    said = re.search(r"longer than (\w+) minutes fails", text)
+    assert said is not None
+    assert minutes[said[1]] * 60 == limit_s
 
 
 def _change_sections() -> str:

@@ -16,7 +16,8 @@ from pydantic import BaseModel
 
 from console.cli import VERBS, cli
 from console.preferences.schema import CONSOLE_SETTINGS, preferences
-from runtime.config.schema import Settings, sections, unknown_key
+from runtime.config.schema import Settings
+from runtime.config.schema_keys import sections, unknown_key
 from runtime.testing.drills.drill_file import parse_drill
 from screens.shell.key_actions import actions
 from tests.pages import PAGES, ROOT, VERB_OF, verb_of

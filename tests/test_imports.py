@@ -10,6 +10,9 @@ import pytest
 
 from runtime.operations.handler_table import HANDLERS
 from runtime.operations.operations import handler_of
+from runtime.record.places import open_journal
+from runtime.record.state import events as ev
+from runtime.record.state.summary import Summary
 
 ROOT = Path(__file__).parents[1]
 VENDORS = frozenset({"orbiter.models.anthropic.provider", "orbiter.models.openai.provider"})
@@ -99,6 +102,23 @@ def test_a_verb_loads_what_it_needs_alone() -> None:
     handlers = "runtime.operations.handlers.runs, runtime.operations.operations"
     others = ("runtime.config.loader", "runtime.execution", "runtime.swarms.loader", "orbiter.steps", "rich.table")
     assert loaded_after(f"import {verbs}, {handlers}", others) == set()
+
+
+async def test_a_verb_that_lists_loads_no_event_loop_and_no_events(tmp_path: Path) -> None:
+    """It prints what the journal's file has: most of its time would be imports."""
+    async with await open_journal(tmp_path) as journal:
+        await journal.create(ev.RunCreated(run_id="r1", ref="a.py:b"), Summary(id="r1", ref="a.py:b"))
+    code = f"""
+import sys
+from console.cli import cli
+sys.exit = lambda code: None  # a verb ends its process
+for verb in "runs", "incidents":
+    cli([verb, "--state", {str(tmp_path)!r}], standalone_mode=False)
+"""
+    heavy = {"pydantic", "asyncio", "aiosqlite", "rich.console", "subprocess", "runtime.record.state.events"}
+    told = loaded_after(code, (*heavy, "sqlite3"))
+    assert {"r1", "queued", "sqlite3"} <= told
+    assert not told & heavy
 
 
 def test_each_request_has_its_handler_in_the_module_of_its_own_name() -> None:

@@ -44,17 +44,17 @@ class TimedChecks:
         self._world = world
         self.left: list[str] = []
 
-    def findings(self, name: str, check: Check, patience: float = CHECK_TIMEOUT_S) -> Iterator[Finding]:
+    def findings(self, name: str, check: Check, timeout_s: float = CHECK_TIMEOUT_S) -> Iterator[Finding]:
         """What a check finds, as it finds it; that it found no end, or failed itself, where that is so."""
         found: Queue[Finding | None] = Queue()
         Thread(target=self._work, args=(name, check, found), daemon=True).start()
         while True:
             try:
-                each = found.get(timeout=patience)
+                each = found.get(timeout=timeout_s)
             except Empty:
                 self.left.append(name)
                 advice = "see whether the disk or the program it asks answers at all, then look again"
-                yield Finding(name, "fail", f"nothing came back within {patience:g} s", advice)
+                yield Finding(name, "fail", f"nothing came back within {timeout_s:g} s", advice)
                 return
             if each is None:
                 return

@@ -21,8 +21,11 @@ def check_mcp_servers(world: CheckContext) -> Iterator[Finding]:
     except ConfigurationError as exc:
         yield Finding("mcp", "fail", str(exc), "correct the file")
         return
-    for server in servers.values():
-        name = f"mcp {server.name}"
+    for key, server in servers.items():
+        name = f"mcp {key}"
+        if isinstance(server, ConfigurationError):
+            yield Finding(name, "warn", str(server), "correct it, if an agent here is to use it")
+            continue
         try:
             if not table.is_approved(server):
                 advice = f"orbiter-console mcp-approve {server.name}, if you trust it"

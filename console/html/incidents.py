@@ -47,20 +47,29 @@ def _article(
     number = numbers.get(opened.node_id)
     where = " › ".join(opened.lineage) or "the run"
     place = element("a", text(where, 300), href=f"#n{number}") if number is not None else text(where, 300)
-    decision = printed(decision_lines(incident, context)) if not incident.open else _waiting(incident)
-    head = element("h3", f"{kind} ", element("small", f"{opened.incident_id} · {opened.ts:%H:%M:%S} UTC"))
-    rows = [join((element("dt", label), element("dd", with_links(told, shown)))) for label, told in explanation.rows()]
+    head = element(
+        "p",
+        element("b", kind, class_="kind"),
+        place,
+        element("small", f"{opened.ts:%H:%M:%S} UTC · {opened.incident_id}"),
+        class_="head",
+    )
+    (_, what), *others = explanation.rows()
+    rows = [join((element("dt", label), element("dd", with_links(told, shown)))) for label, told in others]
     report = printed(report_lines(build_report(state, opened), context, incident))
-    parts = [
-        head,
-        element("p", place, class_="fact"),
-        element("dl", *rows),
-        element("div", decision, class_="decision"),
+    traced = traceback_lines(build_report(state, opened), context)
+    folds = [
         *_options(incident, explanation),
         folded("full report", report),
+        *((folded("traceback", printed(traced)),) if traced else ()),
     ]
-    if traced := traceback_lines(build_report(state, opened), context):
-        parts.append(folded("traceback", printed(traced)))
+    decision = printed(decision_lines(incident, context)) if not incident.open else _waiting(incident)
+    parts = (
+        head,
+        element("h3", with_links(what, shown)),
+        element("div", element("dl", *rows), element("div", decision, class_="decision"), class_="columns"),
+        element("div", *folds, class_="folds"),
+    )
     tone = "open" if incident.open else incident.state
     return element("article", *parts, class_=f"incident {tone}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -11,25 +12,29 @@ from typing import Final
 from console.html.cost import cost_table
 from console.html.event_list import event_list
 from console.html.incidents import incident_list
-from console.html.markup import Html, element, text
+from console.html.markup import Html, element, join, preformatted, text
 from console.html.run_tree import number_nodes, run_tree
 from console.html.size_limit import DEFAULT_SIZES, ReportSizes, SizeLimit
-from console.html.story import story
+from console.html.story import RESULT_LINE_CHARS, story
 from console.html.timeline import timeline
 from runtime.judgement.reports.capsule import CAPSULE_TYPE, pack_capsule
 from runtime.judgement.reports.export_file import read_export
 from runtime.record.state.durable_run import DurableRun
-from screens.render.formatting import format_cost, format_duration, pluralize
+from screens.render.formatting import format_cost, format_count, format_duration, restarts_text
 from screens.render.glyphs import UNICODE_GLYPHS, state_word
 
 _SECTIONS: Final = (
     ("what", "What happened"),
-    ("incidents", "Incidents"),
     ("timeline", "Timeline"),
+    ("incidents", "Incidents"),
     ("tree", "Tree"),
     ("cost", "Cost"),
     ("events", "Events"),
 )
+
+
+_RESULT_CHARS: Final = 8_000
+"""Characters of a run's result that are shown at the beginning."""
 
 
 def html_report(exported: str, sizes: ReportSizes = DEFAULT_SIZES) -> str:
@@ -48,9 +53,9 @@ def html_report(exported: str, sizes: ReportSizes = DEFAULT_SIZES) -> str:
     export = read_export(exported)
     state, now = export.state(), export.header.exported_at
     numbers = number_nodes(state)
-    events = event_list(export, numbers, sizes.events)
+    events, told = event_list(export, numbers, sizes.events), story(state, export.events)
     bodies = {
-        "what": element("ol", *(element("li", line) for line in story(state, export.events)), class_="story"),
+        "what": join((element("ol", *(element("li", line) for line in told), class_="story"), *_result(state))),
         "incidents": incident_list(state, numbers, events.shown, now, sizes.incidents),
         "timeline": timeline(state, numbers, now, sizes.bars),
         "tree": run_tree(state, numbers, sizes),
@@ -65,10 +70,17 @@ def html_report(exported: str, sizes: ReportSizes = DEFAULT_SIZES) -> str:
     body = element(
         "body",
         _top(state),
+        element(
+            "div",
+            element("nav", *(element("a", title, href=f"#{name}") for name, title in _SECTIONS)),
+            _TOOLS,
+            class_="bar",
+        ),
         element("main", *sections),
         element("footer", element("p", note), element("p", kept)),
         capsule,
         element("script", Html(_resource("report.js"))),
+        class_=f"phase s-{state.shown_phase.replace('_', '-')}",
     )
     title = f"{state.shown_title} · {state_word(state.shown_phase)}"
     return f"<!doctype html>\n{element('html', _head(title), body, lang='en')}\n"
@@ -95,25 +107,47 @@ def _head(title: str) -> Html:
 
 def _top(state: DurableRun) -> Html:
     phase = state.shown_phase
-    end = state.finished_at or state.updated_at
-    facts = (
-        state.id,
-        f"{state.created_at:%Y-%m-%d %H:%M}" if state.created_at else "",
-        format_duration((end - state.created_at).total_seconds()) if end and state.created_at else "",
-        pluralize(state.steps, "step"),
-        pluralize(len(state.incidents), "incident"),
-        format_cost(state.cost_usd),
-    )
     sign = UNICODE_GLYPHS.state.get(phase, "?")
-    links = [element("a", title, href=f"#{name}") for name, title in _SECTIONS]
+    began = f"{state.created_at:%Y-%m-%d %H:%M:%S} UTC" if state.created_at else ""
+    facts = (state.id, began, state.ref.rpartition("/")[2])
+    tiles = [element("div", element("dt", name), element("dd", *told)) for name, *told in _figures(state)]
     return element(
         "header",
         element("p", element("span", f"{sign} {state_word(phase)}", class_=f"badge s-{phase}"), class_="state-line"),
         element("h1", text(state.shown_title or state.id, 160)),
         element("p", " · ".join(fact for fact in facts if fact), class_="fact"),
-        element("nav", *links),
-        _TOOLS,
+        element("dl", *tiles, class_="tiles"),
     )
+
+
+def _figures(state: DurableRun) -> Iterator[tuple[str, ...]]:
+    """Each figure of the head: its name, its value, and a detail where there is one."""
+    end = state.finished_at or state.updated_at
+    if end and state.created_at:
+        lives = element("small", restarts_text(state.lives)) if state.lives > 1 else ""
+        yield "time", format_duration((end - state.created_at).total_seconds()), lives
+    yield "model calls", f"{state.llm_calls:,}"
+    yield "tool calls", f"{state.tool_calls:,}"
+    tokens = f"{format_count(state.input_tokens)} in, {format_count(state.output_tokens)} out"
+    yield "tokens", format_count(state.input_tokens + state.output_tokens), element("small", tokens)
+    unpriced = element("small", f"{state.unpriced_calls:,} without a price") if state.unpriced_calls else ""
+    yield "cost", format_cost(state.cost_usd) or "unknown", unpriced
+    waiting = len(state.open_incidents)
+    still = element("small", f"{waiting} open", class_="warn") if waiting else ""
+    yield "incidents", f"{len(state.incidents):,}", still
+
+
+def _result(state: DurableRun) -> Iterator[Html]:
+    """What the run came to, where one line is too little for it."""
+    output = state.output
+    if len(output) > RESULT_LINE_CHARS or "\n" in output.strip():
+        yield element("h3", "Result")
+        yield element("div", preformatted(output[:_RESULT_CHARS]), class_="result")
+        if len(output) > _RESULT_CHARS:
+            more = (
+                f"{len(output) - _RESULT_CHARS:,} more characters are in the tree, or in the file that this page holds."
+            )
+            yield element("p", more, class_="gap")
 
 
 _TOOLS: Final = Html(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from console.html.durations import took
 from console.html.markup import Html, closing, element, folded, join, opening, preformatted, text
 from console.html.size_limit import ReportSizes, SizeLimit
 from runtime.judgement.reports.transcript import TranscriptMessage, build_transcript
 from runtime.judgement.reports.waiting_nodes import holding_nodes
 from runtime.record.state.durable_run import DurableRun, Node
-from screens.render.formatting import format_cost, format_duration, format_elapsed, format_tokens, pluralize
+from screens.render.formatting import format_cost, format_duration, format_tokens, pluralize
 from screens.render.glyphs import UNICODE_GLYPHS
 from screens.views.run.json_lines import json_text
 from screens.views.run.node import KIND_WORDS
@@ -19,6 +20,8 @@ from screens.views.run.tree import argument_digest
 
 MAX_DEPTH: Final = 40
 """Levels of nesting; deeper nodes stand on the last one. Browsers cut a page at 512 levels of elements."""
+_FEW_NODES: Final = 60
+"""Up to so many nodes the tree is unfolded; of a larger one, what needs a look."""
 _UNFOLDED_STATES: Final = frozenset({"failed", "timed_out", "degraded", "waiting", "retrying", "running"})
 
 
@@ -56,29 +59,28 @@ _END: Final = closing("details")
 
 
 def _head(node: Node, state: DurableRun, numbers: dict[str, int], holding: dict[str, int]) -> Html:
+    shown = shown_state(node, holding)
     facts = (
         KIND_WORDS.get(node.kind, node.kind) if node.kind not in ("tool", "agent") else "",
         f"×{node.attempts}" if node.attempts > 1 else "",
-        format_elapsed(node.opened_at, node.closed_at, node.closed_at or state.updated_at or node.opened_at)
-        if node.opened_at is not None
-        else "",
         f"{tokens} tokens" if (tokens := format_tokens(node.input_tokens, node.output_tokens)) else "",
         format_cost(node.cost_usd),
+        took(node.opened_at, node.closed_at or state.updated_at),
     )
-    shown = shown_state(node, holding)
     sign = UNICODE_GLYPHS.state.get(shown, "?")
     given = argument_digest(node)
-    unfolded = {"open": ""} if not node.is_step and (not node.parent_id or node.phase in _UNFOLDED_STATES) else {}
+    few = len(state.nodes) <= _FEW_NODES
+    unfolds = not node.is_step and (few or not node.parent_id or node.phase in _UNFOLDED_STATES)
+    unfolded = {"open": ""} if unfolds else {}
+    told = " · ".join(fact for fact in facts if fact)
     summary = (
-        element("span", f"{sign} {shown_word(node, holding)}", class_="state"),
-        Html(" "),
+        element("span", sign, class_="state"),
         element("b", text(node.name or "?", 120)),
-        *((Html(" "), element("code", text(given, 160))) if given else ()),
-        Html(" "),
-        element("small", " · ".join(fact for fact in facts if fact)),
+        element("code", text(given, 160)) if given else Html(""),
+        element("small", element("span", shown_word(node, holding), class_="word"), f" · {told}" if told else ""),
     )
     start = opening("details", id=f"n{numbers[node.id]}", class_=f"node s-{shown.replace('_', '-')}", **unfolded)
-    return join((start, element("summary", join(summary))))
+    return join((start, element("summary", *summary)))
 
 
 def _body(node: Node, state: DurableRun, limit: SizeLimit) -> Html:

@@ -15,6 +15,8 @@ from screens.render.sanitize import sanitize_line
 from screens.views.shared.narration_text import sentence_text
 
 MAX_LINES: Final = 10
+RESULT_LINE_CHARS: Final = 400
+"""Characters of the result in its line."""
 _MAX_INCIDENTS: Final = 5
 """Incidents that have a line each; the rest share one."""
 _TOLD: Final = (ev.RunFrozen, ev.RunRewound, ev.StepFellBack, ev.ControlReturned, ev.StepCompacted, ev.EventsLost)
@@ -23,9 +25,9 @@ _TOLD: Final = (ev.RunFrozen, ev.RunRewound, ev.StepFellBack, ev.ControlReturned
 
 def story(state: DurableRun, events: Sequence[ev.JournalEvent]) -> list[str]:
     """The lines, safe to show on a terminal, in the order in which a reader asks for them."""
-    found = [_asked(state, events), _ended(state), *_worked(state), *_healed(state)]
+    found = [_asked(state, events), _ended(state, events), *_worked(state), *_healed(state)]
     found += _incidents(state)
-    result = [f"Result: {sanitize_line(state.output, limit=400)}"] if state.output else []
+    result = [f"Result: {sanitize_line(state.output, limit=RESULT_LINE_CHARS)}"] if state.output else []
     room = MAX_LINES - len(found) - len(result)
     others = [event for event in events if isinstance(event, _TOLD)]
     if others and room > 0:
@@ -37,17 +39,23 @@ def _asked(state: DurableRun, events: Sequence[ev.JournalEvent]) -> str:
     created = next((event for event in events if isinstance(event, ev.RunCreated)), None)
     who = sanitize_line(created.by.name, limit=60) if created is not None and created.by.name else "The runtime"
     what = sanitize_line(state.input, limit=300) or "nothing"
-    return f"{who} asked {sanitize_line(state.shown_title, limit=120)} for: {what}"
+    title = sanitize_line(state.shown_title, limit=120)
+    # Without a title of its own a run is called after the first line of its input.
+    whom = sanitize_line(state.ref.rpartition("/")[2], limit=120) if what.startswith(title) else ""
+    return f"{who} asked {whom or title} for: {what}"
 
 
-def _ended(state: DurableRun) -> str:
+def _ended(state: DurableRun, events: Sequence[ev.JournalEvent]) -> str:
     words = state.shown_phase.replace("_", " ")
     end = state.finished_at or state.updated_at
     seconds = (end - state.created_at).total_seconds() if end and state.created_at else None
     took = f", {format_duration(seconds)} after it began" if seconds is not None else ""
     lives = f", {restarts_text(state.lives)}" if state.lives > 1 else ""
+    finished = next((event for event in reversed(events) if isinstance(event, ev.RunFinished)), None)
+    name = finished.by.name if finished is not None else ""
+    by = f", by {sanitize_line(name, limit=60)}" if name else ""
     why = f": {sanitize_line(state.error, limit=300)}" if state.error else ""
-    return f"It is {words}{took}{lives}{why}."
+    return f"It is {words}{by}{took}{lives}{why}."
 
 
 def _worked(state: DurableRun) -> Iterator[str]:

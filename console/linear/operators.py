@@ -114,7 +114,7 @@ class PersonAtTerminal:
         self.by = Actor(name=getpass.getuser(), channel="cli")
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
-        self._standing = ""
+        self._shown_question = ""
         self._reminder: asyncio.TimerHandle | None = None
         # A daemon: reading from a terminal cannot be called off, and must not keep the process alive.
         threading.Thread(target=self._read, name="terminal", daemon=True).start()
@@ -218,20 +218,20 @@ class PersonAtTerminal:
 
     def remind(self) -> None:
         """Say the question that stands again, once the lines that pushed it up have paused."""
-        if self._standing and streams.stdout().isatty():
+        if self._shown_question and streams.stdout().isatty():
             if self._reminder is not None:
                 self._reminder.cancel()
             self._reminder = self._loop.call_later(REMIND_S, self._again)
 
     def _again(self) -> None:
-        if self._standing:
-            print_prompt(self._standing)
+        if self._shown_question:
+            print_prompt(self._shown_question)
 
     async def edit(self, text: str, suffix: str) -> str:
         """What the editor makes of a text. Nothing else is done meanwhile here: no line is written into its screen.
 
         Raises:
-            Unusable: it failed.
+            InvalidEntry: it failed.
         """
         before = termios.tcgetattr(streams.stdin().fileno())
         try:
@@ -248,12 +248,12 @@ class PersonAtTerminal:
     async def _ask(self, question: str, *, secret: bool = False) -> str | None:
         self._forget_typed()
         print_prompt(question)
-        self._standing = question
+        self._shown_question = question
         try:
             with _hidden_input() if secret else nullcontext():
                 return await self._answer(question)
         finally:
-            self._standing = ""
+            self._shown_question = ""
 
     async def _answer(self, question: str) -> str | None:
         keys = ArmedKeys(clock=self._clock)

@@ -70,10 +70,27 @@ class RuntimeAccess:
             async with asyncio.timeout(ANSWER_S):
                 await self._connect()
                 self.client.agent = AgentCaller(client[:100] or "an agent", in_run=await self._is_in_run(request))
-                return await self.client.ask(request)
+                return await self._answered(request)
         except TimeoutError as exc:
             where = self.client.transport.where
             raise LinkLost(f"the runtime of {where} gave no answer within {ANSWER_S:g} seconds") from exc
+
+    async def _answered(self, request: Request[R]) -> R:
+        """The answer. A runtime that goes away meanwhile is started again, and gets the request as it was."""
+        client = self.client
+        asked = asyncio.ensure_future(client.ask(request))
+        try:
+            while True:
+                lost = asyncio.ensure_future(client.wait_until(lambda: client.status.phase == "lost"))
+                try:
+                    await asyncio.wait({asked, lost}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    lost.cancel()
+                if asked.done():
+                    return asked.result()
+                await self._connect()
+        finally:
+            asked.cancel()
 
     async def follow(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever the picture of the workspace changes. Raises `LinkError`."""

@@ -1,17 +1,18 @@
-"""What all verbs have in common: `--json`, `--state`, how they run, and how they fail."""
+"""What all verbs have in common: `--json`, `--state`, how they run, and how they fail.
+
+A verb waits for what is imported here, so this module loads neither events nor an event loop until they are needed.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import getpass
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import click
 
@@ -27,13 +28,16 @@ from runtime.daemon.log_file import log_path
 from runtime.operations.context import OperationContext, Origin
 from runtime.operations.operations import Operations
 from runtime.record.journal import AmbiguousId, Journal, JournalError
-from runtime.record.journal_care import JournalCare
 from runtime.record.places import journal_exists, open_journal
-from runtime.record.state.durable_run import DurableRun, Summary, fold_events
-from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
 from runtime.record.workspace_lock import holder
 from screens.render.sanitize import sanitize_line
 from screens.shell import streams
+
+if TYPE_CHECKING:
+    from runtime.record.journal_care import JournalCare
+    from runtime.record.state.durable_run import DurableRun
+    from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
+    from runtime.record.state.summary import Summary
 
 P = ParamSpec("P")
 
@@ -47,10 +51,16 @@ class BadInput(Exception):
 
 
 def verb(
-    *, json: bool = True, resumes: bool = False, command_class: type[click.Command] = click.Command
+    *,
+    json: bool = True,
+    resumes: bool = False,
+    command_class: type[click.Command] = click.Command,
+    at_once: Callable[..., int | None] | None = None,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
     """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`. One that
     `resumes` what was interrupted has `--resume`. `command_class`: one that has more flags than its function says.
+    `at_once` is tried before the coroutine, with the same arguments: a quicker way for what is asked for most. It does
+    all of it and returns the exit code; or it writes nothing and returns None.
     """
 
     def made(body: Callable[P, Coroutine[Any, Any, int]]) -> click.Command:
@@ -66,7 +76,11 @@ def verb(
                 _refuse_undecodable(kwargs, declared)
                 return await body(*args, **kwargs)
 
-            code = run_verb(checked, resumes=resumes)
+            def tried() -> int | None:
+                _refuse_undecodable(kwargs, declared)
+                return at_once(*args, **kwargs) if at_once is not None else None
+
+            code = run_verb(checked, resumes=resumes, at_once=tried if at_once is not None else None)
             if code != BAD_INPUT:  # who reads all of the files has refused them already
                 _warn_of_settings()
             sys.exit(code)
@@ -110,11 +124,21 @@ def _mask_views() -> None:
     set_mask(views)
 
 
-def run_verb(body: Callable[[], Coroutine[Any, Any, int]], *, resumes: bool = False) -> int:
-    """The exit code of a verb's body; what ends it in an error is said on stderr."""
+def run_verb(
+    body: Callable[[], Coroutine[Any, Any, int]],
+    *,
+    resumes: bool = False,
+    at_once: Callable[[], int | None] | None = None,
+) -> int:
+    """The exit code of `at_once`, or else of a verb's body; what ends it in an error is said on stderr."""
     sanitize_logs()
     _mask_views()
     try:
+        code = at_once() if at_once is not None else None
+        if code is not None:
+            return code
+        import asyncio
+
         return asyncio.run(body())
     except BadInput as exc:
         print_note(str(exc))
@@ -151,7 +175,7 @@ def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Para
     """Text is kept and compared as UTF-8. A path may be any bytes.
 
     Raises:
-        Refusal: an argument is not UTF-8.
+        BadInput: an argument is not UTF-8.
     """
     for parameter in declared:
         if parameter.metavar in _PATHS:
@@ -169,7 +193,7 @@ def text_of_stdin(*, most: int = MAX_TEXT_BYTES) -> str:
     """All of stdin, for an argument `-`.
 
     Raises:
-        Refusal: it is closed, is not UTF-8, or has more than `most` bytes.
+        BadInput: it is closed, is not UTF-8, or has more than `most` bytes.
     """
     if sys.stdin is None:
         raise BadInput("stdin is closed: give the text as an argument, or pipe it in")
@@ -181,6 +205,10 @@ def text_of_stdin(*, most: int = MAX_TEXT_BYTES) -> str:
 
 def cli_actor() -> Actor:
     """The user who typed the command."""
+    import getpass
+
+    from runtime.record.state.events import Actor
+
     try:
         name = getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name: KeyError before Python 3.13
@@ -203,7 +231,7 @@ def json_object(text: str | None, option: str) -> dict[str, Any] | None:
     """The JSON object that an option was given; None where it was not given.
 
     Raises:
-        Refusal: it is not JSON, or not an object.
+        BadInput: it is not JSON, or not an object.
     """
     if text is None:
         return None
@@ -254,7 +282,7 @@ async def find_run(journal: Journal | None, name: str) -> Summary:
     """The run with this id, or whose id is the only one to begin so, or else to end so.
 
     Raises:
-        Refusal: there is none, or there are several.
+        BadInput: there is none, or there are several.
     """
     if journal is not None:
         exact = await journal.summary(name)
@@ -277,7 +305,7 @@ async def find_incident(journal: Journal | None, name: str) -> tuple[str, Incide
     """The incident with this id, or a unique beginning of it, with its run's id and its answer.
 
     Raises:
-        Refusal: there is none, or there are several.
+        BadInput: there is none, or there are several.
     """
     try:
         found = await journal.incident(name) if journal is not None else None
@@ -290,4 +318,6 @@ async def find_incident(journal: Journal | None, name: str) -> tuple[str, Incide
 
 async def state_of(journal: Journal, run_id: str) -> DurableRun:
     """The run, folded from its events."""
+    from runtime.record.state.durable_run import fold_events
+
     return fold_events(await journal.read(run_id))

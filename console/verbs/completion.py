@@ -6,7 +6,6 @@ between two keys that are typed would not help, and the verb itself says it.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
@@ -40,6 +39,8 @@ class CompletedArgument(click.types.StringParamType):
         state = next(filter(None, asked), None)
         if state:
             os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
+        import asyncio
+
         try:
             return asyncio.run(self._matching_items(str(ctx.params.get("incident") or ""), incomplete))
         except (OrbiterError, OSError):

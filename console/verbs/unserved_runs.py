@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
@@ -19,7 +19,12 @@ async def note_unserved_runs(journal: Journal | None) -> None:
         print_unserved((await operations_on(journal).run(ListWorkers(), cli_origin())).unserved)
 
 
-def print_unserved(labels: Sequence[UnservedLabel]) -> None:
+def unserved_labels(runs: Mapping[str, Sequence[str]]) -> Iterable[UnservedLabel]:
+    """Runs by the label that they wait for, in its order."""
+    return (UnservedLabel(code=code, runs=tuple(ids)) for code, ids in sorted(runs.items()))
+
+
+def print_unserved(labels: Iterable[UnservedLabel]) -> None:
     """One line for each label."""
     for each in labels:
         runs = ", ".join(each.runs[:_SHOWN]) + (", …" if len(each.runs) > _SHOWN else "")

@@ -97,9 +97,7 @@ class Connection:
         session: Session | None = None
         try:
             await asyncio.sleep(self._back_off())
-            opening = _open(self.server, self._table)
-            async with asyncio.timeout(CONNECT_S) as limit, opening as session:
-                limit.reschedule(None)
+            async with _open(self.server, self._table) as session:
                 self._session, self._failures = session, 0
                 if not ready.done():
                     ready.set_result(session)
@@ -115,9 +113,11 @@ class Connection:
             if isinstance(leaf, LoginNeeded | ConfigurationError):
                 self._fail(ready, leaf)
                 return
-            said = said_by(leaf)
+            said = str(leaf)
+            if not isinstance(leaf, ServerUnreachable):
+                said = f"the MCP server {name!r} cannot be reached: {said_by(leaf)}"
             log.info("MCP server %s: the connection ended: %s", name, said)
-            self._fail(ready, ServerUnreachable(f"the MCP server {name!r} cannot be reached: {said}"), leaf)
+            self._fail(ready, ServerUnreachable(said), leaf)
             if not isinstance(leaf, Exception):
                 raise
         finally:
@@ -174,4 +174,4 @@ def _open(server: Server, table: ServerTable) -> Any:
     sessions, logins = load_sdk()
     ready = server.expanded(os.environ)
     auth = logins.login_of(ready, table.tokens) if ready.url and table.tokens is not None else None
-    return sessions.open_session(ready, table.workspace, auth)
+    return sessions.open_session(ready, table.workspace, auth, within_s=CONNECT_S)

@@ -23,7 +23,8 @@ GrantType = Literal["client_credentials", "authorization_code"]
 """Of OAuth: ``client_credentials`` is a login of a program, ``authorization_code`` one of a person with a browser."""
 SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
-_HTTP_TYPES = frozenset({"http", "streamable-http", "streamable_http"})
+_HTTP_TYPES = frozenset({"http", "streamablehttp"})
+"""How clients write it, without the case of letters, hyphens and underscores."""
 
 
 class InvalidServer(ConfigurationError):
@@ -169,9 +170,7 @@ def parse_server(name: str, data: Any, source: str) -> Server:
         raise InvalidServer(f"{where} must have a name of letters, digits, '_', '-' and '.', for example \"files\"")
     if not isinstance(data, Mapping):
         raise InvalidServer(f'{where} must be an object, for example {{"command": "npx", "args": ["server"]}}')
-    kind, command, url = data.get("type"), _text(data, "command", where), _text(data, "url", where)
-    if kind not in (None, "stdio", *_HTTP_TYPES):
-        raise InvalidServer(f'{where} has the type {kind!r}: "stdio" and "http" are supported')
+    kind, command, url = _kind(data, where), _text(data, "command", where), _text(data, "url", where)
     if bool(command) == bool(url):
         raise InvalidServer(f'{where} must have either "command" or "url"')
     if url and kind == "stdio":
@@ -192,6 +191,24 @@ def parse_server(name: str, data: Any, source: str) -> Server:
         headers=_texts(data, "headers", where),
         **login,
     )
+
+
+def _kind(data: Mapping[str, Any], where: str) -> str:
+    """Which transport is written down: ``stdio``, ``http``, or empty."""
+    kind = data.get("type")
+    if kind is None:
+        return ""
+    plain = str(kind).lower().replace("-", "").replace("_", "")
+    if plain in _HTTP_TYPES:
+        return "http"
+    if plain == "sse":
+        raise InvalidServer(
+            f'{where} has the type "sse", a transport that MCP gave up in March 2025 and that is not supported: most'
+            ' servers have an address for "type": "http", too, often one that ends with /mcp'
+        )
+    if plain != "stdio":
+        raise InvalidServer(f'{where} has the type {kind!r}: "stdio" and "http" are supported')
+    return "stdio"
 
 
 def _read_login(data: Mapping[str, Any], url: str, where: str) -> dict[str, Any]:

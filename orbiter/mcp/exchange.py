@@ -14,7 +14,7 @@ from orbiter.ask import InputDeclined, ask_operator
 from orbiter.errors import ToolError
 from orbiter.mcp.call import SERVER_CALL, ServerCall, ServerResult, call_tool, call_tool_with_progress
 from orbiter.mcp.questions import ask_request, identity, refused_request
-from orbiter.mcp.tool_definition import ToolDefinition, difference
+from orbiter.mcp.tool_definition import ToolDefinition, difference, plain_name
 from orbiter.steps import Place, Scope, Step, Traits
 
 MAX_ROUNDS = 30
@@ -69,7 +69,7 @@ class Exchange:
         return await self._scope.step(
             Step(
                 kind="tool",
-                name=f"{self._call.server}.{self._call.tool.name}",
+                name=f"{self._call.server}.{plain_name(self._call.tool.name)}",
                 agent=self._agent,
                 place=Place(number),
                 arguments=self._call,

@@ -42,5 +42,6 @@ async def log_in(
         leaf = leaf_error(exc)
         if isinstance(leaf, PastedAddressError | LoginNeeded):
             raise leaf from exc
-        raise ServerUnreachable(f"the login at the MCP server {name!r} failed: {said_by(leaf)}") from exc
+        said = str(leaf) if isinstance(leaf, ServerUnreachable) else said_by(leaf)
+        raise ServerUnreachable(f"the login at the MCP server {name!r} failed: {said}") from exc
     return bool(table.tokens.read(server.login_key).get("tokens"))

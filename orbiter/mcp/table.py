@@ -61,29 +61,32 @@ class ServerTable:
     tokens: TokenFile | None = None
     declared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def servers(self) -> dict[str, Server]:
-        """Every server by name.
+    def servers(self) -> dict[str, Server | InvalidServer]:
+        """Every server by name; for one whose definition cannot be used, what is wrong with it.
 
         Raises:
-            InvalidServer: `.mcp.json` cannot be used.
+            InvalidServer: `.mcp.json` as a whole cannot be read.
         """
-        described = read_workspace_file(Path(self.workspace) / WORKSPACE_FILE)
-        return {
-            **{name: replace(each, **self.declared.get(name, {})) for name, each in described.items()},
-            **self.configured,
-        }
+        found = read_workspace_file(Path(self.workspace) / WORKSPACE_FILE)
+        for name, each in found.items():
+            if isinstance(each, Server):
+                found[name] = replace(each, **self.declared.get(name, {}))
+        return {**found, **self.configured}
 
     def server(self, name: str) -> Server:
         """A server by its name, as its file describes it now.
 
         Raises:
-            InvalidServer: `.mcp.json` cannot be used.
+            InvalidServer: Its definition, or `.mcp.json` as a whole, cannot be used.
             UnknownServer: No file names it.
         """
-        found = self.configured.get(name) or self.servers().get(name)
+        servers = self.configured if name in self.configured else self.servers()
+        found = servers.get(name)
+        if isinstance(found, InvalidServer):
+            raise found
         if found is not None:
             return found
-        known = sorted(self.servers())
+        known = sorted(servers)
         near = get_close_matches(name, known, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise UnknownServer(
@@ -107,7 +110,7 @@ class ServerTable:
         """The server, where it may be used.
 
         Raises:
-            InvalidServer: `.mcp.json` cannot be used.
+            InvalidServer: Its definition, or `.mcp.json` as a whole, cannot be used.
             UnknownServer: No file names it.
             ServerNotApproved: It may not be used.
             UnusableFile: The user's file cannot be used.
@@ -118,11 +121,14 @@ class ServerTable:
         return found
 
 
-def read_workspace_file(path: Path) -> dict[str, Server]:
+def read_workspace_file(path: Path) -> dict[str, Server | InvalidServer]:
     """The servers of a `.mcp.json`; empty where the file does not exist.
 
+    The file is shared with other clients. A server in it that we cannot use has its error in its place: the others
+    work all the same.
+
     Raises:
-        InvalidServer: It cannot be read, or a server in it is wrong.
+        InvalidServer: It cannot be read, or is not of the form.
     """
     if not path.is_file():
         return {}
@@ -135,7 +141,13 @@ def read_workspace_file(path: Path) -> dict[str, Server]:
     servers = data.get("mcpServers") if isinstance(data, Mapping) else None
     if not isinstance(servers, Mapping):
         raise InvalidServer(f'{path} must hold an object with "mcpServers", for example {{"mcpServers": {{}}}}')
-    return {name: parse_server(name, each, str(path)) for name, each in servers.items()}
+    found: dict[str, Server | InvalidServer] = {}
+    for name, each in servers.items():
+        try:
+            found[name] = parse_server(name, each, str(path))
+        except InvalidServer as exc:
+            found[name] = exc
+    return found
 
 
 def local_table() -> ServerTable:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import unified_diff
 from typing import Any
+from urllib.parse import quote
 
-from orbiter.mcp.foreign_text import MAX_DESCRIPTION_CHARS, clean_schema, clean_text
+from orbiter.mcp.foreign_text import MAX_DESCRIPTION_CHARS, clean_line, clean_schema, clean_text
 
-TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-"""Names that a permission can hold. A tool of another name cannot be called."""
+MAX_NAME_CHARS = 128
+"""Characters of a tool's name. The protocol recommends letters, digits, `_`, `-` and `.`; servers use others, too."""
 MAX_SCHEMA_CHARS = 200_000
 _MAX_DIFFERENCE_LINES = 80
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
@@ -48,11 +48,11 @@ class ToolDefinition:
 
 
 def read_definition(tool: Mapping[str, Any]) -> ToolDefinition | None:
-    """The definition of a tool (`mcp_types.Tool` as JSON); None for one that cannot be called: a name that a permission
-    cannot hold, or a schema that is too large or not one of an object.
+    """The definition of a tool (`mcp_types.Tool` as JSON); None for one that cannot be called: its name is empty, too
+    long or cannot be shown as it is, or its schema is too large or not one of an object.
     """
     name, schema = str(tool.get("name", "")), tool.get("inputSchema")
-    if not TOOL_NAME.fullmatch(name) or not isinstance(schema, dict) or schema.get("type", "object") != "object":
+    if not _is_name(name) or not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return None
     try:
         written = json.dumps([name, tool.get("description"), schema], sort_keys=True)
@@ -68,6 +68,15 @@ def read_definition(tool: Mapping[str, Any]) -> ToolDefinition | None:
         digest=hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest(),
         hints={hint: said[hint] for hint in _HINTS if isinstance(said.get(hint), bool)},
     )
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME_CHARS and name.isprintable() and clean_line(name) == name
+
+
+def plain_name(name: str) -> str:
+    """A tool's name in permissions and in the names of steps: what stands for something there is written ``%20``."""
+    return quote(name, safe="/")
 
 
 def difference(was: ToolDefinition, now: ToolDefinition) -> str:

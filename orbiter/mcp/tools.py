@@ -17,7 +17,7 @@ from orbiter.mcp.exchange import Exchange, accept_change
 from orbiter.mcp.failures import classify_error
 from orbiter.mcp.listing import LISTING, Listing, ListingRequest, list_tools
 from orbiter.mcp.table import ServerTable, local_table
-from orbiter.mcp.tool_definition import ToolDefinition
+from orbiter.mcp.tool_definition import ToolDefinition, plain_name
 from orbiter.steps import Place, Scope, Step, Traits
 from orbiter.tool import Tool, current_tool_context
 
@@ -123,7 +123,7 @@ class ServerTool(Tool):
         declared = settings or ToolSettings()
         self.traits = Traits(failure=declared.failure)
         self._call_traits = replace(
-            declared.traits(f"mcp.call:{server}/{definition.name}", schema=definition.schema),
+            declared.traits(f"mcp.call:{server}/{plain_name(definition.name)}", schema=definition.schema),
             risk=declared.risk or _risk(definition),
             server=server,
             classify_error=classify_error,

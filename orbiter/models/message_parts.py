@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -24,6 +24,27 @@ def render_result(result: ToolResult) -> str:
     if result.error is None:
         return text
     return f"Error: {result.error}\n{text}" if text else f"Error: {result.error}"
+
+
+def result_parts(result: ToolResult, part: Callable[[ContentBlock], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts of a tool's result that are not texts. One that the API has no form for becomes a text that says so:
+    a tool has no other form to offer, and the conversation could never be sent again.
+
+    Args:
+        result: The result.
+        part: How the API wants one block. Raises `ModelError`, code `unsupported_content`, for one that it cannot take.
+    """
+    parts = []
+    for block in blocks_of(result.content):
+        if isinstance(block, TextBlock):
+            continue
+        try:
+            parts.append(part(block))
+        except ModelError as exc:
+            if exc.code != "unsupported_content":
+                raise
+            parts.append(part(TextBlock(text=f"[{block.type}: left out, this model takes no content of this kind]")))
+    return parts
 
 
 def provider_data_of(message: AssistantMessage, provider: str) -> dict[str, Any]:

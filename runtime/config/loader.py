@@ -23,14 +23,8 @@ from orbiter.text_input import UnreadableText
 from runtime.config.configuration import Configuration
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file, variable_value
 from runtime.config.layer import SettingsLayer, dotted_key, place_prefix
-from runtime.config.schema import (
-    McpSettings,
-    NoticeSettings,
-    Settings,
-    own_file_keys,
-    unknown_key,
-    variables,
-)
+from runtime.config.schema import McpSettings, NoticeSettings, Settings
+from runtime.config.schema_keys import own_file_keys, unknown_key, variables
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.reports.notices import NoticeRules
 

@@ -2,20 +2,18 @@
 
 The only place where a setting is declared (those of faults: `orbiter.policy.ErrorHandlingConfig`; those of the console,
 which are needed before pydantic is loaded: `console.preferences.schema`). Reading files and variables, `config`, the
-settings page and the tables of `docs/configuration.md` go through its fields.
+settings page and the tables of `docs/configuration.md` go through its fields (`runtime.config.schema_keys`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from orbiter.guests.tool_settings import ToolSettings
 from orbiter.mcp.definition import DEFAULT_TIMEOUT_S, GrantType
-from orbiter.parsing.toml_text import KeyPath
-from runtime.config.environment import variable_name
+from runtime.execution.execution_config import EngineName
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.patterns import Kind
@@ -91,6 +89,13 @@ class RuntimeSettings(BaseModel):
         ),
     )
     slots: int = Field(default=64, ge=1, description="how many runs a worker drives at once")
+    engine: EngineName = Field(
+        default="local",
+        description=(
+            '`"local"`: each worker takes runs by itself; `"dbos"`: DBOS gives them to workers, with `[limits]` over'
+            " all of them, in a workspace on Postgres ([operations](operations.md#limits-over-all-workers))"
+        ),
+    )
     code: str = Field(
         default="",
         max_length=80,
@@ -106,6 +111,19 @@ class RuntimeSettings(BaseModel):
             " of the newest label takes over runs that no worker drives"
         ),
     )
+
+
+class LimitSettings(BaseModel):
+    """How much of one swarm there is at once over all workers; the table's name is its reference, or the end of it, as
+    `news.py:desk`. With `engine = "dbos"` only.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    concurrency: int | None = Field(default=None, ge=1, description="how many of its runs are driven at once")
+    starts: int | None = Field(
+        default=None, ge=1, description="how many drives of its runs begin within `period_s`, also after a wait"
+    )
+    period_s: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False, description="seconds for `starts`")
 
 
 class PermissionSettings(BaseModel):
@@ -291,6 +309,7 @@ class Settings(BaseModel):
     notices: NoticeSettings = Field(default_factory=NoticeSettings)
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
+    limits: dict[str, LimitSettings] = Field(default_factory=dict)
     guests: GuestSettings = Field(default_factory=GuestSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     otel: OtelSettings = Field(default_factory=OtelSettings)
@@ -303,83 +322,3 @@ class Settings(BaseModel):
     It checks them when it opens (`console.preferences.schema`, `console.preferences.keymap`).
     """
     keys: dict[str, Any] = Field(default_factory=dict)
-
-
-Shape = Literal["table", "map", "list"]
-"""``[section]``, ``[section.NAME]``, ``[[section]]``."""
-
-
-def nested_model(model: type[BaseModel], key: str) -> tuple[Shape, type[BaseModel]] | None:
-    """What stands below a key, where that is not a plain value, and in which form."""
-    annotation = model.model_fields[key].annotation
-    shapes: tuple[tuple[Shape, Any], ...] = (("table", annotation),)
-    if get_origin(annotation) is dict:
-        shapes = (("map", get_args(annotation)[1]),)
-    elif get_origin(annotation) is tuple:
-        shapes = (("list", get_args(annotation)[0]),)
-    return next(
-        ((shape, each) for shape, each in shapes if isinstance(each, type) and issubclass(each, BaseModel)), None
-    )
-
-
-def sections(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, Shape, type[BaseModel]]]:
-    """Every section of the file with its name (``errors.provider_settings``), its form and its model."""
-    for key in model.model_fields:
-        if (below := nested_model(model, key)) is not None:
-            name = f"{path}.{key}" if path else key
-            yield name, *below
-            yield from sections(below[1], name)
-
-
-def own_file_keys() -> frozenset[KeyPath]:
-    """The settings that count only in the user's own file."""
-    return frozenset(
-        (*name.split("."), key)
-        for name, _, model in sections()
-        for key, each in model.model_fields.items()
-        if isinstance(each.json_schema_extra, dict) and each.json_schema_extra.get(OWN_FILE)
-    )
-
-
-def variables() -> dict[str, tuple[KeyPath, bool]]:
-    """The environment variable of each setting that is one value or a list: its key, and whether it is plain text."""
-    found: dict[str, tuple[KeyPath, bool]] = {}
-    own = own_file_keys()
-    for name, shape, model in sections():
-        for key, each in model.model_fields.items():
-            path = (*name.split("."), key)
-            if path in own:
-                continue
-            if shape == "table" and nested_model(model, key) is None and get_origin(each.annotation) is not dict:
-                found[variable_name(path)] = path, each.annotation in (str, str | None)
-    return found
-
-
-def unknown_key(
-    data: Mapping[str, Any], model: type[BaseModel] = Settings, path: KeyPath = ()
-) -> tuple[KeyPath, list[str]]:
-    """The first key that is not one of ours, with those that are valid there; an empty path where all are known."""
-    valid = list(model.model_fields)
-    for key, value in data.items():
-        if key not in valid:
-            return (*path, key), valid
-        for inner, each, at in _nested_tables(model, key, value, (*path, key)):
-            found = unknown_key(each, inner, at)
-            if found[0]:
-                return found
-    return (), []
-
-
-def _nested_tables(
-    model: type[BaseModel], key: str, value: Any, at: KeyPath
-) -> Iterator[tuple[type[BaseModel], Mapping[str, Any], KeyPath]]:
-    """The tables that a value holds, each with its model and path."""
-    shape, inner = nested_model(model, key) or ("", None)
-    if inner is None:
-        return
-    if shape == "table" and isinstance(value, Mapping):
-        yield inner, value, at
-    elif shape == "map" and isinstance(value, Mapping):
-        yield from ((inner, each, (*at, name)) for name, each in value.items() if isinstance(each, Mapping))
-    elif shape == "list" and isinstance(value, list):
-        yield from ((inner, each, (*at, number)) for number, each in enumerate(value) if isinstance(each, Mapping))

@@ -15,16 +15,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.config.environment import find_interpreter
 from runtime.daemon import sockets
 from runtime.daemon.errors import DaemonError
-from runtime.daemon.launch import launch, start_failure
 from runtime.daemon.line_client import LineClient
 from runtime.daemon.log_file import log_path, open_log, rotate_log
-from runtime.operations.requests.codec import InvalidField, decode_struct
-from runtime.operations.requests.reports import RuntimeStatus
+
+if TYPE_CHECKING:
+    from runtime.operations.requests.reports import RuntimeStatus
 
 START_TIMEOUT_S = 30.0
 REPLY_TIMEOUT_S = 10.0
@@ -68,6 +68,8 @@ def ensure_runtime(
         return found
     if held := _foreground_run_text(state):
         raise DaemonError(held)
+    from runtime.daemon.launch import launch, start_failure  # only here: most verbs start none
+
     root = Path(workspace) if workspace is not None else state.parent
     interpreter = find_interpreter(root, python)
     arguments = ["--state", str(state), "--workspace", str(root)]
@@ -125,6 +127,9 @@ def status(state_dir: str | Path) -> RuntimeStatus | None:
         reply = _request(state_dir, "status")
     except sockets.RuntimeNotRunning:
         return None
+    from runtime.operations.requests.codec import InvalidField, decode_struct
+    from runtime.operations.requests.reports import RuntimeStatus
+
     try:
         return decode_struct(RuntimeStatus, reply.get("result") or {})
     except InvalidField as exc:

@@ -6,7 +6,7 @@ Standard library only, and only the messages that every later version goes on to
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import socket
 import time
 from typing import Any
@@ -25,7 +25,7 @@ class LineClient:
 
     def request(self, verb: str) -> dict[str, Any]:
         """The reply to a command without arguments."""
-        number = secrets.token_hex(12)
+        number = os.urandom(12).hex()
         line = json.dumps({"t": "command", "id": number, "verb": verb, "args": {}, "channel": "cli"})
         try:
             self._sock.sendall(line.encode() + b"\n")

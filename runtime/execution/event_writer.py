@@ -87,7 +87,7 @@ class EventWriter:
         Call it without an `await` after deciding on them: what was heard by then counts as known.
 
         Raises:
-            Overtaken: the run was told something that was not heard yet; nothing is written. See `catch_up`.
+            StaleSequence: the run was told something that was not heard yet; nothing is written. See `catch_up`.
         """
         before, self._pending = self._pending, []
         last = [masked_event(event) for event in events]

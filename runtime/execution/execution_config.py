@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from orbiter.mcp.table import ServerTable
 from orbiter.steps import Step
@@ -60,6 +60,21 @@ class CallInterceptor(Protocol):
     async def call(self, site: CallSite, make: Callable[[], Awaitable[Any]]) -> Any:
         """The result of the call, from `make` or in its place; raises what the call is to fail with."""
         ...
+
+
+@dataclass(slots=True, frozen=True)
+class SwarmLimit:
+    """What of one swarm there may be at once over all workers. For an engine with a queue."""
+
+    concurrency: int | None = None
+    """How many of its runs are driven at once; None: any number."""
+    starts: int | None = None
+    """How many drives of its runs begin within `period_s`; None: any number."""
+    period_s: float = 60.0
+
+
+EngineName = Literal["local", "dbos"]
+"""Who gives runs to workers: each worker takes them by itself, or DBOS gives them out."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -121,6 +136,9 @@ class ExecutionConfig:
     """Whether a run stays with the label that it began with, or goes on with the newest."""
     slots: int = 64
     """How many runs are driven here at once."""
+    engine: EngineName = "local"
+    limits: Mapping[str, SwarmLimit] = field(default_factory=dict)
+    """Of swarms over all workers, by the reference of a swarm, or its end."""
     trials: Trials | None = None
     """Lets one suspect at a time go on (`runtime.execution.failures.crash_loop`)."""
     crowded: asyncio.Event | None = None

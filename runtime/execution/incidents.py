@@ -67,19 +67,19 @@ class IncidentDraft:
 
 
 async def await_answer(
-    session: RunSession, activity: Activity, node_id: str, trouble: IncidentDraft
+    session: RunSession, activity: Activity, node_id: str, draft: IncidentDraft
 ) -> ev.IncidentAnswered:
     """Open an incident at a node and wait for its answer. One that an earlier life opened there is waited for again."""
     opened = _waiting_at(session, node_id)
     if opened is None:
-        opened = incident_event(session, node_id, trouble)
-        await session.record(*([trouble.ended] if trouble.ended is not None else []), opened)
+        opened = incident_event(session, node_id, draft)
+        await session.record(*([draft.ended] if draft.ended is not None else []), opened)
     return await session.wait_for_answer(opened.incident_id, activity)
 
 
-async def open_incident(session: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
+async def open_incident(session: RunSession, node_id: str, draft: IncidentDraft) -> ev.IncidentOpened:
     """Open an incident at a node that does not wait for its answer."""
-    opened = incident_event(session, node_id, trouble)
+    opened = incident_event(session, node_id, draft)
     await session.record(opened)
     return opened
 
@@ -94,31 +94,31 @@ def _waiting_at(session: RunSession, node_id: str) -> ev.IncidentOpened | None:
     return None
 
 
-def incident_event(session: RunSession, node_id: str, trouble: IncidentDraft) -> ev.IncidentOpened:
-    """The incident that puts a trouble before a person. Writes nothing."""
-    question = trouble.error if isinstance(trouble.error, NeedsInput) else None
+def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> ev.IncidentOpened:
+    """The incident that puts a draft before a person. Writes nothing."""
+    question = draft.error if isinstance(draft.error, NeedsInput) else None
     offered, safe = options.options_for(
-        trouble.fault,
-        trouble.where,
-        in_doubt=trouble.in_doubt,
-        need=trouble.need,
+        draft.fault,
+        draft.where,
+        in_doubt=draft.in_doubt,
+        need=draft.need,
         question=question is not None,
-        in_place=trouble.in_place,
-        partial=trouble.partial,
+        in_place=draft.in_place,
+        partial=draft.partial,
     )
     lineage = session.state.lineage(node_id)
     agents = [node.name for node in lineage if node.kind == "agent"]
     deadline_s = answer_deadline_at(session, node_id)
     unattended = not may_ask_operator(session, node_id)
-    if trouble.wait_s is not None:
-        safe, deadline_s, unattended = "wait_retry", trouble.wait_s, False
+    if draft.wait_s is not None:
+        safe, deadline_s, unattended = "wait_retry", draft.wait_s, False
     elif unattended:
         deadline_s = 0.0
-    elif trouble.policy:
+    elif draft.policy:
         safe, deadline_s = "abort", 0.0
     schema = dict(question.schema) if question is not None and question.schema is not None else None
     masked = VAULT.known_values()
-    error_type = type(trouble.error).__name__ if trouble.error is not None else ""
+    error_type = type(draft.error).__name__ if draft.error is not None else ""
     place = "/".join([*agents[-1:], lineage[-1].name if lineage else session.state.ref])
     now = session.clock()
     return ev.IncidentOpened(
@@ -126,25 +126,25 @@ def incident_event(session: RunSession, node_id: str, trouble: IncidentDraft) ->
         node_id=node_id,
         parent_id=lineage[-1].parent_id if lineage else "",
         incident_id=f"i-{new_id()}",
-        fault=trouble.fault.model_copy(update={"suggestions": fitting_suggestions(trouble.fault.suggestions, offered)}),
+        fault=draft.fault.model_copy(update={"suggestions": fitting_suggestions(draft.fault.suggestions, offered)}),
         error_type=error_type,
-        message=redact(trouble.message, masked) if masked else trouble.message,
-        traceback=redact(_traceback(trouble.error), masked) if question is None else "",  # nothing failed
-        causes=tuple(redact(link, masked) for link in error_chain(trouble.error)),
-        fingerprint=fingerprint.fingerprint(trouble.fault, trouble.alike or trouble.message, place),
+        message=redact(draft.message, masked) if masked else draft.message,
+        traceback=redact(_traceback(draft.error), masked) if question is None else "",  # nothing failed
+        causes=tuple(redact(link, masked) for link in error_chain(draft.error)),
+        fingerprint=fingerprint.fingerprint(draft.fault, draft.alike or draft.message, place),
         options=offered,
         safe=safe,
         deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,
-        in_doubt=trouble.in_doubt,
+        in_doubt=draft.in_doubt,
         lineage=tuple(node.name for node in lineage),
         task=task_of(session.state, lineage)[:_TASK_CHARS],
-        action={**(trouble.action or {}), **({"policy": trouble.policy} if trouble.policy else {})},
+        action={**(draft.action or {}), **({"policy": draft.policy} if draft.policy else {})},
         question=question.question if question is not None else "",
         answer_schema=schema,
         url=question.url if question is not None else "",
         retryable=any(effect_of(found.id) in ("retry", "wait_retry") for found in offered),
-        arguments_schema=_argument_form(trouble, offered),
-        result_schema=_result_form(trouble, offered),
+        arguments_schema=_argument_form(draft, offered),
+        result_schema=_result_form(draft, offered),
         unattended=unattended,
         secret_key=VAULT.public_key if is_secret(schema) else "",
     )
@@ -162,16 +162,16 @@ def task_of(state: DurableRun, lineage: Sequence[Node]) -> str:
     return found
 
 
-def _argument_form(trouble: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
-    if trouble.arguments_schema is None or all(effect_of(found.id) != "edit" for found in offered):
+def _argument_form(draft: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+    if draft.arguments_schema is None or all(effect_of(found.id) != "edit" for found in offered):
         return None
-    return dict(trouble.arguments_schema)
+    return dict(draft.arguments_schema)
 
 
-def _result_form(trouble: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
-    if trouble.result_type is None or all(effect_of(found.id) != "result" for found in offered):
+def _result_form(draft: IncidentDraft, offered: tuple[ev.Option, ...]) -> dict[str, Any] | None:
+    if draft.result_type is None or all(effect_of(found.id) != "result" for found in offered):
         return None
-    return result_schema(trouble.result_type)
+    return result_schema(draft.result_type)
 
 
 def error_chain(error: BaseException | None) -> list[str]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orbiter.errors import OrbiterError
 from runtime.record.journal import Journal
-from runtime.record.state import events as ev
-from runtime.record.state.durable_run import Summary
+from runtime.record.state.summary import Summary
 
 if TYPE_CHECKING:
     from runtime.config.configuration import Configuration
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from runtime.operations.queries import LedgerReader
     from runtime.operations.run_controls import RunControls
     from runtime.operations.usage import UsageReader
+    from runtime.record.state import events as ev
 
 
 class OperationError(OrbiterError):

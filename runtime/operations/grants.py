@@ -15,7 +15,7 @@ from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.param_validation import parse_expiry
 from runtime.operations.answer_params import InvalidCommand
 from runtime.record.ids import new_id
-from runtime.record.journal import Journal
+from runtime.record.journal import Journal, OpenIncident
 from runtime.record.state import events as ev
 
 Lifetime = Literal["run", "swarm", "always"]
@@ -98,10 +98,15 @@ async def answer_covered(
         if not covers(grant, need_of, agent=agent, run_id=found.run_id, ref=refs[found.run_id], verbs=verbs):
             continue
         params = {"for": grant.lifetime, "grant_id": grant.grant_id}
-        reason = f"covered by the grant that was given at {first.incident_id}"
-        await journal.answer(
-            ev.IncidentAnswered.of(found.opened, found.run_id, "grant", params=params, reason=reason, by=by)
-        )
+        await answer_granted(journal, found, params, f"covered by the grant that was given at {first.incident_id}", by)
+
+
+async def answer_granted(
+    journal: Journal, found: OpenIncident, params: dict[str, Any], reason: str, by: ev.Actor
+) -> None:
+    """Answer another incident with what was granted at the first; an answer that came meanwhile stays."""
+    answer = ev.IncidentAnswered.of(found.opened, found.run_id, "grant", params=params, reason=reason, by=by)
+    await journal.answer(answer)
 
 
 def asking_agent(opened: ev.IncidentOpened) -> str:

@@ -30,6 +30,11 @@ class RewindNeedsConfirmation(InvalidControl):
         self.nodes = tuple(nodes)
 
 
+def no_node(state: DurableRun, name: str) -> InvalidControl:
+    """What to say of a node that the run does not have."""
+    return InvalidControl(f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them")
+
+
 def aborted_at(state: DurableRun) -> set[str]:
     """Ids of the steps whose incident was answered with the end of the whole run: coming there again ends it again."""
     nodes = ((incident, state.nodes.get(incident.opened.node_id)) for incident in state.incidents.values())
@@ -53,7 +58,7 @@ def abort_under_way(state: DurableRun) -> ev.AbortRequested | ev.IncidentAnswere
 def dropped_nodes(state: DurableRun, node_id: str) -> set[str]:
     """Ids of the nodes that a rewind to a node drops. Raises `InvalidControl`: the run has no such node."""
     if node_id not in state.nodes:
-        raise InvalidControl(f"run {state.id} has no node {node_id!r}: 'orbiter-console show {state.id}' lists them")
+        raise no_node(state, node_id)
     return nodes_dropped_by(state, node_id)
 
 

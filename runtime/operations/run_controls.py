@@ -19,6 +19,7 @@ from runtime.operations.rewind_rules import (
     aborted_at,
     changes_for,
     dropped_nodes,
+    no_node,
 )
 from runtime.operations.run_creation import create_run
 from runtime.record.ids import new_id
@@ -176,9 +177,7 @@ class RunControls:
         """
         state = await self._unfinished_state(run_id)
         if node_id not in state.nodes:
-            raise InvalidControl(
-                f"run {run_id} has no node {node_id!r}: 'orbiter-console show {run_id} --json' lists them"
-            )
+            raise no_node(state, node_id)
         calls = state.calls_under_way(node_id)
         if len(calls) != 1:
             listed = f": {', '.join(each.id for each in calls[:6])}{', …' if len(calls) > 6 else ''}" if calls else ""
@@ -262,25 +261,6 @@ class RunControls:
             options=source.options | {"fork": fork},
             by=by,
         )
-
-    async def node_named(self, run_id: str, name: str) -> str:
-        """The id of the node that is called so, or whose id is the only one to end so.
-
-        Raises:
-            InvalidControl: no such run; no such node, or several.
-        """
-        nodes = (await self._state(run_id)).nodes
-        if name in nodes:
-            return name
-        found = [node_id for node_id, node in nodes.items() if name and (node.name == name or node_id.endswith(name))]
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            raise InvalidControl(
-                f"run {run_id} has no node {name!r}: 'orbiter-console show {run_id} --json' lists them"
-            )
-        listed = ", ".join(found[:6]) + (", …" if len(found) > 6 else "")
-        raise InvalidControl(f"{len(found)} nodes of run {run_id} could be meant by {name!r}: {listed}")
 
     async def _selected_runs(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
         if run_id:

@@ -13,6 +13,7 @@ from typing import Any
 from orbiter.errors import ConfigurationError
 from orbiter.mcp.table import ServerTable
 from runtime.operations.answer_params import InvalidCommand
+from runtime.operations.grants import answer_granted
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 
@@ -47,12 +48,5 @@ async def answer_waiting_for(journal: Journal, first: ev.IncidentOpened, by: ev.
     shown = first.action["mcp_server"]
     for found in await journal.incidents():
         other = found.opened.action.get("mcp_server")
-        if not isinstance(other, Mapping) or (other.get("server"), other.get("hash")) != (
-            shown["server"],
-            shown["hash"],
-        ):
-            continue
-        params, reason = {"for": "always"}, f"approved at {first.incident_id}"
-        await journal.answer(
-            ev.IncidentAnswered.of(found.opened, found.run_id, "grant", params=params, reason=reason, by=by)
-        )
+        if isinstance(other, Mapping) and all(other.get(key) == shown[key] for key in ("server", "hash")):
+            await answer_granted(journal, found, {"for": "always"}, f"approved at {first.incident_id}", by)

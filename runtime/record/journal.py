@@ -2,7 +2,8 @@
 
 The journal is append-only and the only truth. It gives `seq`, keeps order within a run (there is none across runs),
 and refuses the writes of a process that no longer holds a run's lease. `facts` of its nine promises: which it keeps and
-how is tested by one suite for every implementation.
+how is tested by one suite for every implementation. The vocabulary of events is imported by who uses it: a program
+that only lists runs waits for none of it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from orbiter.errors import OrbiterError
 from runtime.record.found_run import FoundRun
-from runtime.record.state.durable_run import Summary
-from runtime.record.state.events import (
-    FreezeSet,
-    GrantAdded,
-    IncidentAnswered,
-    IncidentOpened,
-    JournalEvent,
-    RunCreated,
-    RunFrozen,
-)
 from runtime.record.workers import WorkerRegistry
+
+if TYPE_CHECKING:
+    from runtime.record.state.events import (
+        FreezeSet,
+        GrantAdded,
+        IncidentAnswered,
+        IncidentOpened,
+        JournalEvent,
+        RunCreated,
+        RunFrozen,
+    )
+    from runtime.record.state.summary import Summary
 
 CLOCK_CORRECTION_S = 1.0
 """By how much, in seconds, a clock is corrected without that counting as having been set back."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from runtime.record.address import EXAMPLE, SCHEMES, PostgresAddress, parse_address
 from runtime.record.journal import JournalError
 from runtime.record.journal_care import JournalCare
+from runtime.record.listed import JournalLists
 from runtime.record.user_directories import shared_state
 
 JOURNAL_FILE = "journal.db"
@@ -77,6 +78,27 @@ async def init_database(place: str | Path, *, worker: str = "", operator: str = 
     done = await schema.init_database(address)
     await schema.grant_roles(address, worker=worker, operator=operator, viewer=viewer)
     return done
+
+
+def read_lists(place: str | Path, *, runs: int = 0, incidents: bool = False) -> JournalLists | None:
+    """What a journal lists, read without opening it; None where it must be opened for that: on Postgres, or where its
+    file is not as this program writes it.
+
+    Args:
+        place: As for `open_journal`.
+        runs: At most so many runs, the newest.
+        incidents: Whether open incidents are asked for.
+
+    Raises:
+        JournalError: the place cannot be read.
+    """
+    if journal_address(place) is not None:
+        return None
+    if not journal_exists(place):
+        return JournalLists(runs=(), incidents=(), unserved={})
+    from runtime.record.sqlite.quick_lists import read_quick_lists
+
+    return read_quick_lists((Path(place) / JOURNAL_FILE).absolute(), runs=runs, incidents=incidents)
 
 
 def journal_address(place: str | Path) -> PostgresAddress | None:

@@ -27,10 +27,10 @@ class EmbeddedRuntime:
     """
 
     def __init__(
-        self, state_dir: Path, conditions: ExecutionConfig, *, listening: bool = True, driving: bool = True
+        self, state_dir: Path, config: ExecutionConfig, *, listening: bool = True, driving: bool = True
     ) -> None:
         self._state_dir = state_dir
-        self._conditions = conditions
+        self._config = config
         self._listening = listening
         self._driving = driving
         self._thread: threading.Thread | None = None
@@ -90,7 +90,7 @@ class EmbeddedRuntime:
                 adopting.cancel()
 
     async def _serve(self) -> None:
-        made = Runtime(self._state_dir, self._conditions, listening=self._listening, driving=self._driving)
+        made = Runtime(self._state_dir, self._config, listening=self._listening, driving=self._driving)
         try:
             async with made as runtime:
                 self._loop, self._runtime = asyncio.get_running_loop(), runtime

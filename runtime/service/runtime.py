@@ -40,23 +40,23 @@ log = logging.getLogger(__name__)
 class Runtime:
     """Drives a workspace's runs and serves its consoles.
 
-        async with Runtime(state_dir, conditions) as runtime:
+        async with Runtime(state_dir, config) as runtime:
             await runtime.ended()
 
     Args:
         state_dir: Where journal, lock and sockets are; made if it is not there.
-        conditions: What every drive is given; where pieces of replies go is set here.
+        config: What every drive is given; where pieces of replies go is set here.
         listening: Open the sockets too. Without them only `adopt` brings consoles.
         driving: Drive runs. Without it what is in the journal is only shown.
     """
 
     def __init__(
-        self, state_dir: Path, conditions: ExecutionConfig, *, listening: bool = True, driving: bool = True
+        self, state_dir: Path, config: ExecutionConfig, *, listening: bool = True, driving: bool = True
     ) -> None:
         self._state_dir = state_dir
         self._streams = ReplyStreams()
-        self._conditions = replace(conditions, deltas=self._streams)
-        self._host = DrivingThread(state_dir, self._conditions, program=conditions.program or "orbiter-console")
+        self._config = replace(config, deltas=self._streams)
+        self._driving_thread = DrivingThread(state_dir, self._config, program=config.program or "orbiter-console")
         self._listening = listening
         self._driving = driving
         self._since = utc_now()
@@ -75,7 +75,7 @@ class Runtime:
             SocketError: the sockets cannot be made.
         """
         if self._driving:
-            await asyncio.to_thread(self._host.start)
+            await asyncio.to_thread(self._driving_thread.start)
         try:
             await self._serve()
         except BaseException:
@@ -90,7 +90,7 @@ class Runtime:
     @property
     def has_stuck_thread(self) -> bool:
         """Whether, after `close`, the driving thread goes on: blocked, and with the lock."""
-        return self._host.is_alive
+        return self._driving_thread.is_alive
 
     @property
     def stopping(self) -> bool:
@@ -109,7 +109,7 @@ class Runtime:
         """
         loop, died = asyncio.get_running_loop(), asyncio.Event()
         if self._driving:
-            self._host.on_end(lambda: loop.call_soon_threadsafe(died.set))
+            self._driving_thread.on_end(lambda: loop.call_soon_threadsafe(died.set))
         either = [asyncio.create_task(event.wait()) for event in (self._stopping, died)]
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -118,7 +118,7 @@ class Runtime:
                 task.cancel()
         if not self._stopping.is_set():
             log.error("the driving thread has ended")
-            await asyncio.to_thread(self._host.stop)  # raises what ended it
+            await asyncio.to_thread(self._driving_thread.stop)  # raises what ended it
 
     async def drain(self) -> None:
         """Let go of the runs as whole as can be (see `Host.stop`) while consoles are served on; less so once an
@@ -128,12 +128,12 @@ class Runtime:
             DrivingThreadError: the driving thread had ended with an error.
         """
         self._draining = True
-        draining = asyncio.create_task(asyncio.to_thread(self._host.stop, whole=True))
+        draining = asyncio.create_task(asyncio.to_thread(self._driving_thread.stop, whole=True))
         stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait({draining, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not draining.done():
-                self._host.stop_now()
+                self._driving_thread.stop_now()
         finally:
             stopping.cancel()
             await draining
@@ -149,7 +149,7 @@ class Runtime:
         if self._sockets is not None:
             self._sockets.close()
         try:
-            await asyncio.to_thread(self._host.stop)
+            await asyncio.to_thread(self._driving_thread.stop)
         finally:
             with self._server.hold_connections() if self._server is not None else contextlib.nullcontext():
                 if self._server is not None:
@@ -168,45 +168,45 @@ class Runtime:
         """What `status` answers."""
         held_up = tuple(
             BlockedRun(run_id=each.run_id, reason=each.reason, since=each.since.isoformat(), times=each.times)
-            for each in self._host.blocked_runs
+            for each in self._driving_thread.blocked_runs
         )
         return RuntimeStatus(
             pid=os.getpid(),
-            program=self._conditions.program,
-            workspace=self._conditions.workspace,
+            program=self._config.program,
+            workspace=self._config.workspace,
             state_dir=str(self._state_dir),
             since=self._since.astimezone(UTC).isoformat(timespec="seconds"),
             uptime_s=round((datetime.now(UTC) - self._since).total_seconds(), 1),
             consoles=self._server.connection_count if self._server is not None else 0,
-            driving=self._host.is_alive,
+            driving=self._driving_thread.is_alive,
             stopping=self._stopping.is_set(),
-            draining=tuple(sorted(self._host.driving)) if self._draining else (),
+            draining=tuple(sorted(self._driving_thread.driving)) if self._draining else (),
             held_up=held_up,
             keys=tuple(provider_keys()),
         )
 
     async def _serve(self) -> None:
         self._journal = await open_journal(self._state_dir)
-        await note_rereadings(self._journal, self._conditions.permissions)
-        views = ViewRedactor(self._conditions.redact, masked=self._conditions.redact_views)
+        await note_rereadings(self._journal, self._config.permissions)
+        views = ViewRedactor(self._config.redact, masked=self._config.redact_views)
         context = OperationContext(
             self._journal,
-            Path(self._conditions.workspace),
+            Path(self._config.workspace),
             log_path(self._state_dir),
-            self._conditions,
-            hint=self._host.hint,
+            self._config,
+            hint=self._driving_thread.hint,
         )
         verbs = operation_verbs(Operations(context)) | runtime_verbs(self.status, self.stop)
         verbs = with_agent_rules(verbs, AgentRules(context))
         self._server = LinkServer(
             self._journal,
             verbs,
-            program=self._conditions.program,
-            workspace=self._conditions.workspace,
+            program=self._config.program,
+            workspace=self._config.workspace,
             keys=provider_keys(),
             streams=self._streams,
-            held_up=lambda: self._host.held_up,
-            displaced=self._host.check_files if self._driving else self._journal.displaced,
+            held_up=lambda: self._driving_thread.held_up,
+            displaced=self._driving_thread.check_files if self._driving else self._journal.displaced,
             views=views,
         )
         await self._server.start()

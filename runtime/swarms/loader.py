@@ -28,6 +28,7 @@ from orbiter.guests.frameworks import framework_of, framework_of_module
 from orbiter.tool import Tool
 from runtime.judgement.reports.tracebacks import OUR_PACKAGES
 from runtime.swarms import module_reload
+from runtime.swarms.compiled_source import OnceCompiledLoader
 from runtime.swarms.definitions import names_in
 from runtime.swarms.module_reload import SWARM_FOLDERS
 
@@ -190,7 +191,8 @@ def _from_file(path: Path) -> ModuleType:
         raise SwarmLoadError(f"{path} would hide {ours}, a package of this program: rename the file")
     # A name that depends on the path: two files of the same name in one runtime do not become each other.
     name = f"{SWARM_FOLDERS}{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = OnceCompiledLoader(name, str(path)) if path.suffix == ".py" else None
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise SwarmLoadError(f"{path} must be a Python file, for example swarm.py")
     module = importlib.util.module_from_spec(spec)

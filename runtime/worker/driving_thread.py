@@ -22,10 +22,12 @@ from runtime.execution.execution_config import ExecutionConfig
 from runtime.record import workspace_lock
 from runtime.record.journal import Displaced, JournalError
 from runtime.record.journal_care import JournalCare
-from runtime.record.lease_owner import has_died
-from runtime.record.places import open_journal
+from runtime.record.lease_owner import has_died, owner_name
+from runtime.record.places import journal_address, open_journal
 from runtime.record.workers import WorkerReport
 from runtime.worker.blocked_runs import BlockedRun
+from runtime.worker.engines.choice import choose_engine
+from runtime.worker.engines.port import EngineError
 from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
 from runtime.worker.presence import Presence, provider_keys, unserved_words
@@ -82,6 +84,7 @@ class DrivingThread:
         Raises:
             Locked: another process drives this workspace.
             JournalError: the journal cannot be opened.
+            EngineError: the engine that is configured cannot be used here.
         """
         held = workspace_lock.acquire(self._state_dir, program=self._program)
         mark_this_process(self._state_dir)
@@ -90,7 +93,7 @@ class DrivingThread:
         self._ready.wait()
         if self._failed is not None:
             self._thread.join()
-            if isinstance(self._failed, JournalError):
+            if isinstance(self._failed, JournalError | EngineError):
                 raise self._failed
             raise DrivingThreadError(f"the driving thread could not begin: {self._failed}") from self._failed
 
@@ -169,6 +172,8 @@ class DrivingThread:
             return f"{self._displaced}: nothing new begins, and the runtime ends"
         if held_back := self.held_back:
             return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
+        if self._supervisor is not None and self._supervisor.queue_trouble:
+            return f"runs are not given out to workers: {self._supervisor.queue_trouble[:400]}"
         found = [each for each in self.blocked_runs if each.run_id]
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -209,7 +214,9 @@ class DrivingThread:
             self._journal = journal
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
-            self._supervisor = Supervisor(journal, self._config)
+            owner = owner_name()
+            engine = choose_engine(self._config, journal_address(self._state_dir), journal, owner)
+            self._supervisor = Supervisor(journal, self._config, engine=engine, owner=owner)
             watchdog = self._watchdog = LoopWatchdog()
             looking = asyncio.create_task(self._check_files(journal, held, self._supervisor))
             self._presence = self._make_presence(journal, self._supervisor)
@@ -229,7 +236,8 @@ class DrivingThread:
         given = self._config
 
         def report() -> WorkerReport:
-            blocked = self.held_back or next((each.reason for each in self.blocked_runs), "")
+            blocked = self.held_back or supervisor.queue_trouble
+            blocked = blocked or next((each.reason for each in self.blocked_runs), "")
             return WorkerReport(
                 id=supervisor.owner,
                 place=f"{socket.gethostname()}:{os.getpid()}",

@@ -64,20 +64,20 @@ class LoopWatchdog:
             return
         written = next((frame for frame in frames if is_user_code(frame.f_code.co_filename)), frames[0])
         at = f"{written.f_code.co_filename}, line {written.f_lineno}"
-        carried = next((found for found in map(_step_of_frame, frames) if found is not None), None)
-        if carried is None:
+        blocking = next((found for found in map(_step_of_frame, frames) if found is not None), None)
+        if blocking is None:
             text = f"nothing is driven: the loop has been blocked for {self._patience_s:g} s at {at}"
             self.blocked = ("", text, ev.utc_now())
             log.warning("%s", text)
             return
-        what = f"{carried.step.name!r} of agent {carried.step.agent!r}"
+        what = f"{blocking.step.name!r} of agent {blocking.step.agent!r}"
         advice = "write it as a plain def, which gets a thread, or await what it waits for"
         text = f"{what} has blocked every run for {self._patience_s:g} s, at {at}: {advice}"
-        self.blocked = (carried.session.state.id, text, ev.utc_now())
-        log.warning("run %s: %s", carried.session.state.id, text)
-        warned = ev.Warned(node_id=carried.node_id, parent_id=carried.parent_id, text=text)
+        self.blocked = (blocking.session.state.id, text, ev.utc_now())
+        log.warning("run %s: %s", blocking.session.state.id, text)
+        warned = ev.Warned(node_id=blocking.node_id, parent_id=blocking.parent_id, text=text)
         self._loop.call_soon_threadsafe(
-            carried.session.record_soon, warned
+            blocking.session.record_soon, warned
         )  # where operators look, as soon as it goes on
 
 

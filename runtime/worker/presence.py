@@ -62,7 +62,7 @@ class Presence:
         self._policy = policy
         self._continue_since = continue_since
         self._period_s = LOCAL_BEAT_S if journal.is_local else BEAT_S
-        self._trouble = ""
+        self._last_error = ""
 
     async def serve(self) -> None:
         """Until cancelled; then the worker is signed off."""
@@ -72,11 +72,11 @@ class Presence:
             while True:
                 try:
                     await self.beat()
-                    self._trouble = ""
+                    self._last_error = ""
                 except JournalError as exc:
-                    if str(exc) != self._trouble:
+                    if str(exc) != self._last_error:
                         log.warning("that this worker is there cannot be told: %s", exc)
-                    self._trouble = str(exc)
+                    self._last_error = str(exc)
                 await asyncio.sleep(self._period_s)
         finally:
             with suppress(JournalError):

@@ -32,12 +32,8 @@ from runtime.worker.drive import LEASE_S, drive
 from runtime.worker.duties.analyst import Analyst
 from runtime.worker.duties.notifier import Notifier
 from runtime.worker.duties.search_indexer import SearchIndexer
-from runtime.worker.engines.local import (
-    DriveRun,
-    Engine,
-    EngineOutcome,
-    LocalEngine,
-)
+from runtime.worker.engines.local import LocalEngine
+from runtime.worker.engines.port import EngineError, EngineOutcome, MakeEngine
 from runtime.worker.stop_signal import StopSignal
 from runtime.worker.telemetry.trace_export import TraceExport
 from runtime.worker.wakeup import Wakeup
@@ -86,12 +82,13 @@ class Supervisor:
         *,
         clock: Callable[[], datetime] | None = None,
         lease_s: float = LEASE_S,
-        engine: Callable[[DriveRun], Engine] | None = None,
+        engine: MakeEngine | None = None,
         period_s: float = RECONCILE_S,
         gap_s: float = SUSPEND_GAP_S,
         slept: Callable[[], float] = suspended_s,
+        owner: str = "",
     ) -> None:
-        self.owner = owner_name()
+        self.owner = owner or owner_name()
         if config.secret_keys_file:
             VAULT.share(read_keys(Path(config.workspace) / Path(config.secret_keys_file).expanduser()))
         self._journal = journal
@@ -102,7 +99,7 @@ class Supervisor:
             config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trials=Trials()
         )
         self._lost_again_at = 0.0
-        self._trouble = ""
+        self._last_error = self._queue_error = ""
         self._analysing: Analyst | None = None
         self._exporting: TraceExport | None = None
         self._lease_s = lease_s
@@ -112,7 +109,7 @@ class Supervisor:
         self._stopping = StopSignal()
         self._hint = asyncio.Event()
         engine = engine or partial(LocalEngine, slots=config.slots)
-        self._engine = engine(self._resume_blocked)
+        self._engine = engine(self._resume_blocked, self._find)
 
     @property
     def driving(self) -> list[str]:
@@ -137,6 +134,11 @@ class Supervisor:
     def held_back(self) -> str:
         """Why what happens is held in memory, in words; empty where it is written. For any thread."""
         return self._journal.held_back
+
+    @property
+    def queue_trouble(self) -> str:
+        """Why runs are not given out to workers, in words; empty where they are. For any thread."""
+        return self._queue_error
 
     @property
     def blocked_runs(self) -> list[BlockedRun]:
@@ -221,8 +223,8 @@ class Supervisor:
             except TimeoutError:
                 continue
         # What cannot be written for as long as steps are waited for is given up: the next life finds them in doubt.
-        patience = self._stopping.timeout_s(self._config)
-        giving_up = asyncio.get_running_loop().call_later(patience, self._journal.hold_back, False)
+        timeout_s = self._stopping.timeout_s(self._config)
+        giving_up = asyncio.get_running_loop().call_later(timeout_s, self._journal.hold_back, False)
         try:
             await self._engine.join()
         finally:
@@ -253,30 +255,34 @@ class Supervisor:
             self._lost_again_at = time.monotonic() + STRANDED_CHECK_S
         return found
 
+    async def _find(self, limit: int) -> list[str]:
+        """Runs that can go on here, and that no process drives."""
+        return [*await self._find_stranded(), *await self._journal.runnable(limit, code=self._config.code)]
+
     async def _reconcile(self) -> float:
         """Have driven what is runnable; after how many seconds to look again, if no hint comes before."""
         try:
             await self._clock_watch.check()
             ticks = time.monotonic()
-            held = {each.run_id for each in self._held_up.values() if each.again_at > ticks}
-            # What is held up must not hide what is not.
-            code = self._config.code
-            found = [*await self._find_stranded(), *await self._journal.runnable(100 + len(held), code=code)]
-            taken = [self._engine.submit(run_id) for run_id in found if run_id not in held]
-            wake_at = None if found or self._busy else await self._journal.next_wake()
-        except JournalError as exc:
+            taken = await self._engine.take_up(
+                {each.run_id for each in self._held_up.values() if each.again_at > ticks}
+            )
+            wake_at = None if taken.found or self._busy else await self._journal.next_wake()
+        except (JournalError, EngineError) as exc:
             if (
-                str(exc) != self._trouble
+                str(exc) != self._last_error
             ):  # it is asked for four times a second, and the log is to keep what came before
-                log.exception("the journal cannot be used")
-            self._trouble = str(exc)
+                queue = isinstance(exc, EngineError)
+                log.exception("runs are not given out" if queue else "the journal cannot be used")
+            self._last_error = str(exc)
+            self._queue_error = str(exc) if isinstance(exc, EngineError) else ""
             return self._period_s
-        self._trouble = ""
-        if all(taken):
+        self._last_error = self._queue_error = ""
+        if taken.has_room:
             self._crowded.clear()
         else:
             self._crowded.set()
-        if found or self._busy:
+        if taken.found or self._busy:
             return self._period_s
         idle_s = IDLE_RECONCILE_PERIODS * self._period_s
         until = (wake_at - self._clock()).total_seconds() if wake_at is not None else idle_s

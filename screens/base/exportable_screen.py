@@ -11,7 +11,7 @@ from textual.screen import Screen
 from screens.render.formatting import pluralize
 from screens.shell.messages import CopyText, ExportText, TakePicture
 from screens.widgets.line_view import LineView
-from screens.widgets.option_columns import OptionColumns
+from screens.widgets.prompts.option_columns import OptionColumns
 
 
 class ExportableScreen(Screen[None]):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
-from textual.worker import Worker, WorkerState
 
 from runtime.link.client.client import LinkLost
-from screens.base.exportable_screen import ExportableScreen
-from screens.base.notice_lines import digest_lines, notice_lines
+from screens.base.message_screen import MessageScreen
 from screens.base.screen_registry import SCREENS
 from screens.render.formatting import pluralize
 from screens.render.layout import (
@@ -23,9 +20,8 @@ from screens.render.layout import (
     join_spans,
     span,
 )
-from screens.render.sanitize import sanitize_line
 from screens.shell.answer_hold import HeldAnswer
-from screens.shell.context import ConsoleContext, Link, Notice
+from screens.shell.context import ConsoleContext, Link
 from screens.shell.messages import (
     GoStep,
     OpenHome,
@@ -38,13 +34,11 @@ from screens.widgets.bar import Bar, MessageBar
 from screens.widgets.footer import KeyFooter
 from screens.widgets.redraw_throttle import RedrawThrottle
 
-log = logging.getLogger(__name__)
-
 TICK_S = 1.0
 """Seconds between two looks at the clock: ages and countdowns go on though nothing happens."""
 
 
-class RuntimeScreen(ExportableScreen):
+class RuntimeScreen(MessageScreen):
     """Has a crumb line at the top, a notice and the keys at the bottom; `body` is between, `draw` fills it."""
 
     DEFAULT_CSS = """
@@ -87,15 +81,12 @@ class RuntimeScreen(ExportableScreen):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]  # noqa: RUF012
 
     def __init__(self, session: ConsoleContext) -> None:
-        super().__init__()
-        self.session = session
+        super().__init__(session)
         self.pace = RedrawThrottle(self, self._draw, governor=session.governor)
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
         self._standing: object = None
-        self._failure = ""
         self._holding = False
-        self._notice_stands: Callable[[], bool] | None = None
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
@@ -172,38 +163,11 @@ class RuntimeScreen(ExportableScreen):
             self._draw_lost()
             self.draw()
             self._draw_hold()
-            self._end_notice()
+            self.end_notice()
         except Exception as exc:  # one pane that fails must not take the console away from an operator
-            self._report_failure(exc, "This screen could not be drawn whole")
+            self.report_failure(exc, "This screen could not be drawn whole")
         else:
-            self._failure = ""
-
-    def handler_failed(self, error: Exception) -> bool:
-        """A handler that fails is a line: the screen stands, and the next key is taken. Not while it is being made:
-        what is made by half is closed by the app.
-
-        Returns:
-            Whether the error is dealt with.
-        """
-        if not self.is_mounted or not self.is_running:
-            return False
-        self._failure = ""
-        self._report_failure(error, "This did not work")
-        return True
-
-    def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
-        """What was begun in the background failed for an unexpected reason."""
-        if message.state is WorkerState.ERROR and isinstance(message.worker.error, Exception):
-            self._failure = ""
-            self._report_failure(message.worker.error, "This did not work")
-
-    def _report_failure(self, exc: Exception, what: str) -> None:
-        """Logged once, said in a line; the next change is drawn again."""
-        words = f"{type(exc).__name__}: {exc}"
-        if words != self._failure:
-            self._failure = words
-            log.error("%s", what, exc_info=exc)
-            self.show_message(f"{what}, please report it: {words}", "error")
+            self.forget_failure()
 
     def _draw_lost(self) -> None:
         status = self.link.status
@@ -299,13 +263,8 @@ class RuntimeScreen(ExportableScreen):
     def action_help(self) -> None:
         from screens.dialogs.help import HelpScreen, help_groups  # not before the first screen is painted
 
-        groups = help_groups(self, self.session.letters, self.decision_options)
+        groups = help_groups(self, self.session.letters, self.decision_keys)
         self.app.push_screen(HelpScreen((), self.session.render_context(), groups=groups))
-
-    def _read(self, lines: Sequence[Spans], title: str) -> None:
-        from screens.dialogs.help import HelpScreen
-
-        self.app.push_screen(HelpScreen(lines, self.session.render_context(), title))
 
     def why_not(self, action: str) -> str:
         """Why an action of this screen cannot be done now, for those that say so; empty for others."""
@@ -338,9 +297,9 @@ class RuntimeScreen(ExportableScreen):
         return ""
 
     @property
-    def decision_options(self) -> Collection[str]:
-        """The options of that incident."""
-        return ()
+    def decision_keys(self) -> Mapping[str, str]:
+        """The keys that answer it, each with its label."""
+        return {}
 
     def action_login(self) -> None:
         """As `revive`, under the key that the line names while a login is needed."""
@@ -373,30 +332,12 @@ class RuntimeScreen(ExportableScreen):
         else:
             self.show_message("")
 
-    # -- notices ---------------------------------------------------------------------------------------------
-
-    def show_message(self, text: str, severity: str = "info", *, stands: Callable[[], bool] | None = None) -> None:
-        """One line above the keys, until the next key, and among the notices. `text` may be foreign. `stands`: whether
-        what it is about is still so; once it is not, the line goes by itself.
-        """
-        self._notice_stands = stands
-        if text:
-            self.session.said.append(Notice(self.session.clock(), severity, text))
-        bar = self.query_one("#notice", Bar)
-        ascii_only = self.session.glyphs.name == "ascii"
-        bar.show((Span(sanitize_line(text, limit=400, ascii_only=ascii_only), f"severity-{severity}"),))
-        bar.set_class(bool(text), "-shown")
-
-    def _end_notice(self) -> None:
-        """What is past is not said any more."""
-        if self._notice_stands is not None and not self._notice_stands():
-            self._notice_stands = None
-            self.query_one("#notice", Bar).remove_class("-shown")
+    # -- keys ------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
         """A key was pressed: what was said has been read. One that cannot be done says why not."""
         self.session.last_key.press(event.key, self.session.monotonic())
-        self.query_one("#notice", Bar).remove_class("-shown")
+        self.hide_message()
         active = self.active_bindings.get(event.key)
         if active is None or active.enabled:
             return
@@ -404,11 +345,3 @@ class RuntimeScreen(ExportableScreen):
             self.may_act()
         elif why := self.why_not(active.binding.action):
             self.show_message(f"{active.binding.description}: {why}.")
-
-    def action_notices(self) -> None:
-        """What was said in a line so far, the newest first."""
-        self._read(notice_lines(self.session.said, self.session.render_context()), "Notices")
-
-    def action_digest(self) -> None:
-        """What happened while the operator was away."""
-        self._read(digest_lines(self.session.away, self.session.render_context()), "While you were away")

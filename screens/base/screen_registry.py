@@ -18,9 +18,9 @@ class ScreenEntry(NamedTuple):
 
 _ENTRIES: Final = (
     ScreenEntry("inbox", "Inbox", "1", "screens.pages.inbox", "InboxScreen", ("home", "decisions", "incidents")),
-    ScreenEntry("swarms", "Swarms", "2", "screens.pages.swarms", "SwarmsScreen", ("runs",)),
+    ScreenEntry("swarms", "Runs", "2", "screens.pages.swarms", "SwarmsScreen", ("runs",)),
     ScreenEntry("permissions", "Permissions", "3", "screens.pages.grants", "GrantsScreen", ("grants", "ledger")),
-    ScreenEntry("limits", "Breakers and budgets", "4", "screens.pages.limits", "LimitsScreen", ("breakers", "budgets")),
+    ScreenEntry("limits", "Limits", "4", "screens.pages.limits", "LimitsScreen", ("breakers", "budgets")),
     ScreenEntry("log", "Log", "5", "screens.pages.log", "LogScreen", ("logs", "events")),
     ScreenEntry("settings", "Settings", "6", "screens.pages.settings", "SettingsScreen", ("config",)),
     ScreenEntry("audit", "Audit", "7", "screens.pages.audit", "AuditScreen", ("decided",)),

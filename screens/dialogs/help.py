@@ -19,13 +19,14 @@ from screens.views.shared.key_columns import KeyGroup, KeyLine, key_columns
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.text_page import TextPage
 
-_FIRST = "First of all"
+_FIRST = "Here"
 _ACTS = "Acts on runs"
 _MARGIN = 2
 """Cells at the right of a page: what fills them would be wrapped."""
 _MOST_WORDS = 44
 """Characters up to which an action is said in full; else as at the foot of the screen."""
-_DECISION = "The decision"
+_DECISION = "This decision"
+_NO_KEYS: Mapping[str, str] = {}
 _LATER = {"next_decision": 1, "up": 2, "app.open_palette": 3, "help": 4, "leave": 5}
 """Ways on and out, after what is done on the screen."""
 
@@ -93,11 +94,18 @@ class HelpScreen(ModalScreen[None]):
 
 
 def help_groups(
-    screen: Screen[Any], letters: Mapping[str, str] | None = None, deciding: Collection[str] = ()
+    screen: Screen[Any], letters: Mapping[str, str] | None = None, deciding: Mapping[str, str] = _NO_KEYS
 ) -> list[KeyGroup]:
-    """All keys that work on `screen` now: first the options that are offered for the decision that is made there, then
-    what its foot names, then what acts on runs, then all by what they belong to. `letters`: the keys of decisions, if
-    not the default ones.
+    """All keys that work on `screen` now, in groups.
+
+    Args:
+        screen: the screen.
+        letters: the keys of decisions, if not the default ones.
+        deciding: the keys of the decision that is made there, each with the label that its prompt shows.
+
+    Returns:
+        First the keys of the decision, then what the foot of the screen names, then what acts on runs, then all others
+        by what they belong to. A key that the foot names is not listed again.
     """
     letters = option_keys() if letters is None else letters
     acts: Collection[str] = getattr(screen, "ACTS", ())
@@ -117,15 +125,18 @@ def help_groups(
                 group[binding.action] = KeyLine((*known.keys, shown), known.does, bound)
     first = found[_FIRST]
     found[_FIRST] = {action: first[action] for action in sorted(first, key=lambda action: _LATER.get(action, 0))}
-    now = [KeyGroup(_DECISION, _decisions(letters, deciding))] if deciding else []
+    for title, lines in found.items():
+        if title not in (_FIRST, _ACTS):
+            found[title] = {action: line for action, line in lines.items() if first.get(action) != line}
+    now = [KeyGroup(_DECISION, tuple(KeyLine((key,), label) for key, label in deciding.items()))] if deciding else []
     listed = [KeyGroup(title, tuple(lines.values())) for title, lines in found.items() if lines]
-    return [*now, *listed] if deciding else [*listed, KeyGroup(DECISIONS, _decisions(letters, letters))]
+    return [*now, *listed] if deciding else [*listed, KeyGroup(DECISIONS, _decisions(letters))]
 
 
 def _words(binding: Binding) -> str:
     return binding.tooltip if 0 < len(binding.tooltip) <= _MOST_WORDS else binding.description
 
 
-def _decisions(letters: Mapping[str, str], offered: Collection[str]) -> tuple[KeyLine, ...]:
-    found = [KeyLine((key,), OPTIONS[option].pressed_label) for option, key in letters.items() if option in offered]
-    return (*found, KeyLine((letters["grant"].upper(),), longer_words())) if "grant" in offered else tuple(found)
+def _decisions(letters: Mapping[str, str]) -> tuple[KeyLine, ...]:
+    found = [KeyLine((key,), OPTIONS[option].pressed_label) for option, key in letters.items()]
+    return (*found, KeyLine((letters["grant"].upper(),), longer_words()))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import MutableMapping
 from typing import ClassVar
 
-from msgspec.structs import replace
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,8 +16,9 @@ from textual.widgets import Input, Label
 from textual.worker import Worker, WorkerState
 
 from runtime.link.client.client import LinkError
-from runtime.operations.requests.runs import CheckSwarm, StartRun
+from runtime.operations.requests.runs import StartRun
 from screens.base.armed_screen import ArmedScreen
+from screens.dialogs.run_start import start_run, wait_for_run
 from screens.dialogs.swarm_suggestions import Suggestions, SwarmRefs
 from screens.render.layout import span
 from screens.shell.context import ConsoleContext
@@ -307,30 +306,16 @@ class StartScreen(ArmedScreen[str]):
 
     async def _start(self, start: StartRun) -> None:
         link = self._session.link
-        self._show_message("loading the swarm")
         try:
-            checked = await link.ask(CheckSwarm(ref=start.ref), where=self._chosen_host)
-            self._show_message("starting")
-            started = await link.ask(replace(start, ref=checked.ref), where=self._chosen_host)
+            run_id = await start_run(link, start, self._chosen_host, self._show_message)
         except LinkError as exc:
             self._show_message(str(exc), "error")
         else:
             self._draft.clear()
-            await self._wait_for_run(started.id)
+            await wait_for_run(link, run_id)
+            self.dismiss(run_id)
         finally:
             self._busy = False
-
-    async def _wait_for_run(self, run_id: str) -> None:
-        """Wait until the run is told of: it was created, and can be looked at."""
-        changed = asyncio.Event()
-        end = self._session.link.subscribe(changed.set)
-        try:
-            while run_id not in self._session.link.summaries:
-                await changed.wait()
-                changed.clear()
-        finally:
-            end()
-        self.dismiss(run_id)
 
     def on_worker_state_changed(self, message: Worker.StateChanged) -> None:
         """What was begun in the background failed for an unexpected reason: what was typed stays."""

@@ -33,7 +33,7 @@ class LimitsScreen(PollingListScreen):
     """What it shows is asked for when something changed; only what counts down goes on by itself."""
 
     CSS_PATH = "limits.tcss"
-    BINDING_GROUP_TITLE = "Breakers and budgets"
+    BINDING_GROUP_TITLE = "Limits"
     ACTS = frozenset({"reset"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "reset", "Reset", tooltip="Close the breaker, or those selected", id="limits.reset"),

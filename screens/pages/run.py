@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual import events
@@ -18,35 +18,25 @@ from screens.base.screen_registry import SCREENS
 from screens.dialogs.confirm_action import RunActionScreen
 from screens.pages.run_decision import RunDecision
 from screens.pages.run_detail import DetailPages
+from screens.pages.run_filter import NodeFilter
 from screens.pages.run_graph import GraphView
+from screens.pages.run_head import RunHead
 from screens.pages.run_panes import RunPanes
 from screens.pages.run_progress import RunProgress
 from screens.render.layout import (
     Spans,
-    join_spans,
     span,
 )
 from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import ExportReport, OpenComparison, OpenPlace
-from screens.views.lists.runs import head_line, title_of
-from screens.views.run import timeline
-from screens.views.run.graph import SwarmGraph, swarm_graph
-from screens.views.run.status import status_line
-from screens.views.run.tree import filter_nodes
+from screens.views.lists.runs import title_of
 from screens.views.shared.row_filter import RowFilter
-from screens.widgets.bar import Bar, MessageBar
 from screens.widgets.line_list import LineList
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.pattern_input import PatternInput
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.text_page import TextPage
-
-_LINE_FROM = 100
-"""Cells of a screen from which on the head has room for the run's timeline, and how wide that is."""
-_LINE = 30
-_GRAPH_FROM = (150, 40)
-"""Cells and rows of a screen from which on the graph of the swarm stands above its tree."""
 
 
 class RunScreen(RunActionScreen):
@@ -76,21 +66,15 @@ class RunScreen(RunActionScreen):
     def __init__(self, session: ConsoleContext, run_id: str, incident_id: str = "") -> None:
         super().__init__(session)
         self.run_id = run_id
-        self.filter = RowFilter()
-        self.faults_only = False
+        self.filter = NodeFilter()
         self._progress = RunProgress(self)
         self._decision = RunDecision(self, incident_id, self._progress)
         self._revealed = ""
         self._only: frozenset[str] | None = None
-        self._line: tuple[object, Spans] = (None, ())
         self._pages = DetailPages()
 
     def body(self) -> ComposeResult:
-        ellipsis = self.session.glyphs.ellipsis
-        yield Bar(id="head", ellipsis=ellipsis)
-        yield Bar(id="status", ellipsis=ellipsis)
-        yield MessageBar(id="guide", ellipsis=ellipsis)
-        yield GraphView(id="graph")
+        yield RunHead(self.session)
         yield RunPanes(self.session)
         yield Prompt(self.session, id="prompt")
 
@@ -128,25 +112,17 @@ class RunScreen(RunActionScreen):
 
     def crumbs(self) -> Spans:
         summary = self.link.summaries.get(self.run_id)
-        here = self.trail(title_of(summary, self.session.render_context()) if summary is not None else self.run_id)
-        words = self.session.render_context().sanitize_line(self.filter.text, 60)
-        return join_spans(
-            (
-                here,
-                (*span("/", "ink-key"), *span(words, "ink-accent")) if words else (),
-                span(self.session.render_context().sanitize_line(self.filter.problem, 80), "severity-error"),
-                span("faults only", "state-failed") if self.faults_only else (),
-            )
-        )
+        context = self.session.render_context()
+        here = self.trail(title_of(summary, context) if summary is not None else self.run_id)
+        return self.filter.crumbs(here, context)
 
     @property
     def incident_id(self) -> str:
         return self._decision.incident_id
 
     @property
-    def decision_options(self) -> Collection[str]:
-        opened = self.prompt.opened
-        return [option.id for option in opened.options] if opened is not None else ()
+    def decision_keys(self) -> Mapping[str, str]:
+        return self.prompt.keys
 
     def draw(self) -> None:
         state = self.link.run(self.run_id)
@@ -155,15 +131,13 @@ class RunScreen(RunActionScreen):
             self.page.show([span(self.session.render_context().sanitize_line(problem), "severity-error")], "problem")
             return
         self.check_run_ended(state)
-        self._draw_head(state)
-        self._draw_graph(state)
         self._draw_tree(state)
         self._progress.tell(state, self.panes)
         incident = self._decision.choose(state, self.nodes.cursor_key)
         if incident is not None and self._revealed != incident.opened.incident_id and incident.opened.node_id:
             self._revealed = incident.opened.incident_id
             self.panes.move_cursor(incident.opened.node_id)
-        self._draw_guide(state, incident.opened.incident_id if incident is not None else "")
+        self.query_one(RunHead).show(state, incident.opened.incident_id if incident is not None else "")
         has_report = self._pages.shows_report_of(state, self.nodes.cursor_key, incident)
         self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
         self._draw_page(state)
@@ -175,12 +149,6 @@ class RunScreen(RunActionScreen):
         """Whether the page beside the nodes has room for a report; if not, the prompt has it."""
         return self.has_class("-wide") and self.has_class("-high")
 
-    def _draw_guide(self, state: DurableRun, incident_id: str) -> None:
-        guide, session = self.query_one("#guide", MessageBar), self.session
-        words = session.guide(state, incident_id) if session.guide is not None and not session.guide_hidden else ""
-        guide.show(span(words, "ink-accent"))
-        guide.set_class(bool(words), "-shown")
-
     def action_guide(self) -> None:
         """Hide what the tour says, or show it again."""
         if self.session.guide_hidden:
@@ -189,31 +157,6 @@ class RunScreen(RunActionScreen):
             self.session.guide_hidden.append(True)
         self.pace.request()
 
-    def _draw_head(self, state: DurableRun) -> None:
-        context = self.session.render_context()
-        self.query_one("#head", Bar).show(head_line(state, context), self._run_line(state))
-        words = status_line(state, context)
-        status = self.query_one("#status", Bar)
-        status.show(words)
-        status.set_class(bool(words), "-shown")
-
-    def _run_line(self, state: DurableRun) -> Spans:
-        """The run's timeline in the head; looked at less often where that takes longer."""
-        if self.size.width < _LINE_FROM:
-            return ()
-        context = self.session.render_context()
-        every = 1 + len(state.nodes) // 2000
-        seen = (state.phase, state.terminal or int(context.now.timestamp()) // every)
-        if seen != self._line[0]:
-            self._line = (seen, timeline.run_line(state, context, _LINE))
-        return self._line[1]
-
-    def _draw_graph(self, state: DurableRun) -> None:
-        roomy = self.size.width >= _GRAPH_FROM[0] and self.size.height >= _GRAPH_FROM[1]
-        context = self.session.render_context()
-        graph = swarm_graph(state, context, self.size.width - 2) if roomy else SwarmGraph()
-        self.query_one(GraphView).show(graph)
-
     def on_graph_view_chosen(self, message: GraphView.Chosen) -> None:
         """To the member's node, as a click in the tree."""
         self._widen_for(message.node_id)
@@ -221,7 +164,7 @@ class RunScreen(RunActionScreen):
         self.pace.request()
 
     def _draw_tree(self, state: DurableRun) -> None:
-        only = filter_nodes(state, self.filter, faults_only=self.faults_only)
+        only = self.filter.nodes(state)
         if only != self._only:
             self._only = only
         self.panes.show_nodes(state, self._only)
@@ -360,19 +303,19 @@ class RunScreen(RunActionScreen):
 
     def action_faults_only(self) -> None:
         """Only what waits, failed or is tried again, and what is above it; and back."""
-        self.faults_only = not self.faults_only
+        self.filter.faults_only = not self.filter.faults_only
         self.pace.request()
 
     def action_filter(self) -> None:
         """Type a pattern; the one in force stands there to be changed."""
         if not self.query("#filter"):
-            field = PatternInput(self.filter.text, id="filter")
+            field = PatternInput(self.filter.words.text, id="filter")
             self.mount(field, before="#prompt")
             field.focus()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         if message.input.id == "filter":
-            self.filter = RowFilter(message.value)
+            self.filter.words = RowFilter(message.value)
             self.pace.request()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
@@ -387,7 +330,7 @@ class RunScreen(RunActionScreen):
 
     def _show_all(self) -> None:
         """Nothing is left out any more, at once."""
-        self.filter, self.faults_only = RowFilter(), False
+        self.filter.clear()
         state = self.link.run(self.run_id)
         if state is not None:
             self._draw_tree(state)
@@ -417,7 +360,7 @@ class RunScreen(RunActionScreen):
 
     @property
     def _narrowed(self) -> bool:
-        return bool(self.filter.text or self.faults_only or self.query("#filter"))
+        return bool(self.filter or self.query("#filter"))
 
     def action_up(self) -> None:
         """From the page to the tree; show all again; where all is shown, go back."""

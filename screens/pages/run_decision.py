@@ -18,11 +18,12 @@ from runtime.record.state.events import IncidentOpened
 from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs import bulk_hint
 from screens.pages.run_progress import RunProgress
+from screens.pages.write_comparison import WriteComparison
 from screens.shell.answer_hold import HeldAnswer
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.run.explanation import model_line
 from screens.views.run.report import advised_option
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 
 
 class RunDecision:
@@ -31,6 +32,7 @@ class RunDecision:
     def __init__(self, screen: RuntimeScreen, wanted: str, progress: RunProgress) -> None:
         self._screen = screen
         self._progress = progress
+        self._writes = WriteComparison(screen)
         self.wanted = wanted
         self._began = False
         self._by_cursor = False
@@ -93,6 +95,7 @@ class RunDecision:
                 model=model_line(incident, screen.session.render_context()),
                 place=_place_words(state, incident),
                 explained=explained,
+                write=self._writes.shown(incident.opened) if may_act else None,
             )
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
         if takes_focus and (another or not isinstance(screen.focused, TextArea | Input)):

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 class SwarmsScreen(RunListScreen):
     """Swarms and their runs."""
 
-    BINDING_GROUP_TITLE = "Swarms"
+    BINDING_GROUP_TITLE = "Runs"
     ACTS = RunListScreen.ACTS | {"start"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "start", "Start", tooltip="Start a run", id="swarms.start"),
@@ -65,7 +65,7 @@ class SwarmsScreen(RunListScreen):
         self.draw()
 
     def crumbs(self) -> Spans:
-        return self.trail("swarms")
+        return self.trail("runs")
 
     def empty_message(self, context: RenderContext) -> str:
         return f"No runs yet. {context.hints((context.key('swarms.start', 's'), 'starts one.'))}".rstrip()

@@ -11,7 +11,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, key_to_character
 CONTEXT_NAMES: Final = {
     "home": "In the inbox",
     "runs": "In lists of runs",
-    "swarms": "Among swarms and runs",
+    "swarms": "Among runs, by swarm",
     "ledger": "In the ledger of permissions",
     "limits": "Among limits",
     "log": "In the log",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import islice, repeat
+from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -13,6 +14,9 @@ from textual.message import Message
 from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.render.layout import Column, Span, Spans, fit_columns, set_line, span
 from screens.widgets.line_view import LineView
+
+_MOST_INSERTED: Final = 256
+"""Lines that may have come before all places are worked out again: until then a place is counted on."""
 
 
 class LineList(LineView, can_focus=True):
@@ -54,9 +58,10 @@ class LineList(LineView, can_focus=True):
     def __init__(self, *, empty: str = "", id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._keys: list[str] = []
-        self._places: dict[str, int] = {}
-        self._placed = 0
-        """Up to which line `_places` is right."""
+        self._places: dict[str, tuple[int, int]] = {}
+        """Of each key the index of its line, and how many of `_inserted` were there already; empty: not yet made."""
+        self._inserted: list[int] = []
+        """Where lines came since, in their order: each moved those from its index on."""
         self._cursor = -1
         self.empty = empty
         """Shown where there are no lines; ours, not foreign text."""
@@ -88,13 +93,15 @@ class LineList(LineView, can_focus=True):
 
     def index_of(self, key: str) -> int:
         """-1 if the key is not among the lines."""
-        index = self._places.get(key, -1)
-        if 0 <= index < self._placed:
-            return index
-        for at in range(self._placed, len(self._keys)):
-            self._places[self._keys[at]] = at
-        self._placed = len(self._keys)
-        return self._places.get(key, -1)
+        if not self._places or len(self._inserted) > _MOST_INSERTED:
+            self._places = dict(zip(self._keys, zip(range(len(self._keys)), repeat(0)), strict=False))
+            self._inserted = []
+        index, known = self._places.get(key, (-1, 0))
+        if index < 0:
+            return -1
+        for at in islice(self._inserted, known, None):
+            index += at <= index
+        return index
 
     def go_to(self, key: str) -> bool:
         """Put the cursor on a key and bring it into sight. False if it is not there."""
@@ -113,7 +120,7 @@ class LineList(LineView, can_focus=True):
         height = self._cursor - self.scroll_offset.y
         if keys != self._keys:
             self._keys = list(keys)
-            self._places, self._placed = {}, 0
+            self._places, self._inserted = {}, []
             index = self.index_of(wanted) if wanted else -1
             if index < 0 and self._cursor >= 0:
                 index = self._nearest(min(self._cursor, len(self._keys) - 1))
@@ -132,10 +139,10 @@ class LineList(LineView, can_focus=True):
         """
         height, before = self._cursor - self.scroll_offset.y, self._cursor
         for index, key in lines:
-            if index == len(self._keys) == self._placed:
-                self._places[key], self._placed = index, index + 1
-            else:
-                self._placed = min(self._placed, index)
+            if self._places:
+                if index < len(self._keys):
+                    self._inserted.append(index)
+                self._places[key] = (index, len(self._inserted))
             self._keys.insert(index, key)
             self._cursor += index <= self._cursor
         self._lines_moved(self._cursor - before, height)

@@ -21,7 +21,7 @@ BEATS = 0.05
 class Busy(OrbiterApp):
     def __init__(self, link: MemoryLink, governor: FrameRateGovernor) -> None:
         super().__init__(ConsoleContext(link, clock=lambda: link.now, governor=governor), governor=governor)
-        self._desk = link
+        self._link = link
         self._working: list[asyncio.Task[None]] = []
 
     def on_mount(self) -> None:
@@ -32,11 +32,11 @@ class Busy(OrbiterApp):
         """Ten rows change twenty times a second."""
         number = 0
         while True:
-            for story in self._desk.stories.values():
+            for story in self._link.stories.values():
                 story.open("agent", f"agent-{number}")
                 story.wait(7)
             number += 1
-            self._desk.changed()
+            self._link.changed()
             await asyncio.sleep(0.05)
 
     async def _beat(self) -> None:

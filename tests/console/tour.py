@@ -19,7 +19,7 @@ from console.app.app import OrbiterApp
 from runtime.record.state import events as ev
 from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from tests.patience import PATIENCE_S
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, DENIED, Story

@@ -56,7 +56,7 @@ assert agents.testing is not None
 assert pydantic_ai.models.function is not None  # all are imported once, not in every life
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
-LOCAL = "runtime.worker.engines.local:LocalEngine"
+LOCAL = "tests.runtime.chaos.pairs:local"
 
 
 def named(reference: str) -> Any:
@@ -110,7 +110,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
             period_s=0.01,
-            engine=named(command.get("engine", LOCAL)),
+            engine=named(command.get("engine", LOCAL))(journal, state, **command.get("engine_options", {})),
         )
         serving = asyncio.create_task(supervisor.serve())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
@@ -133,8 +133,8 @@ async def propose(state: Path, command: dict[str, Any]) -> None:
     """An agent, always the same."""
     by = Actor(name="Claude Code (ada)", channel="mcp")
     async with AsyncExitStack() as stack:
-        desk = Decisions(await opened(stack, state, command), state)
-        await desk.propose(command["incident"], command["option"], command.get("params", {}), reason="so", by=by)
+        decisions = Decisions(await opened(stack, state, command), state)
+        await decisions.propose(command["incident"], command["option"], command.get("params", {}), reason="so", by=by)
 
 
 async def disk_full(state: Path, file_bytes: int) -> None:
@@ -153,9 +153,9 @@ async def answer(state: Path, command: dict[str, Any]) -> None:
     """An operator who is not sure that it was heard, and says it again."""
     by = Actor(name=f"operator {os.getpid()}", channel="cli")
     async with AsyncExitStack() as stack:
-        desk = Decisions(await opened(stack, state, command), state)
+        decisions = Decisions(await opened(stack, state, command), state)
         for _ in range(command.get("times", 1)):
-            outcome = await desk.answer(command["incident"], command["option"], command.get("params", {}), by=by)
+            outcome = await decisions.answer(command["incident"], command["option"], command.get("params", {}), by=by)
             assert isinstance(outcome, AnswerAccepted | AnswerRefused)
             first = outcome.first.by.name if isinstance(outcome, AnswerRefused) and outcome.first is not None else ""
             say(

@@ -19,7 +19,7 @@ from orbiter.models.scripted import provider as scripted
 from orbiter.registry import model_registry
 
 ROOT = Path(__file__).parents[2]
-UNIONS = {"Message": "orbiter/types.py", "StreamEvent": "orbiter/types.py"}
+UNIONS = {"Message": "orbiter/_internal/values/messages.py", "StreamEvent": "orbiter/_internal/values/stream_events.py"}
 """Unions have no docstring of their own: the text below the assignment is what the reference shows."""
 MODULES = (
     "orbiter", "orbiter.ask", "orbiter.compat.recovery_handlers", "orbiter.config", "orbiter.errors", "orbiter.events",

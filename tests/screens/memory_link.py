@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from orbiter.redaction import Redactor
+from runtime.judgement.comparison.file_write import FileComparison, compare_write, written_text
 from runtime.judgement.comparison.run_comparison import compare_runs
 from runtime.judgement.reports.export_file import FORMAT, ExportHeader, export_lines
 from runtime.link.client.client import (
@@ -65,6 +66,8 @@ class MemoryLink:
         self.kinds: dict[str, str] = {}
         self.hints: dict[str, str] = {}
         self.precedent: dict[str, Any] | None = None
+        self.files: dict[str, bytes] = {}
+        """Files of the runtime's machine, by their paths."""
         self.refuses: dict[str, str] = {}
         """Verbs that are refused, with the reason."""
         self._listeners: list[Callable[[], None]] = []
@@ -139,12 +142,14 @@ class MemoryLink:
 
     async def command(self, verb: str, /, **args: Any) -> Any:
         """Answers are events of the story; what has been answered is refused, with who was first."""
-        if verb not in ("preview", "swarms", "search"):  # they only look
+        if verb not in ("preview", "swarms", "search", "compare_write"):  # they only look
             self.said.append((verb, args))
         if self.status.phase == "lost" and not any(self.host_names):
             raise LinkLost(self.status.reason)
         if verb == "preview":
             return PREVIEW
+        if verb == "compare_write":
+            return msgspec.to_builtins(self.comparison(args["incident_id"]))
         if verb == "search":
             return [msgspec.to_builtins(found) for found in self.search(args["text"])]
         if verb in self.refuses:
@@ -184,6 +189,13 @@ class MemoryLink:
                 story.answer(incident_id, args["option"], **args.get("params", {}))
         self.changed()
         return {**TAKEN, "id": incident_id, "option": args["option"]}
+
+    def comparison(self, incident_id: str) -> FileComparison:
+        """The file of `files` beside what a permission would write to it."""
+        written = written_text(self.incidents[incident_id].opened.action)
+        assert written is not None
+        before = self.files.get(written.path)
+        return compare_write(written, before, size=len(before or b""))
 
     def story(self, run_id: str) -> Story:
         if run_id not in self.stories:

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from console.app.app import OrbiterApp
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
 from tests.screens.test_desk_screens import filled

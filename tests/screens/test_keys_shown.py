@@ -88,12 +88,12 @@ async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
     app: Any = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0), run_id=run_id)
     async with app.run_test(size=(110, 60)) as pilot:
         await settled(pilot)
-        groups = help_groups(app.screen, deciding=app.screen.decision_options)
+        groups = help_groups(app.screen, deciding=app.screen.decision_keys)
     titles = [group.title for group in groups]
-    deciding = ["The decision"]
-    assert titles[:2] == (deciding if run_id else []) + ["First of all"] + ([] if run_id else ["Acts on runs"])
+    deciding = ["This decision"]
+    assert titles[:2] == (deciding if run_id else []) + ["Here"] + ([] if run_id else ["Acts on runs"])
     assert titles.index("In the prompt" if run_id else "In lists") > titles.index("Everywhere")
-    first = next(group for group in groups if group.title == "First of all")
+    first = next(group for group in groups if group.title == "Here")
     keys = [line.keys[0] for line in first.lines]
     assert [key for key in ("n", ":", "?", "q") if key not in keys] == []
     assert all(len(line.keys) == 1 for line in first.lines), "one key each"
@@ -111,7 +111,7 @@ async def test_each_key_that_help_shows_does_what_it_says(run_id: str) -> None:
 
     async with app.run_test(size=(110, 60)) as pilot:
         await settled(pilot)
-        groups = help_groups(app.screen, deciding=app.screen.decision_options)
+        groups = help_groups(app.screen, deciding=app.screen.decision_keys)
         actions_of = {key: found.binding.action for key, found in app.screen.active_bindings.items()}
         app.run_action = note  # of this app alone: nothing is done, so that the next key meets the same screen
         pressed = [key for group in groups for line in group.lines for key in line.bound]

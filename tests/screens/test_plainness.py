@@ -83,16 +83,18 @@ def test_every_sign_of_the_ascii_set_is_ascii() -> None:
 
 @pytest.mark.parametrize("theme", ["orbiter-ansi-dark", "orbiter-ansi-light"])
 def test_in_the_terminals_own_colours_the_cursor_is_a_reversed_row(theme: str) -> None:
-    inks = ThemeColors(builtin_theme(theme).variables)
-    on, idle, off = (inks.style(state_ink("failed"), ground) for ground in ("row-cursor", "row-cursor-idle", "surface"))
-    assert (on.reverse, on.color) == (True, inks.style("ink", "surface").color)
+    colors = ThemeColors(builtin_theme(theme).variables)
+    on, idle, off = (
+        colors.style(state_ink("failed"), ground) for ground in ("row-cursor", "row-cursor-idle", "surface")
+    )
+    assert (on.reverse, on.color) == (True, colors.style("ink", "surface").color)
     assert (idle.underline, idle.color) == (True, off.color)
     assert not off.reverse
     assert not off.underline
 
 
 def test_where_the_cursor_has_a_ground_of_its_own_nothing_is_reversed() -> None:
-    inks = ThemeColors(builtin_theme("orbiter-dark").variables)
-    style = inks.style("ink", "row-cursor")
+    colors = ThemeColors(builtin_theme("orbiter-dark").variables)
+    style = colors.style("ink", "row-cursor")
     assert not style.reverse
-    assert style.bgcolor != inks.style("ink", "surface").bgcolor
+    assert style.bgcolor != colors.style("ink", "surface").bgcolor

@@ -14,7 +14,7 @@ from runtime.record.state import events as ev
 from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from tests.screens.pages.test_run import asks, edits
 from tests.screens.run_link import RunLink
 from tests.screens.stories import Story, digest

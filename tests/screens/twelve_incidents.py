@@ -286,6 +286,14 @@ TWELVE: Final[dict[str, Callable[[], Story]]] = {
 """By what they are, in the order of the ten-second test."""
 
 
+FILES: Final = {
+    "/data/reports/survey.md": (
+        "# Survey\n\nFor the maintainers.\n\n* two projects: orbiter, apollo\n" + "more of it\n" * 26
+    ).encode()
+}
+"""What is on the disk of the machine where they run."""
+
+
 async def take(directory: Path) -> None:
     """Write a picture of each, at each size, and their order."""
     from console.app.app import OrbiterApp
@@ -298,8 +306,9 @@ async def take(directory: Path) -> None:
     for number, (name, story) in enumerate(TWELVE.items(), 1):
         for width, height in SIZES:
             link = RunLink(story())
+            link.files = FILES
             session = ConsoleContext(link, clock=lambda link=link: link.now, arm_after=0.0)  # type: ignore[misc]
-            app = OrbiterApp(session, run_id="run-1")
+            app = OrbiterApp(session, theme="orbiter-dark", run_id="run-1")
             async with app.run_test(size=(width, height)) as pilot:
                 await stands(pilot, "orbiter")
                 await drawn(pilot)

@@ -158,7 +158,7 @@ def _value(opened: IncidentOpened, option: str, values: tuple[str, ...], path: s
     """The value as it was given: text, several texts, a file's content, or what is typed without being shown.
 
     Raises:
-        Refusal: it was given in two ways, or the file cannot be read.
+        BadInput: it was given in two ways, or the file cannot be read.
     """
     if path is not None:
         if values:

@@ -32,7 +32,7 @@ def since_of(text: str) -> datetime | None:
     """A date or time (ISO 8601, local where no zone is given), or a span back from now (30m, 12h, 7d, 2w).
 
     Raises:
-        Refusal: it is neither.
+        BadInput: it is neither.
     """
     if not text:
         return None

@@ -36,7 +36,7 @@ async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int
                     _lifetime_text(held),
                     str(held.uses),
                     format_age(held.last_used, now) if held.last_used is not None else "",
-                    str(held.by.get("name", "")),
+                    held.by.name,
                 )
                 for held in chosen
             ],

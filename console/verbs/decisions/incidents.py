@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -17,60 +18,95 @@ from console.verbs.base import (
     operations_on,
     verb,
 )
-from console.verbs.unserved_runs import note_unserved_runs
+from console.verbs.unserved_runs import note_unserved_runs, print_unserved, unserved_labels
+from console.workspace import workspace
 from runtime.operations.requests.answers import ListIncidents, ShowReport
 from runtime.operations.requests.incident_results import OpenIncident
-from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.events import IncidentAnswered, IncidentOpened, utc_now
+from runtime.record.listed import ListedIncident
+from runtime.record.places import read_lists
+from runtime.record.state.clock import utc_now
 from screens.render.confusables import mark_confusables
 from screens.render.formatting import format_age
 from screens.render.sanitize import sanitize_line
 
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import DurableRun
+    from runtime.record.state.events import IncidentAnswered, IncidentOpened
 
-def _what(opened: IncidentOpened) -> str:
-    return mark_confusables(opened.what) if opened.action.get("permission") else opened.what
+
+class _Listed(NamedTuple):
+    """An open incident as the list has it."""
+
+    run_id: str
+    opened: IncidentOpened | ListedIncident
+
+    @property
+    def sort(self) -> str:
+        """Equal for incidents that are the same."""
+        return self.opened.fingerprint or self.opened.incident_id
+
+    @property
+    def what(self) -> str:
+        return mark_confusables(self.opened.what) if self.opened.action.get("permission") else self.opened.what
 
 
-@verb()
+def _oldest(found: Sequence[_Listed]) -> list[_Listed]:
+    """Of those that are the same, the oldest."""
+    oldest = {each.sort: each for each in reversed(found)}
+    return [each for each in found if oldest[each.sort] is each]
+
+
+def _print_incidents(found: Sequence[_Listed], *, grouped: bool) -> None:
+    if not found:
+        print_note("nothing waits for a person")
+        return
+    now, alike = utc_now(), Counter(each.sort for each in found)
+    print_table(
+        ("incident", "run", "same", "age", "options", "what"),
+        [
+            (
+                each.opened.incident_id,
+                each.run_id,
+                str(alike[each.sort]),
+                format_age(each.opened.ts, now),
+                " ".join(option.id for option in each.opened.options),
+                each.what,
+            )
+            for each in (_oldest(found) if grouped else found)
+        ],
+    )
+
+
+def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
+    listed = None if run or as_json else read_lists(workspace().state, incidents=True)
+    if listed is None:
+        return None
+    print_unserved(unserved_labels(listed.unserved))
+    _print_incidents([_Listed(each.run_id, each) for each in listed.incidents], grouped=grouped)
+    return 0
+
+
+@verb(at_once=_incidents_at_once)
 @click.option("--run", default="", metavar="RUN", help="Only this run's.")
 @click.option("--grouped", is_flag=True, help="One line for all that are the same: the oldest, and how many there are.")
 async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     """List what waits for a person, oldest first."""
     async with open_for_reading() as journal:
         run_id = (await find_run(journal, run)).id if run else None
-        found = await journal.incidents(run_id) if journal is not None else []
+        open_now = await journal.incidents(run_id) if journal is not None else []
         rows: Sequence[OpenIncident] = ()
         if as_json and journal is not None:
             rows = await operations_on(journal).run(ListIncidents(run_id=run_id or ""), cli_origin())
         if not run:
             await note_unserved_runs(journal)
-    alike = Counter(each.opened.fingerprint or each.opened.incident_id for each in found)
-    if grouped:
-        oldest = {each.opened.fingerprint or each.opened.incident_id: each for each in reversed(found)}
-        found = [each for each in found if each in oldest.values()]
+    found = [_Listed(each.run_id, each.opened) for each in open_now]
     if as_json:
-        shown = {each.opened.incident_id for each in found}
+        shown = {each.opened.incident_id for each in (_oldest(found) if grouped else found)}
         for row in rows:
             if row.id in shown:
                 print_json(row)
-    elif found:
-        now = utc_now()
-        print_table(
-            ("incident", "run", "same", "age", "options", "what"),
-            [
-                (
-                    each.opened.incident_id,
-                    each.run_id,
-                    str(alike[each.opened.fingerprint or each.opened.incident_id]),
-                    format_age(each.opened.ts, now),
-                    " ".join(option.id for option in each.opened.options),
-                    _what(each.opened),
-                )
-                for each in found
-            ],
-        )
     else:
-        print_note("nothing waits for a person")
+        _print_incidents(found, grouped=grouped)
     return 0
 
 

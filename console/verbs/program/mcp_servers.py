@@ -33,8 +33,11 @@ async def mcp_approve(name: str | None, *, withdraw: bool, as_json: bool) -> int
     if name is None:
         if withdraw:
             raise BadInput("say which server: orbiter-console mcp-approve NAME --withdraw")
-        for each in (await asyncio.to_thread(table.servers)).values():
-            _print_server(each, _state(table, each), as_json=as_json)
+        for key, each in (await asyncio.to_thread(table.servers)).items():
+            if isinstance(each, Server):
+                _print_server(each, _state(table, each), as_json=as_json)
+            else:
+                _print_invalid(key, str(each), as_json=as_json)
         return 0
     if withdraw:
         if not await asyncio.to_thread(table.approvals.withdraw, table.workspace, name):
@@ -96,6 +99,14 @@ def _state(table: ServerTable, server: Server) -> str:
     if table.is_trusted(server):
         return "yours"
     return "approved" if table.is_approved(server) else "not approved"
+
+
+def _print_invalid(name: str, said: str, *, as_json: bool) -> None:
+    state = "cannot be used"
+    if as_json:
+        print_json({"server": name, "state": state, "error": said})
+    else:
+        print_line(f"{name}  {state}: {said}")
 
 
 def _print_server(server: Server, state: str, *, as_json: bool) -> None:

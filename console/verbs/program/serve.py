@@ -77,7 +77,7 @@ def _read_variables(place: Workspace, env_file: str | None) -> tuple[Path | None
     """The file that `--env-file` names, and what is in it. It is read before anything begins.
 
     Raises:
-        Refusal: it cannot be used.
+        BadInput: it cannot be used.
     """
     if env_file is None:
         return None, {}

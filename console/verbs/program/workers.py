@@ -16,12 +16,11 @@ from console.output_capture import capture_output
 from console.verbs.base import (
     BadInput,
     cli_origin,
-    find_run,
     open_for_reading,
-    open_for_writing,
     operations_on,
     verb,
 )
+from console.verbs.run_operation import run_operation
 from console.verbs.unserved_runs import print_unserved
 from console.workspace import workspace
 from runtime.config.environment import InvalidEnvironment, read_env_file
@@ -150,11 +149,9 @@ def _row(each: Worker) -> tuple[str, ...]:
 @click.option("--code", required=True, metavar="LABEL", help="The label; an empty one: any worker.")
 async def move(run: str, *, code: str, as_json: bool) -> int:
     """Let a run go on with code of another label. The worker that drives it now goes on until it lets go of it."""
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        moved = await operations_on(journal).run(MoveRun(run_id=run_id, code=code), cli_origin())
+    moved = await run_operation(run, lambda run_id: MoveRun(run_id=run_id, code=code))
     if as_json:
         print_json(moved)
     else:
-        print_note(f"run {run_id}: for {f'code {sanitize_line(code, limit=80)}' if code else 'any worker'}")
+        print_note(f"run {moved.id}: for {f'code {sanitize_line(code, limit=80)}' if code else 'any worker'}")
     return 0

@@ -20,6 +20,7 @@ from console.verbs.base import (
     state_of,
     verb,
 )
+from console.verbs.run_operation import refuse_without_journal, run_operation
 from console.verbs.runs.runs import freeze_progress
 from console.workspace import workspace
 from runtime.operations.requests.runs import (
@@ -33,9 +34,7 @@ from runtime.operations.requests.runs import (
     SetBreakpoint,
     ThawRuns,
 )
-from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Journal
-from runtime.record.places import journal_exists
 from runtime.record.workspace_lock import holder
 from runtime.swarms import loader
 from screens.render.glyphs import state_word
@@ -132,7 +131,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
 ) -> int:
     if sum((bool(run), bool(swarm), everything)) != 1:
         raise BadInput("say which runs: a RUN, --swarm REF, or --all")
-    _must_exist(run)
+    refuse_without_journal(run)
     async with open_for_writing() as journal:
         run_id = (await find_run(journal, run)).id if run else ""
         ref = loader.absolute_ref(swarm, workspace().root) if swarm else ""
@@ -161,12 +160,10 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
     if kind not in ("tool", "agent") or not colon or not pattern:
         raise BadInput(f"{what!r} is not a place to stop at: must be tool:NAME or agent:NAME, for example tool:send_*")
     chosen: BreakpointKind = "tool" if kind == "tool" else "agent"
-    _must_exist(run)
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        request = SetBreakpoint(run_id=run_id, what=chosen, pattern=pattern, clear=clear)
-        found = await operations_on(journal).run(request, cli_origin())
-    told = f"run {run_id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
+    found = await run_operation(
+        run, lambda run_id: SetBreakpoint(run_id=run_id, what=chosen, pattern=pattern, clear=clear)
+    )
+    told = f"run {found.id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
     _print_result(found, told, as_json=as_json)
     if found.warning and not as_json:
         print_note(f"warning: {sanitize_line(found.warning, limit=500)}")
@@ -181,11 +178,8 @@ async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
     """Give an agent (its name, or its node's id) a message that it reads at its next turn."""
     if not text:
         raise BadInput("the message is empty: say what the agent is to read")
-    _must_exist(run)
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        found = await operations_on(journal).run(InjectMessage(run_id=run_id, agent=agent, text=text), cli_origin())
-    _print_result(found, f"run {run_id}: {agent} reads it at its next turn", as_json=as_json)
+    found = await run_operation(run, lambda run_id: InjectMessage(run_id=run_id, agent=agent, text=text))
+    _print_result(found, f"run {found.id}: {agent} reads it at its next turn", as_json=as_json)
     return 0
 
 
@@ -198,13 +192,8 @@ async def cancel(run: str, node: str, *, reason: str, as_json: bool) -> int:
 
     The server of an MCP tool is told. Then the step waits for a decision. The ids stand in: show RUN --json
     """
-    _must_exist(run)
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        node_id = await RunControls(journal).node_named(run_id, node)
-        request = CancelCall(run_id=run_id, node_id=node_id, reason=reason)
-        found = await operations_on(journal).run(request, cli_origin())
-    _print_result(found, f"run {run_id}: {found.node} is being cancelled", as_json=as_json)
+    found = await run_operation(run, lambda run_id: CancelCall(run_id=run_id, node_id=node, reason=reason))
+    _print_result(found, f"run {found.id}: {found.node} is being cancelled", as_json=as_json)
     return 0
 
 
@@ -224,13 +213,11 @@ async def rewind(
     For example: rewind RUN writer~1 --model openai:gpt-5-mini. The ids stand in: show RUN --json
     """
     changes = _requested_changes(model, text, arguments)
-    _must_exist(run)
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        node_id = await RunControls(journal).node_named(run_id, node)
-        request = RewindRun(run_id=run_id, node_id=node_id, changes=changes, confirm=yes, reason=reason)
-        found = await operations_on(journal).run(request, cli_origin())
-    told = f"run {run_id}: goes on from {node_id}; {len(found.dropped)} nodes are done again"
+    found = await run_operation(
+        run,
+        lambda run_id: RewindRun(run_id=run_id, node_id=node, changes=changes, confirm=yes, reason=reason),
+    )
+    told = f"run {found.id}: goes on from {found.node}; {len(found.dropped)} nodes are done again"
     _print_result(found, told, as_json=as_json)
     return 0
 
@@ -242,12 +229,7 @@ async def rewind(
 async def fork(run: str, node: str, *, model: str, text: str | None, arguments: str | None, as_json: bool) -> int:
     """Begin another run with what this one has completed, up to a node if one is named; prints its id."""
     changes = _requested_changes(model, text, arguments)
-    _must_exist(run)
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        node_id = await RunControls(journal).node_named(run_id, node) if node else ""
-        request = ForkRun(run_id=run_id, node_id=node_id, changes=changes)
-        forked = await operations_on(journal).run(request, cli_origin())
+    forked = await run_operation(run, lambda run_id: ForkRun(run_id=run_id, node_id=node, changes=changes))
     if as_json:
         print_json(forked)
     else:
@@ -265,14 +247,6 @@ def _requested_changes(model: str, text: str | None, arguments: str | None) -> d
     if (given := json_object(arguments, "--arguments")) is not None:
         changes["arguments"] = given
     return changes
-
-
-def _must_exist(run: str) -> None:
-    place = workspace()
-    if not journal_exists(place.state):
-        raise BadInput(
-            f"unknown run {run!r} in {place.state}; see: orbiter-console runs" if run else "nothing was run here yet"
-        )
 
 
 def _print_result(state: RunState, told: str, *, as_json: bool) -> None:

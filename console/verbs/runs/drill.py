@@ -102,7 +102,7 @@ async def run_drill(
     """Run a swarm with the faults of a file, and print the account of it.
 
     Raises:
-        Refusal: the file cannot be used, or the process of the drill cannot go on.
+        BadInput: the file cannot be used, or the process of the drill cannot go on.
     """
     path, faults = _read(file)
     place = _own_state()

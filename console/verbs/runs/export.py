@@ -99,7 +99,7 @@ def read_export_file(path: str) -> export_file.Export:
     """An export from its file.
 
     Raises:
-        Refusal: the file cannot be read, or is not an export.
+        BadInput: the file cannot be read, or is not an export.
     """
     try:
         return export_file.read_export(read_text(Path(path), most=_EXPORT_BYTES))

@@ -24,7 +24,7 @@ def write_test(text: str, directory: Path, incident_id: str, *, over: bool) -> N
         over: Whether files that are there are written over.
 
     Raises:
-        Refusal: a file is there already or cannot be written, or nothing failed in the run.
+        BadInput: a file is there already or cannot be written, or nothing failed in the run.
     """
     root = workspace().root
     found = read_export(text)

@@ -57,7 +57,7 @@ def _limits(budgets: tuple[str, ...]) -> dict[str, float]:
     """The limits by name.
 
     Raises:
-        Refusal: one is not written as a name and a number.
+        BadInput: one is not written as a name and a number.
     """
     found: dict[str, float] = {}
     for each in budgets:

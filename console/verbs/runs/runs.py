@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -13,20 +13,20 @@ from console.verbs.base import (
     cli_origin,
     find_run,
     open_for_reading,
-    open_for_writing,
     operations_on,
     state_of,
     verb,
 )
-from console.verbs.unserved_runs import note_unserved_runs
+from console.verbs.run_operation import run_operation
+from console.verbs.unserved_runs import note_unserved_runs, print_unserved, unserved_labels
 from console.workspace import workspace
 from runtime.daemon import daemon
 from runtime.operations.requests.reports import BlockedRun
 from runtime.operations.requests.runs import AbortRun, ListRuns, RunMatch, SearchRuns, ShowRun
-from runtime.record.state.durable_run import DurableRun, RunPhase
-from runtime.record.state.events import utc_now
+from runtime.record.places import read_lists
+from runtime.record.state.clock import utc_now
 from runtime.record.state.run_title import swarm_name
-from runtime.record.state.summary import PublicSummary
+from runtime.record.state.summary import PublicSummary, RunPhase
 from screens.render.formatting import (
     format_age,
     format_cost,
@@ -35,10 +35,21 @@ from screens.render.formatting import (
 )
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS, state_word
 from screens.render.sanitize import sanitize_line
-from screens.views.run.node_state import shown_state, shown_word
+
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import DurableRun
 
 
-@verb()
+def _runs_at_once(*, as_json: bool, limit: int, states: tuple[str, ...], text: str) -> int | None:
+    listed = None if states or text else read_lists(workspace().state, runs=limit)
+    if listed is None:
+        return None
+    print_unserved(unserved_labels(listed.unserved))
+    _print_runs([each.public() for each in listed.runs], text, as_json=as_json)
+    return 0
+
+
+@verb(at_once=_runs_at_once)
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
 @click.option(
     "--in",
@@ -63,6 +74,11 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...], text: str)
         if journal is not None:
             found = await operations_on(journal).run(request, cli_origin())
             await note_unserved_runs(journal)
+    _print_runs(found, text, as_json=as_json)
+    return 0
+
+
+def _print_runs(found: Sequence[PublicSummary], text: str, *, as_json: bool) -> None:
     if as_json:
         for summary in found:
             print_json(summary)
@@ -74,7 +90,6 @@ async def runs(*, as_json: bool, limit: int, states: tuple[str, ...], text: str)
     for held in _held_up():
         what = f"run {held.run_id} cannot be carried on now: " if held.run_id else ""
         print_note(f"{what}{sanitize_line(held.reason, limit=300)}")
-    return 0
 
 
 def _held_up() -> tuple[BlockedRun, ...]:
@@ -139,6 +154,7 @@ def freeze_progress(state: DurableRun) -> str:
 
 def _print(state: DurableRun) -> None:
     from runtime.judgement.reports.waiting_nodes import holding_nodes
+    from screens.views.run.node_state import shown_state, shown_word
 
     unicode = supports_unicode()
     glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
@@ -175,11 +191,9 @@ def _print(state: DurableRun) -> None:
 @click.option("--reason", default="", help="Why; kept with the run.")
 async def abort(run: str, *, reason: str, as_json: bool) -> int:
     """End a run now. What is under way is cancelled; what is recorded stays."""
-    async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id
-        aborted = await operations_on(journal).run(AbortRun(run_id=run_id, reason=reason), cli_origin())
+    aborted = await run_operation(run, lambda run_id: AbortRun(run_id=run_id, reason=reason))
     if as_json:
         print_json(aborted)
     else:
-        print_note(f"run {run_id}: asked to end")
+        print_note(f"run {aborted.id}: asked to end")
     return 0

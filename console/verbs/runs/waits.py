@@ -13,7 +13,6 @@ from console.verbs.base import (
     verb,
 )
 from runtime.operations.requests.runs import ShowWaits
-from runtime.operations.run_controls import RunControls
 from runtime.record.state.events import utc_now
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import plain_text
@@ -29,9 +28,7 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
     async with open_for_reading() as journal:
         summary = await find_run(journal, run)
         assert journal is not None
-        node_id = await RunControls(journal).node_named(summary.id, node) if node else ""
-        request = ShowWaits(run_id=summary.id, node_id=node_id)
-        found = await operations_on(journal).run(request, cli_origin())
+        found = await operations_on(journal).run(ShowWaits(run_id=summary.id, node_id=node), cli_origin())
     if as_json:
         print_json(found)
         return 0

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from orbiter.guests.openai_agents.typed_values import Packed, pack, unpack
+from orbiter.guests.typed_values import Packed, pack, unpack
 
 Fields = dict[str, Packed]
 _GONE: Packed = ["gone"]

@@ -69,7 +69,7 @@ def response_of_events(events: list[Any]) -> ModelResponse:
     """The reply that a stream of events amounts to, as the SDK's own runner takes it.
 
     Raises:
-        ModelBehaviorError: The stream ended without a completed reply.
+        agents.ModelBehaviorError: The stream ended without a completed reply.
     """
     last = next((each for each in reversed(events) if getattr(each, "response", None) is not None), None)
     if not isinstance(last, ResponseCompletedEvent):

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.openai_agents.context_changes import Fields, change_again, changed_fields, fields_of
 from orbiter.guests.openai_agents.life import entered
-from orbiter.guests.openai_agents.typed_values import pack, unpack
+from orbiter.guests.typed_values import pack, unpack
 
 _TEXTS = ("text", "object")
 _Part = ToolOutputText | ToolOutputImage | ToolOutputFileContent

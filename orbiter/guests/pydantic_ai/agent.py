@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from orbiter.guests.pydantic_ai.capability import OrbiterDurability
 from orbiter.guests.pydantic_ai.deferred import OperatorWaiter
 from orbiter.guests.pydantic_ai.life import Life, entered
 from orbiter.guests.pydantic_ai.messages import to_ours, to_theirs
+from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets
 from orbiter.steps import Scope
 from orbiter.types import Message, RunResult, Usage
 
@@ -58,16 +60,23 @@ class PydanticAIGuest(Guest):
     def _arguments(self, messages: list[Message] | None) -> dict[str, Any]:
         deps = self._deps() if callable(self._deps) else self._deps
         history = {"message_history": to_theirs(messages)} if messages else {}
-        return {"deps": deps, **history, **self._run_options}
+        # A name that pydantic-ai infers would be that of a variable here, and stay with the user's agent.
+        return {"deps": deps, "infer_name": False, **history, **self._run_options}
 
     async def _run_alone(self, agent: Any, input: str, messages: list[Message] | None) -> RunResult:
         return self._result(await agent.run(input, **self._arguments(messages)))
 
     async def _run_durably(self, agent: Any, input: str, messages: list[Message] | None, scope: Scope) -> RunResult:
         life = Life(scope=scope, agent=self.name)
+        arguments = self._arguments(messages)
+        if "model" in arguments:  # only the model of an agent itself is known in every life
+            agent = copy.copy(agent)
+            agent.model = arguments.pop("model")
+        name_toolsets(agent.toolsets)
         durability = OrbiterDurability(name=self.name, models=self._models)
+        arguments["capabilities"] = [*arguments.get("capabilities", ()), durability]
         with entered(life), replay_scope(), external_event_scope(OperatorWaiter(life)):
-            result = await agent.run(input, capabilities=[durability], **self._arguments(messages))
+            result = await agent.run(input, **arguments)
         return self._result(result)
 
     def _result(self, result: AgentRunResult[Any]) -> RunResult:

@@ -30,7 +30,7 @@ from orbiter import steps
 from orbiter.guests.pydantic_ai.life import Life, current_life
 from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model
 from orbiter.guests.pydantic_ai.operation import OPERATION, OperationAsk, run_operation
-from orbiter.guests.pydantic_ai.tool_call import TOOL_CALL, ToolAsk, call_tool, json_arguments
+from orbiter.guests.pydantic_ai.tool_call import TOOL_CALL, ToolAsk, call_tool, json_arguments, outcome_of
 from orbiter.guests.tool_settings import approval_of, read_tool_settings
 from orbiter.steps import Step
 
@@ -81,10 +81,10 @@ class BoundStep:
         life = current_life()
         assert life is not None, "pydantic-ai calls bound operations only where `in_durable_context` is true"
         identity = self.operation.operation_id
+        if isinstance(identity, ToolsetCallToolId):
+            return await self._call_tool(life, params, (config or {}).get(METADATA_KEY))
         if isinstance(identity, ModelRequestId):
             payload = await self._ask_model(life, params, identity)
-        elif isinstance(identity, ToolsetCallToolId):
-            payload = await self._call_tool(life, params, (config or {}).get(METADATA_KEY))
         elif isinstance(identity, _READING):
             payload = await self._read(life, params)
         else:
@@ -108,13 +108,13 @@ class BoundStep:
         if settings.composite:
             async with life.scope.scope("tool", params.name, place) as scope:
                 with steps.entered(scope):
-                    return self.operation.result_codec.dump(await self.operation.handler(params))
+                    return await self.operation.handler(params)
         needed = (approval_of(params.name),) if call_id in life.approved else ()
         schema = definition.parameters_json_schema if definition is not None else None
         traits = settings.traits(*needed, schema=schema)
         ask = ToolAsk(params.name, call_id, json_arguments(params.tool_args), self.operation, params, settings.failure)
         step = Step("tool", params.name, life.agent, place, ask, call_tool, TOOL_CALL, traits)
-        return (await _run(life, step, ask))["outcome"]
+        return outcome_of(ask, await _run(life, step, ask))
 
     async def _read(self, life: Life, params: Any) -> Any:
         identity = self.operation.operation_id

@@ -10,10 +10,15 @@ from pydantic_ai.durable_exec import DurableOperation, durable_unit_scope
 from orbiter.steps import Codec
 
 
+async def handle(operation: DurableOperation[Any, Any, Any], params: Any) -> Any:
+    """What the operation gives."""
+    with durable_unit_scope():
+        return await operation.handler(params)
+
+
 async def carry_out(operation: DurableOperation[Any, Any, Any], params: Any) -> Any:
     """What the operation gives, as pydantic-ai's JSON."""
-    with durable_unit_scope():
-        return operation.result_codec.dump(await operation.handler(params))
+    return operation.result_codec.dump(await handle(operation, params))
 
 
 @dataclass(slots=True, eq=False)

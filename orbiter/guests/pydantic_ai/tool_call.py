@@ -2,7 +2,8 @@
 
 A result names its call and has pydantic-ai's JSON of what the tool did: it returned, or it raised one of the exceptions
 with which tools steer the framework (`ModelRetry`, `ApprovalRequired`, `CallDeferred`, `ToolFailed`). Those are
-recorded as what they are and raised again by the framework. Every other exception is a failure of the step.
+recorded as what they are and raised again by the framework. Every other exception is a failure of the step. A model of
+pydantic or a dataclass that a tool gives is recorded with its class, so that it is an object of it in every life.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pydantic_core import to_jsonable_python
 
 from orbiter.ask import NeedsInput
 from orbiter.guests.call_codec import CallCodec
-from orbiter.guests.pydantic_ai.operation import carry_out
+from orbiter.guests.pydantic_ai.operation import handle
+from orbiter.guests.typed_values import as_class, class_of
 
 _RETURNED = ("tool_return", "tool_content_result")
+_NAMES = ("tool_name", "tool_call_id", "class")
 
 
 @dataclass(slots=True, eq=False)
@@ -35,9 +38,11 @@ class ToolAsk:
     question: NeedsInput | None = None
     made: bool = False
 
-    def name_result(self, outcome: Any) -> dict[str, Any]:
-        """A result with the call to which it belongs."""
-        return {"tool_name": self.tool_name, "tool_call_id": self.call_id, "outcome": outcome}
+    def name_result(self, outcome: Any, given: Any = None) -> dict[str, Any]:
+        """A result with the call to which it belongs, and the class of what the tool gave."""
+        named = {"tool_name": self.tool_name, "tool_call_id": self.call_id, "outcome": outcome}
+        found = class_of(given)
+        return {**named, "class": found} if found else named
 
 
 def json_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +61,17 @@ async def call_tool(ask: ToolAsk) -> Any:
     if ask.operation is None:
         assert ask.question is not None
         raise ask.question
-    return ask.name_result(await carry_out(ask.operation, ask.params))
+    done = await handle(ask.operation, ask.params)
+    return ask.name_result(ask.operation.result_codec.dump(done), getattr(done, "result", None))
+
+
+def outcome_of(ask: ToolAsk, result: Mapping[str, Any]) -> Any:
+    """What pydantic-ai is given of a result."""
+    assert ask.operation is not None
+    done = ask.operation.result_codec.load(result["outcome"])
+    if "class" in result and result["outcome"].get("kind") in _RETURNED:
+        done.result = as_class(result["class"], done.result)
+    return done
 
 
 class ToolCallCodec(CallCodec[ToolAsk, Any]):
@@ -75,7 +90,7 @@ class ToolCallCodec(CallCodec[ToolAsk, Any]):
     def dump(self, result: Any) -> Any:
         """What is a result or an error stands at the top, as in our own results, and only there."""
         outcome = dict(result["outcome"])
-        found: dict[str, Any] = {"tool_name": result["tool_name"], "tool_call_id": result["tool_call_id"]}
+        found = {name: result[name] for name in _NAMES if name in result}
         if outcome.get("kind") in _RETURNED:
             value = outcome.pop("result", None)
             found["content"] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -90,7 +105,7 @@ class ToolCallCodec(CallCodec[ToolAsk, Any]):
             outcome["result"] = json.loads(value["content"]) if value["json"] else value["content"]
         elif "error" in value:
             outcome["message"] = value["error"]
-        return {"tool_name": value["tool_name"], "tool_call_id": value["tool_call_id"], "outcome": outcome}
+        return {**{name: value[name] for name in _NAMES if name in value}, "outcome": outcome}
 
     def _failed(self, arguments: ToolAsk, message: str) -> Any:
         return arguments.name_result({"kind": "tool_failed", "message": message})

@@ -11,7 +11,7 @@ import os
 import re
 import signal
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import IO, Any
 
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from orbiter.mcp.definition import Server
 from orbiter.mcp.failures import invalid_parts
+from orbiter.mcp.sdk.watch import Watch
 from orbiter.text_encoding import mend_json_text
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -39,16 +40,14 @@ _LOOK_S = 0.01
 
 
 @asynccontextmanager
-async def open_program(
-    server: Server, workspace: str, errlog: IO[str], on_problem: Callable[[str], None]
-) -> AsyncIterator[Any]:
+async def open_program(server: Server, workspace: str, errlog: IO[str], watch: Watch) -> AsyncIterator[Any]:
     """The streams of a program, as the SDK's client takes them.
 
     Args:
         server: What to start, its variables expanded.
         workspace: Where it is started.
         errlog: Where its standard error goes.
-        on_problem: Is told in words why nothing more is read from it.
+        watch: Is told why nothing more is read from it, and how it ended by itself.
 
     Raises:
         OSError: It cannot be started.
@@ -70,7 +69,7 @@ async def open_program(
     received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
-        asyncio.create_task(_read(process, received, on_problem)),
+        asyncio.create_task(_read(process, received, watch)),
         asyncio.create_task(_write(process, sent, received)),
     ]
     try:
@@ -80,25 +79,28 @@ async def open_program(
         writing.close()
         try:
             with anyio.CancelScope(shield=True):
-                await _end(process, tasks)
+                exit_code = await _end(process, tasks)
+            watch.exit_code = exit_code if watch.hung_up else None
         finally:
             transport.close()  # kills what is still there
             received.close()
             sent.close()
 
 
-async def _read(process: Process, received: Any, on_problem: Callable[[str], None]) -> None:
+async def _read(process: Process, received: Any, watch: Watch) -> None:
     """Hand on what it says, a message a line, until it ends or says too much."""
     assert process.stdout is not None
     async with received:
-        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, asyncio.IncompleteReadError):
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
                 while True:
                     await received.send(_message(await process.stdout.readuntil(b"\n")))
+            except asyncio.IncompleteReadError:
+                watch.hung_up = True
             except asyncio.LimitOverrunError:
-                on_problem(f"it wrote a message of more than {MAX_MESSAGE_BYTES} bytes")
+                watch.problem = f"it wrote a message of more than {MAX_MESSAGE_BYTES} bytes"
             except OSError as exc:
-                on_problem(f"its standard output cannot be read: {exc}")
+                watch.problem = f"its standard output cannot be read: {exc}"
 
 
 def _message(line: bytes) -> SessionMessage | Exception:
@@ -134,8 +136,10 @@ async def _write(process: Process, sent: Any, received: Any) -> None:
                 return
 
 
-async def _end(process: Process, tasks: list[asyncio.Task[None]]) -> None:
-    """End it as the protocol says: close its input, wait, tell it, kill it; with what it started."""
+async def _end(process: Process, tasks: list[asyncio.Task[None]]) -> int | None:
+    """End it as the protocol says: close its input, wait, tell it, kill it; with what it started. The exit code, if it
+    ended by itself.
+    """
     assert process.stdin is not None
     reader, writer = tasks
     reader.cancel()
@@ -143,11 +147,13 @@ async def _end(process: Process, tasks: list[asyncio.Task[None]]) -> None:
     writer.cancel()
     await asyncio.wait(tasks)
     process.stdin.close()
+    if await _ends_within(process, _END_S):
+        return process.returncode
+    _signal(process, signal.SIGTERM)
     if not await _ends_within(process, _END_S):
-        _signal(process, signal.SIGTERM)
-        if not await _ends_within(process, _END_S):
-            _signal(process, signal.SIGKILL)
-            await _ends_within(process, _END_S)
+        _signal(process, signal.SIGKILL)
+        await _ends_within(process, _END_S)
+    return None
 
 
 async def _ends_within(process: Process, seconds: float) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -26,7 +26,9 @@ from orbiter.mcp.definition import Server
 from orbiter.mcp.failures import LoginNeeded, ServerLost, ServerUnreachable, invalid_parts, leaf_error, said_by
 from orbiter.mcp.foreign_text import clean_line
 from orbiter.mcp.open_calls import OpenCall, OpenCalls
-from orbiter.mcp.sdk.transport import Watch, open_transport
+from orbiter.mcp.sdk.http_transport import Outcome, failed_call
+from orbiter.mcp.sdk.transport import open_transport
+from orbiter.mcp.sdk.watch import Watch
 
 MAX_TOOLS = 1_000
 """Tools of one server that are looked at."""
@@ -35,6 +37,7 @@ FRESH_S = 1.0
 _MAX_PAGES = 100
 _LIST_S = 60.0
 _CANCEL_S = 5.0
+_SETTLE_S = 3.0
 
 Ask = Callable[[Any], Awaitable[Any]]
 """Asks a person what an elicitation asks (`mcp_types.ElicitRequestParams`); gives a `mcp_types.ElicitResult`."""
@@ -43,8 +46,15 @@ Progress = ProgressFnT
 
 
 @asynccontextmanager
-async def open_session(server: Server, workspace: str, auth: Any = None) -> AsyncIterator[Session]:
-    """A session with a server whose variables are expanded."""
+async def open_session(
+    server: Server, workspace: str, auth: Any = None, *, within_s: float | None = None
+) -> AsyncIterator[Session]:
+    """A session with a server whose variables are expanded. `within_s`: seconds that it may take to begin.
+
+    Raises:
+        LoginNeeded: It wants a login.
+        ServerUnreachable: It cannot be started or reached, and something is known of why.
+    """
     watch, calls = Watch(), OpenCalls()
 
     async def on_question(
@@ -63,8 +73,10 @@ async def open_session(server: Server, workspace: str, auth: Any = None) -> Asyn
         cache=None,
     )
     session = Session(server, client, watch, calls)
+    limit = asyncio.timeout(within_s)
     try:
-        async with client:
+        async with limit, client:
+            limit.reschedule(None)
             yield session
     except Exception as exc:
         leaf = leaf_error(exc)
@@ -72,9 +84,19 @@ async def open_session(server: Server, workspace: str, auth: Any = None) -> Asyn
             raise LoginNeeded(server.name, said_by(leaf)) from exc
         if watch.login_wanted and not isinstance(leaf, errors.OrbiterError | OAuthFlowError):
             raise LoginNeeded(server.name) from exc
-        if watch.problem:
-            raise ServerUnreachable(f"the MCP server {server.name!r} was ended: {watch.problem}") from exc
+        if not isinstance(leaf, errors.OrbiterError | ServerUnreachable) and (why := _why_not_open(leaf, watch, limit)):
+            raise ServerUnreachable(f"the MCP server {server.name!r} cannot be reached: {why}") from exc
         raise
+
+
+def _why_not_open(exc: BaseException, watch: Watch, limit: asyncio.Timeout) -> str:
+    """Why a session did not begin, in words for a person; empty: nothing more is known than the error says."""
+    why = watch.account()
+    if limit.expired():
+        return f"it did not answer in time{why and f'; {why}'}"
+    if isinstance(exc, FileNotFoundError) and exc.filename:
+        return f'the program {exc.filename!r} was not found: install it, or give "command" its whole path'
+    return why
 
 
 class Session:
@@ -114,6 +136,8 @@ class Session:
                     async with asyncio.timeout(_LIST_S):
                         self._tools = await self._until_ended(self._list())
                 except (TimeoutError, ServerLost, MCPError, ValidationError) as exc:
+                    if self._watch.session_over:
+                        self.ended.set()  # the next try begins another
                     raise ServerUnreachable(
                         f"the MCP server {self.server.name!r} does not list its tools: {_why_not_listed(exc)}"
                     ) from exc
@@ -133,7 +157,7 @@ class Session:
                     break
         except MCPError as exc:
             if self._is_lost(exc):
-                raise self._lost(exc) from exc
+                raise await self._lost(exc) from exc
             raise
         return found
 
@@ -192,9 +216,9 @@ class Session:
             if question is not None:
                 await question.answer_with(ask)
             elif sent.done():
-                return self._result(sent)
+                return await self._result(sent, name)
             elif self.ended.is_set():
-                raise self._lost(f"it went away while it worked on {name!r}")
+                raise await self._lost(f"it went away while it worked on {name!r}")
             else:
                 raise errors.TimeoutError(
                     f"the MCP server {self.server.name!r} did not answer {name!r} within {self.server.timeout_s:g} s",
@@ -202,15 +226,29 @@ class Session:
                     timeout_seconds=self.server.timeout_s,
                 )
 
-    def _result(self, sent: asyncio.Task[Any]) -> Any:
+    async def _result(self, sent: asyncio.Task[Any], name: str) -> Any:
         try:
             return sent.result()
         except MCPError as exc:
             if exc.code in (types.CONNECTION_CLOSED, types.INTERNAL_ERROR) and self._watch.login_wanted:
                 raise LoginNeeded(self.server.name) from exc
+            if (failed := failed_call(exc)) is not None:
+                self._raise_failed(name, *failed, exc)
             if self._is_lost(exc):
-                raise self._lost(exc) from exc
+                raise await self._lost(exc) from exc
             raise
+
+    def _raise_failed(self, name: str, outcome: Outcome, why: str, cause: MCPError) -> None:
+        """Of a call whose HTTP request failed: whether it may have been carried out. Nothing where it was refused."""
+        if self._watch.session_over:
+            self.ended.set()  # the next try begins another
+        if outcome == "not_sent":
+            raise ServerUnreachable(f"the MCP server {self.server.name!r} did not take the call: {why}") from cause
+        if outcome == "unknown":
+            raise ServerLost(
+                f"the MCP server {self.server.name!r} answered {name!r} with {why}: whether it was carried out is not"
+                " known"
+            ) from cause
 
     def _is_lost(self, exc: MCPError) -> bool:
         """Whether the connection ended. Servers use the SDK's number for that for errors of their own, too; over HTTP
@@ -219,10 +257,14 @@ class Session:
         lost = exc.code == types.CONNECTION_CLOSED and (bool(self.server.url) or self.ended.is_set())
         return lost or self._watch.login_wanted
 
-    def _lost(self, why: object) -> Exception:
+    async def _lost(self, why: object) -> Exception:
+        """The error for a connection that ended. What a program said at its end is waited for, but not long."""
         if self._watch.login_wanted:
             return LoginNeeded(self.server.name)
-        said = clean_line(self._watch.problem or why)
+        if self._watch.hung_up:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._watch.settled.wait(), _SETTLE_S)
+        said = self._watch.account() or clean_line(why)
         return ServerLost(f"the connection to the MCP server {self.server.name!r} ended: {said}")
 
     async def _until_ended(self, work: Any) -> Any:
@@ -232,7 +274,7 @@ class Session:
             await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            raise self._lost("it went away")
+            raise await self._lost("it went away")
         finally:
             for each in (task, ended):
                 each.cancel()

@@ -1,47 +1,31 @@
-"""The way to a server: a program over its standard streams, or an address over HTTP, with limits that the SDK lacks."""
+"""The way to a server: a program over its standard streams, or an address over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import re
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import anyio
 import httpx2
-from mcp.client.streamable_http import streamable_http_client
 
 from orbiter.mcp.definition import Server
 from orbiter.mcp.foreign_text import clean_line
+from orbiter.mcp.sdk.http_transport import open_http
 from orbiter.mcp.sdk.program import open_program
+from orbiter.mcp.sdk.watch import Watch
 
 log = logging.getLogger("orbiter.mcp")
 
-MAX_RESPONSE_BYTES = 32 * 1024 * 1024
-"""Bytes of one HTTP response, or of one event of a stream. `program` has the limit of a program's messages."""
 MAX_LOG_LINE_CHARS = 2_000
 _MOST_ITEMS = {"content": 1_000, "tools": 2_000}
 """Items of a list of a result that are read."""
-_CONNECT_S = 30.0
-_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-"""As W3C's Trace Context has it."""
-
-
-class Watch:
-    """What was seen on the way to a server: whether it wanted a login, whether it was reached, whether it hung up, and
-    why it is not listened to any more.
-    """
-
-    def __init__(self) -> None:
-        self.login_wanted = False
-        self.problem = ""
-        self.unreached: Exception | None = None
-        self.ended = asyncio.Event()
+_DRAIN_S = 0.5
+"""Seconds for the rest of what a program wrote to its standard error, which its children may hold open."""
 
 
 class _WatchedStream:
@@ -105,106 +89,33 @@ async def open_transport(
     Raises:
         OSError: The program cannot be started.
     """
-    made = _http(server, watch, auth) if server.url else _program(server, workspace, watch)
-    async with made as (reading, writing):
-        yield _WatchedStream(reading, watch), writing
+    made = open_http(server, watch, auth) if server.url else _program(server, workspace, watch)
+    try:
+        async with made as (reading, writing):
+            yield _WatchedStream(reading, watch), writing
+    finally:
+        watch.settled.set()
 
 
 @asynccontextmanager
 async def _program(server: Server, workspace: str, watch: Watch) -> AsyncIterator[Any]:
-    def on_problem(said: str) -> None:
-        watch.problem = said
-
     reading, writing = os.pipe()
-    threading.Thread(target=_log_lines, args=(server.name, reading), name=f"mcp {server.name}", daemon=True).start()
-    with os.fdopen(writing, "w", encoding="utf-8") as errlog:
-        async with open_program(server, workspace, errlog, on_problem) as streams:
-            yield streams
+    logged = threading.Thread(
+        target=_log_lines, args=(server.name, reading, watch), name=f"mcp {server.name}", daemon=True
+    )
+    logged.start()
+    try:
+        with os.fdopen(writing, "w", encoding="utf-8") as errlog:
+            async with open_program(server, workspace, errlog, watch) as streams:
+                yield streams
+    finally:
+        await asyncio.to_thread(logged.join, _DRAIN_S)
 
 
-def _log_lines(name: str, reading: int) -> None:
+def _log_lines(name: str, reading: int, watch: Watch) -> None:
     """What a server writes to its standard error, line by line in the log; a line without an end is cut."""
     with os.fdopen(reading, "rb") as file:
         while line := file.readline(MAX_LOG_LINE_CHARS):
             if text := clean_line(line.decode("utf-8", "replace"), MAX_LOG_LINE_CHARS):
+                watch.last_words.append(text)
                 log.info("MCP server %s: %s", name, text)
-
-
-@asynccontextmanager
-async def _http(server: Server, watch: Watch, auth: httpx2.Auth | None) -> AsyncIterator[Any]:
-    transport = _WatchedTransport(watch, httpx2.URL(server.url))
-    # A call may wait for a person for as long as it takes: its time is limited where it is made.
-    timeout = httpx2.Timeout(_CONNECT_S, read=None)
-    async with (
-        httpx2.AsyncClient(
-            headers=dict(server.headers), timeout=timeout, transport=transport, auth=auth, follow_redirects=False
-        ) as client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=MAX_RESPONSE_BYTES) as streams,
-    ):
-        yield streams
-
-
-class _WatchedTransport(httpx2.AsyncHTTPTransport):
-    def __init__(self, watch: Watch, url: httpx2.URL) -> None:
-        super().__init__()
-        self._watch = watch
-        self._url = url
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.url == self._url:
-            for name, value in trace_headers(await request.aread()).items():
-                request.headers.setdefault(name, value)
-        try:
-            response = await super().handle_async_request(request)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
-            self._watch.unreached = exc
-            raise
-        self._watch.unreached = None
-        if request.url == self._url:  # and not of a login
-            self._watch.login_wanted = response.status_code == 401
-        if isinstance(response.stream, httpx2.AsyncByteStream) and not _is_event_stream(response.headers):
-            response.stream = _BoundedStream(response.stream)
-        return response
-
-
-def trace_headers(body: bytes) -> dict[str, str]:
-    """The trace context that a message has in its `_meta`, as headers: for what stands before a server and reads no
-    message, such as a gateway or the instrumentation of its HTTP framework. Nothing where it has none.
-
-    Args:
-        body: The body of a request, as the SDK wrote it.
-    """
-    if b'"traceparent"' not in body:
-        return {}
-    params = json.loads(body).get("params") or {}
-    meta = params.get("_meta") or {}
-    found = {name: meta.get(name) for name in ("traceparent", "tracestate")}
-    if not isinstance(found["traceparent"], str) or not _TRACE_PARENT.fullmatch(found["traceparent"]):
-        return {}
-    return {name: value for name, value in found.items() if isinstance(value, str) and _is_header(value)}
-
-
-def _is_header(value: str) -> bool:
-    return bool(value) and value.isascii() and value.isprintable()
-
-
-def _is_event_stream(headers: Mapping[str, str]) -> bool:
-    return headers.get("content-type", "").lower().startswith("text/event-stream")
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    """A response's body that ends with an error where it is too large."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MAX_RESPONSE_BYTES
-        async for chunk in self._inner:
-            left -= len(chunk)
-            if left < 0:
-                raise httpx2.ReadError(f"the response is larger than {MAX_RESPONSE_BYTES} bytes")
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()

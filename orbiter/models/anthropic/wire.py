@@ -9,12 +9,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from orbiter.models.message_parts import (
     blocks_of,
     provider_data_of,
     render_result,
+    result_parts,
     split_runs,
     to_valid_id,
     tool_functions,
@@ -123,9 +125,7 @@ def _result(result: ToolResult, provider: str, model: str) -> dict[str, Any]:
     text = render_result(result)
     if text:
         content.append({"type": "text", "text": text})
-    content += [
-        _block(block, provider, model) for block in blocks_of(result.content) if not isinstance(block, TextBlock)
-    ]
+    content += result_parts(result, partial(_block, provider=provider, model=model))
     found: dict[str, Any] = {"type": "tool_result", "tool_use_id": to_valid_id(result.tool_call_id, _ID, 32)}
     if content:
         found["content"] = content

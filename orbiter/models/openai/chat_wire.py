@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from orbiter.models.message_parts import (
     blocks_of,
     provider_data_of,
     render_result,
+    result_parts,
     split_runs,
     to_valid_id,
     unsupported_error,
@@ -102,11 +104,11 @@ def _results(results: list[ToolResult], provider: str, model: str) -> list[dict[
     wire: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
     for result in results:
-        others = [block for block in blocks_of(result.content) if not isinstance(block, TextBlock)]
+        others = result_parts(result, partial(_part, provider=provider, model=model))
         text = render_result(result)
         if others:
             shown.append({"type": "text", "text": f"Content of the result of {result.tool_name}:"})
-            shown += [_part(block, provider, model) for block in others]
+            shown += others
             text = f"{text}\n[{len(others)} attachments follow]".strip()
         wire.append({"role": "tool", "tool_call_id": _call_id(result.tool_call_id, provider), "content": text})
     if shown:

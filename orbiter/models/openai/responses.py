@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,6 +20,7 @@ from orbiter.models.message_parts import (
     blocks_of,
     provider_data_of,
     render_result,
+    result_parts,
     to_valid_id,
     tool_functions,
     unsupported_error,
@@ -107,10 +109,10 @@ def to_wire(messages: Iterable[Message], call: CallContext) -> list[dict[str, An
                 for each in message.tool_calls
             ]
         elif isinstance(message, ToolResult):
-            others = [block for block in blocks_of(message.content) if not isinstance(block, TextBlock)]
+            others = result_parts(message, partial(_part, call=call))
             output: Any = render_result(message)
             if others:
-                output = [{"type": "input_text", "text": output}, *(_part(block, call) for block in others)]
+                output = [{"type": "input_text", "text": output}, *others]
             call_id = to_valid_id(message.tool_call_id, _ID, 32)
             items.append({"type": "function_call_output", "call_id": call_id, "output": output})
         else:

@@ -49,8 +49,8 @@ async def check_handoff_circle(session: RunSession, activity: Activity, node_id:
         session.record_soon(ev.Warned(node_id=node_id, text=fault.user_message))
         return None
     log.warning("%s", fault.user_message)
-    trouble = IncidentDraft(fault=fault, where="agent", message=fault.user_message, in_place=False)
-    return let_go_on(session, await incidents.await_answer(session, activity, node_id, trouble))
+    draft = IncidentDraft(fault=fault, where="agent", message=fault.user_message, in_place=False)
+    return let_go_on(session, await incidents.await_answer(session, activity, node_id, draft))
 
 
 def _since_last_asked(session: RunSession, node_id: str) -> list[str]:
@@ -141,8 +141,8 @@ async def _report_stall(session: RunSession, after_s: float) -> Incident | None:
         return None
     log.warning("run %s: %s", session.state.id, fault.user_message)
     busy = [session.state.nodes[node_id].name for node_id in session.state.busy]
-    trouble = IncidentDraft(fault=fault, where="run", message=fault.user_message, action={"at_work": busy[:20]})
-    opened = await incidents.open_incident(session, "", trouble)
+    draft = IncidentDraft(fault=fault, where="run", message=fault.user_message, action={"at_work": busy[:20]})
+    opened = await incidents.open_incident(session, "", draft)
     session.stall_reported_at = session.progress
     return session.state.incidents[opened.incident_id]
 

@@ -85,8 +85,8 @@ async def _ask_operator(
     error = PermissionNeeded(need, invoker)
     fault = permission_fault(error)
     action = {"agent": invoker, "invokes": need.object, "permission": str(need)}
-    trouble = IncidentDraft(fault=fault, where="agent", message=str(error), error=error, action=action, need=str(need))
-    return await incidents.await_answer(session, activity, node_id, trouble)
+    draft = IncidentDraft(fault=fault, where="agent", message=str(error), error=error, action=action, need=str(need))
+    return await incidents.await_answer(session, activity, node_id, draft)
 
 
 def _last_answer(session: RunSession, node_id: str) -> ev.IncidentAnswered | None:

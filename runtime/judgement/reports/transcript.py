@@ -15,12 +15,15 @@ from runtime.record.state.rewind import place_of
 
 
 class TranscriptMessage(NamedTuple):
-    """One message, as text. `calls` are the tools that it asks for, each with its arguments as they were written."""
+    """One message, as text. `calls` are the tools that it asks for, each with its arguments as they were written, and
+    `ids` the ids of these calls; of a tool's result, the id of the call that it answers. An id may be empty.
+    """
 
     role: str
     text: str
     name: str = ""
     calls: tuple[tuple[str, str], ...] = ()
+    ids: tuple[str, ...] = ()
 
 
 class Transcript(NamedTuple):
@@ -77,13 +80,18 @@ def _put_together(state: DurableRun, node: Node) -> Iterator[TranscriptMessage]:
 def _parse_message(message: Any) -> TranscriptMessage:
     if not isinstance(message, dict):
         return TranscriptMessage("", _text(message))
-    calls = message.get("tool_calls")
+    found = message.get("tool_calls")
+    calls = found if isinstance(found, list | tuple) else ()
     error = message.get("error")
+    answers = message.get("tool_call_id")
     return TranscriptMessage(
         str(message.get("role", "")),
         _text(error) if error else _text(message.get("content")),
         str(message.get("tool_name") or message.get("name") or ""),
-        tuple(_call(call) for call in calls) if isinstance(calls, list | tuple) else (),
+        tuple(_call(call) for call in calls),
+        (str(answers),)
+        if answers
+        else tuple(str(call.get("id", "")) if isinstance(call, dict) else "" for call in calls),
     )
 
 
@@ -96,7 +104,9 @@ def _reply(node: Node) -> TranscriptMessage:
 def _result(node: Node) -> TranscriptMessage:
     if isinstance(node.result, dict):
         return _parse_message({"tool_name": node.name, **node.result, "role": "tool"})
-    return TranscriptMessage("tool", _text(node.error or node.output or node.result), node.name)
+    call_id = node.requested.get("id") or node.info.get("id")
+    text = _text(node.error or node.output or node.result)
+    return TranscriptMessage("tool", text, node.name, ids=(str(call_id),) if call_id else ())
 
 
 def _call(call: Any) -> tuple[str, str]:

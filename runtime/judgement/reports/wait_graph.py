@@ -137,7 +137,8 @@ def _decision(opened: IncidentOpened) -> tuple[WaitKind, str]:
         return "person", "an operator who looks whether it happened"
     if opened.fault.cause is Cause.PERMISSION_DENIED and not opened.action.get("permission"):
         return "person", "an operator's decision: permission denied"
-    return _DECISIONS.get(opened.fault.cause, ("person", f"an operator's decision: {opened.fault.cause.value}"))
+    cause = opened.fault.cause.value.replace("_", " ")
+    return _DECISIONS.get(opened.fault.cause, ("person", f"an operator's decision: {cause}"))
 
 
 def _run_itself(state: DurableRun, chain: list[WaitLink]) -> WaitChain:

@@ -40,6 +40,12 @@ def tool_content(arguments: Any, result: Any) -> CallContent:
     return CallContent(arguments, result)
 
 
+def composite_arguments(task: str) -> Any:
+    """What a tool that runs agents or asks a server was given: the arguments, or only the task."""
+    given = _given(task)
+    return given if isinstance(given, dict) else {"task": task} if task else None
+
+
 def user_message(text: str) -> list[Message]:
     """A task, as the conventions write it."""
     return [{"role": "user", "parts": [{"type": "text", "content": text}]}]
@@ -52,8 +58,10 @@ def assistant_message(text: str) -> list[Message]:
 
 def _message(sent: TranscriptMessage) -> Message:
     if sent.role == "tool":
-        return {"role": "tool", "parts": [{"type": "tool_call_response", "name": sent.name, "response": sent.text}]}
-    return {"role": sent.role, "parts": _parts(sent.text, ((name, "", given) for name, given in sent.calls))}
+        response: dict[str, Any] = {"type": "tool_call_response", "id": "".join(sent.ids[:1]) or None}
+        return {"role": "tool", "parts": [{**response, "name": sent.name, "response": sent.text}]}
+    calls = zip(sent.ids, sent.calls, strict=False)
+    return {"role": sent.role, "parts": _parts(sent.text, ((name, id_, given) for id_, (name, given) in calls))}
 
 
 def _reply(result: Any) -> list[Message] | None:
@@ -67,7 +75,10 @@ def _reply(result: Any) -> list[Message] | None:
 
 def _parts(text: str, calls: Iterable[tuple[str, str, Any]]) -> list[dict[str, Any]]:
     said = [{"type": "text", "content": text}] if text else []
-    return [*said, *({"type": "tool_call", "id": id_, "name": name, "arguments": _given(x)} for name, id_, x in calls)]
+    return [
+        *said,
+        *({"type": "tool_call", "id": id_ or None, "name": name, "arguments": _given(x)} for name, id_, x in calls),
+    ]
 
 
 def _given(arguments: Any) -> Any:

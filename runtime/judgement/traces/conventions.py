@@ -2,11 +2,12 @@
 
 `gen_ai.*` are those of OpenTelemetry's conventions for generative AI, which have the status Development: only the
 latest are written, whatever `OTEL_SEMCONV_STABILITY_OPT_IN` says, with the version in `SCHEMA_URL`. A new version is a
-change of this table.
+change of this table. Metrics have the names of the release before as well, under its own schema.
 
 Sources:
 - https://github.com/open-telemetry/semantic-conventions-genai (release 0.1.0: the workflow's name is in
-  `gen_ai.agent.name`, what was written to a cache in `gen_ai.usage.cache_write.input_tokens`)
+  `gen_ai.agent.name`, what was written to a cache in `gen_ai.usage.cache_write.input_tokens`); metrics are on its page
+  about client inference
 - https://langfuse.com/integrations/native/opentelemetry#property-mapping
 - https://arize-ai.github.io/openinference/spec/attributes/semantic-conventions.html
 """
@@ -52,13 +53,34 @@ SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 TOOL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_RESULT: Final = "gen_ai.tool.call.result"
 
+INFERENCE_DURATION: Final = "gen_ai.client.inference.duration"
+USED_TOKENS: Final = {
+    "gen_ai.client.inference.usage.input_tokens": INPUT_TOKENS,
+    "gen_ai.client.inference.usage.output_tokens": OUTPUT_TOKENS,
+    "gen_ai.client.inference.usage.cache_read.input_tokens": CACHE_READ_TOKENS,
+    "gen_ai.client.inference.usage.cache_write.input_tokens": CACHE_WRITE_TOKENS,
+    "gen_ai.client.inference.usage.reasoning.output_tokens": REASONING_TOKENS,
+}
+"""Counters of tokens, each with the attribute of a call that it adds up. The last three are parts of the first two."""
+TOKENS_OF_A_CALL: Final = {
+    "gen_ai.client.inference.operation.input_tokens": INPUT_TOKENS,
+    "gen_ai.client.inference.operation.output_tokens": OUTPUT_TOKENS,
+}
+"""Histograms of tokens, each with the attribute of a call that it takes."""
+TOKEN_MODALITY: Final = "gen_ai.token.modality"  # noqa: S105 - of a model
+UNKNOWN_MODALITY: Final = "unknown"
+"""No provider's reply that the journal keeps says which tokens were text and which an image."""
+TOKEN_BOUNDS: Final = tuple(float(4**power) for power in range(14))
+"""The bounds of histograms of tokens: 1, 4, 16, … 67,108,864."""
+DURATION_BOUNDS_S: Final = tuple(0.01 * 2**power for power in range(14))
+"""The bounds of histograms of seconds: 0.01, 0.02, … 81.92."""
+
+# The same two facts under the names of release 1.41.0, the last one before the GenAI conventions had releases of their
+# own: dashboards that are in use read these.
+EARLIER_SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
 TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - of a model
 OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
 TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - as above
-TOKEN_BOUNDS: Final = tuple(float(4**power) for power in range(14))
-"""The bounds of `gen_ai.client.token.usage`: 1, 4, 16, … 67,108,864 tokens."""
-DURATION_BOUNDS_S: Final = tuple(0.01 * 2**power for power in range(14))
-"""The bounds of `gen_ai.client.operation.duration`: 0.01, 0.02, … 81.92 seconds."""
 
 # -- ours --------------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from typing import Any
 from runtime.judgement.traces import conventions as c
 from runtime.judgement.traces import ids
 from runtime.judgement.traces.attribute_text import AttributeText
-from runtime.judgement.traces.content import assistant_message, user_message
+from runtime.judgement.traces.content import assistant_message, composite_arguments, user_message
 from runtime.judgement.traces.flavours import add_flavours, add_trace
 from runtime.judgement.traces.span import Attributes, Span, TraceSettings, nanoseconds
 from runtime.judgement.traces.step_spans import StepSpans
@@ -172,6 +172,9 @@ class RunSpans:
             attributes |= {c.TOOL_NAME: named, c.TOOL_TYPE: "function"}
             if isinstance(call := node.info.get("id"), str):
                 attributes[c.TOOL_CALL_ID] = self.text.id(call)
+            around = self.state.nodes.get(node.path.rpartition("/")[0])
+            if around is not None and around.kind == "agent":
+                attributes[c.AGENT] = self.text.name(around.name)
         else:
             attributes[c.AGENT] = named
         failed = state in _FAILED_NODES
@@ -189,7 +192,7 @@ class RunSpans:
         if not self.settings.content:
             return
         if tool:
-            words: dict[str, Any] = {c.TOOL_ARGUMENTS: {"task": task} if task else None, c.TOOL_RESULT: output or None}
+            words: dict[str, Any] = {c.TOOL_ARGUMENTS: composite_arguments(task), c.TOOL_RESULT: output or None}
         else:
             words = {c.INPUT_MESSAGES: user_message(task) if task else None}
             words[c.OUTPUT_MESSAGES] = assistant_message(output) if output else None

@@ -112,5 +112,5 @@ class StepSpans:
 
 
 def _facts(attributes: dict[str, Value]) -> dict[str, Value]:
-    counted = (c.OPERATION, c.PROVIDER, c.REQUEST_MODEL, c.RESPONSE_MODEL, c.ERROR_TYPE)
-    return {key: attributes[key] for key in (*counted, c.INPUT_TOKENS, c.OUTPUT_TOKENS) if key in attributes}
+    labels = (c.OPERATION, c.PROVIDER, c.REQUEST_MODEL, c.RESPONSE_MODEL, c.ERROR_TYPE)
+    return {key: attributes[key] for key in (*labels, *c.USED_TOKENS.values()) if key in attributes}

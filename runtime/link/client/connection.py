@@ -16,6 +16,7 @@ from runtime.link.transports.transport import Streams, Transport, Unreachable
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import FramingError, LineReader
 from runtime.link.wire.link_status import LinkStatus
+from runtime.link.wire.message_parser import InvalidMessage
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ class LinkConnection:
             except MissingChange as exc:
                 log.warning("the picture has a gap and is requested again: %s", exc)
                 self._view.epoch = ""
-            except (FramingError, p.InvalidMessage) as exc:
+            except (FramingError, InvalidMessage) as exc:
                 log.warning("the runtime at %s breaks the protocol: %s", self._transport.where, exc)
                 self.mark_lost(f"the runtime at {self._transport.where} breaks the protocol, and was cut off: {exc}")
             except Exception as exc:
@@ -130,7 +131,7 @@ class LinkConnection:
             await self._start_receiver(HandshakeResult(writer, hello)).listen(reader, lines, rest)
             if self.round_trip.is_dead:
                 reason = f"nothing was heard for {DEAD_BEATS * HEARTBEAT_S:.0f} seconds"
-        except (FramingError, p.InvalidMessage):
+        except (FramingError, InvalidMessage):
             bad = True
             raise
         except ConnectionError as exc:

@@ -18,6 +18,7 @@ from runtime.link.wire.framing import (
     PartAssembler,
     split_into_parts,
 )
+from runtime.link.wire.message_parser import InvalidMessage, parse_console_message
 from runtime.record.state.events import Actor
 from runtime.record.state.operator_terms import Role
 
@@ -224,13 +225,13 @@ class Connection:
         self._line += 1  # also a refused line: a pump must not repeat its lines
         first = self._line == 1
         try:
-            message = p.parse_console_message(line)
+            message = parse_console_message(line)
             if isinstance(message, p.MessagePart):
                 whole = self._parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return
-                message = p.parse_console_message(whole)
-        except p.InvalidMessage as exc:
+                message = parse_console_message(whole)
+        except InvalidMessage as exc:
             self.refuse(exc.error, str(exc), asked=exc.asked)
             return
         match message:

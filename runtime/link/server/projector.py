@@ -39,9 +39,9 @@ class ProjectionListener(Protocol):
 class Projector:
     """See the module. `load` first, then `follow` and `refresh` as tasks, for ever."""
 
-    def __init__(self, journal: Journal, picture: WorkspaceProjection, listener: ProjectionListener) -> None:
+    def __init__(self, journal: Journal, projection: WorkspaceProjection, listener: ProjectionListener) -> None:
         self._journal = journal
-        self._picture = picture
+        self._projection = projection
         self._listener = listener
         self._at = 0
         self._moved: set[str] = set()
@@ -59,7 +59,7 @@ class Projector:
         known = {found.id for found in newest}
         active = [found for found in await self._journal.runs(ALL_RUNS, states=RUN_ACTIVE) if found.id not in known]
         incidents = await self._journal.incidents()
-        self._picture.load([*newest, *active], incidents, await self._journal.grants())
+        self._projection.load([*newest, *active], incidents, await self._journal.grants())
         self._proposals = {found.run_id for found in incidents}
         self._wake.set()
 
@@ -89,7 +89,7 @@ class Projector:
             grants, self._grants = self._grants, False
             try:
                 if grants:
-                    self._listener.broadcast(self._picture.set_grants(await self._journal.grants()))
+                    self._listener.broadcast(self._projection.set_grants(await self._journal.grants()))
                 for run_id in moved:
                     await self._refresh_run(run_id, inbox=run_id in inbox)
                 await self._read_proposals()
@@ -114,7 +114,7 @@ class Projector:
             if event.run_id == ev.WORKSPACE_RUN_ID:
                 self._grants = True
                 if isinstance(event, ev.BreakerChanged | ev.FreezeSet | ev.FreezeLifted):
-                    self._listener.broadcast(self._picture.touch())
+                    self._listener.broadcast(self._projection.touch())
                 continue
             self._moved.add(event.run_id)
             self._listener.on_event(event)
@@ -122,26 +122,26 @@ class Projector:
                 case ev.IncidentOpened():
                     self._listener.broadcast(self._incident_opened(event))
                 case ev.AnswerProposed():
-                    self._listener.broadcast(self._picture.propose(event))
+                    self._listener.broadcast(self._projection.propose(event))
                 case ev.IncidentAnswered() | ev.IncidentClosed():
-                    self._listener.broadcast(self._picture.close(event.incident_id))
+                    self._listener.broadcast(self._projection.close(event.incident_id))
                 case ev.RunFinished():
                     self._inbox.add(event.run_id)
         self._wake.set()
 
     def _incident_opened(self, event: ev.IncidentOpened) -> bytes | None:
         """Of a run that consoles have not heard of yet, an incident is told after the run."""
-        found = self._picture.summaries.get(event.run_id)
+        found = self._projection.summaries.get(event.run_id)
         if found is None:
             self._inbox.add(event.run_id)
             return None
-        return self._picture.open(InboxRow(run_id=event.run_id, title=found.shown_title, opened=event))
+        return self._projection.open(InboxRow(run_id=event.run_id, title=found.shown_title, opened=event))
 
     async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
         summary = await self._journal.summary(run_id)
         if summary is None:
             return
-        self._listener.broadcast(self._picture.set_summary(summary))
+        self._listener.broadcast(self._projection.set_summary(summary))
         if inbox:
             await self._refresh_inbox(summary)
 
@@ -151,12 +151,12 @@ class Projector:
             self._inbox.add(summary.id)
             return
         rows = {row.opened.incident_id: row.opened for row in found}
-        for incident_id in [key for key, row in self._picture.incidents.items() if row.run_id == summary.id]:
+        for incident_id in [key for key, row in self._projection.incidents.items() if row.run_id == summary.id]:
             if incident_id not in rows:
-                self._listener.broadcast(self._picture.close(incident_id))
+                self._listener.broadcast(self._projection.close(incident_id))
         for opened in rows.values():
             self._listener.broadcast(
-                self._picture.open(InboxRow(run_id=summary.id, title=summary.shown_title, opened=opened))
+                self._projection.open(InboxRow(run_id=summary.id, title=summary.shown_title, opened=opened))
             )
         self._proposals.add(summary.id)
 
@@ -168,6 +168,6 @@ class Projector:
         for proposals in found.values():
             for each in proposals:
                 if each.run_id not in self._moved:
-                    self._listener.broadcast(self._picture.propose(each))
+                    self._listener.broadcast(self._projection.propose(each))
         if self._proposals:
             self._wake.set()

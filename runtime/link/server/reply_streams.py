@@ -73,10 +73,10 @@ class ReplyStreams:
             if len(self._waiting) == 1:
                 self._loop.call_soon_threadsafe(self._drain)
 
-    def repeat(self, run_id: str, lane: ClientOutbox) -> None:
+    def repeat(self, run_id: str, outbox: ClientOutbox) -> None:
         """Send the texts so far of a run."""
         for (node_id, kind), found in self._texts.get(run_id, {}).items():
-            lane.delta((run_id, node_id, found.attempt, kind), 0, found.text)
+            outbox.delta((run_id, node_id, found.attempt, kind), 0, found.text)
 
     def end(self, run_id: str, node_id: str) -> None:
         """A step ended."""

@@ -60,7 +60,7 @@ class LinkServer:
     ) -> None:
         self.window = window
         self.capacity = capacity
-        self.picture = WorkspaceProjection()
+        self.projection = WorkspaceProjection()
         self.verbs = dict(verbs)
         self.views = views or ViewRedactor()
         """What consoles are shown in place of secrets."""
@@ -72,7 +72,7 @@ class LinkServer:
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else ReplyStreams()
         """Where the driving thread puts pieces of streamed replies; for any thread."""
-        self._follower = Projector(journal, self.picture, self)
+        self._follower = Projector(journal, self.projection, self)
         self._connections: set[Connection] = set()
         self._watched = WatchedRuns(RunCache(journal), self.deltas, self._connections, self._spawn)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -142,8 +142,8 @@ class LinkServer:
 
     def hello(self, connection: Connection) -> p.Hello:
         return p.Hello(
-            epoch=self.picture.epoch,
-            position=self.picture.position,
+            epoch=self.projection.epoch,
+            position=self.projection.position,
             role=connection.role,
             peer=connection.name,
             program=self._program,
@@ -155,8 +155,8 @@ class LinkServer:
 
     def join(self, connection: Connection, epoch: str, position: int) -> None:
         """From here on the console is told every change. No await between taking the snapshot and joining."""
-        found = self.picture.changes_since(epoch, position)
-        connection.outbox.send_bulk(self.picture.snapshot(found) if isinstance(found, str) else found)
+        found = self.projection.changes_since(epoch, position)
+        connection.outbox.send_bulk(self.projection.snapshot(found) if isinstance(found, str) else found)
         connection.attached = True
 
     def watch(self, connection: Connection, run_id: str, after: int) -> None:
@@ -176,7 +176,7 @@ class LinkServer:
     def snapshot_lines(self, connection: Connection) -> list[bytes]:
         """A fresh snapshot of all that the console is told of."""
         self._watched.show_again(connection)
-        return self.picture.snapshot("slow")
+        return self.projection.snapshot("slow")
 
     def handle_command(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
         """Carry out a command; the reply goes its own way when it is there."""
@@ -209,7 +209,7 @@ class LinkServer:
         self._watched.clear()
         for connection in self._connections:
             if connection.attached:
-                connection.outbox.send_bulk(self.picture.snapshot("gap"))
+                connection.outbox.send_bulk(self.projection.snapshot("gap"))
                 for run_id in list(connection.watching):
                     self._watched.watch(connection, run_id, 0)
 

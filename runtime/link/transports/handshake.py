@@ -9,6 +9,7 @@ from runtime.link.transports.transport import Transport, Unreachable
 from runtime.link.wire import limits
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import READ_BYTES, LineReader, PartAssembler, split_into_parts
+from runtime.link.wire.message_parser import InvalidMessage, parse_message
 
 MAX_NOISE_BYTES = 64 * 1024
 """What the far side may print before its first message (rc files of a login shell do)."""
@@ -48,18 +49,18 @@ class HandshakeResult:
         """The message that `line` is, or completes; None if there is none to look at (yet). Counts what was taken.
 
         Raises:
-            Incompatible: it is a message that we know, and cannot read.
+            IncompatibleVersion: it is a message that we know, and cannot read.
             InvalidMessage: it is not a message.
             FramingError: its parts break a limit.
         """
         try:
-            message, self.size = p.parse_message(line), len(line)
+            message, self.size = parse_message(line), len(line)
             if isinstance(message, p.MessagePart):
                 whole = self.parts.add(message.key, message.data, last=message.last)
                 if whole is None:
                     return None
-                message, self.size = p.parse_message(whole), len(whole)
-        except p.InvalidMessage as exc:
+                message, self.size = parse_message(whole), len(whole)
+        except InvalidMessage as exc:
             if exc.error == "unknown_message":  # of a newer runtime, and nothing that we need
                 self.taken += 1
                 return None
@@ -79,7 +80,7 @@ async def read_hello(
     Raises:
         Unreachable: no hello came, in time or before the end; with the reason that the transport knows, or what was
             printed instead.
-        Incompatible: the runtime is of another version.
+        IncompatibleVersion: the runtime is of another version.
     """
     noise: list[bytes] = []
     loop = asyncio.get_running_loop()
@@ -105,8 +106,8 @@ def hello_in_line(line: bytes) -> p.Hello | None:
     if start < 0:
         return None
     try:
-        message = p.parse_message(line[start:])
-    except p.InvalidMessage:
+        message = parse_message(line[start:])
+    except InvalidMessage:
         return None
     return message if isinstance(message, p.Hello) else None
 

@@ -15,8 +15,6 @@ reader does not know are ignored; a message that it does not know is answered wi
 
 from __future__ import annotations
 
-import json
-import re
 import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
@@ -24,9 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 import msgspec
 from msgspec.structs import force_setattr
 
-from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from runtime.record.state.operator_terms import Role
-from runtime.record.state.struct_json import encode_struct, explain
+from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
 
 if TYPE_CHECKING:
@@ -64,17 +61,6 @@ class Message(msgspec.Struct, frozen=True, tag_field="t"):
     def line(self) -> bytes:
         """One line of JSON, without its line feed."""
         return encode_struct(self)
-
-
-class InvalidMessage(ValueError):
-    """A line cannot be read as a message: `error` is ``not_json``, ``unknown_message`` or ``bad_message``; `asked` is
-    the id of the command or ping that it was meant to be, as far as that can be recognised.
-    """
-
-    def __init__(self, error: str, message: str, asked: str = "") -> None:
-        super().__init__(message)
-        self.error = error
-        self.asked = asked
 
 
 # -- from the runtime: the picture -----------------------------------------------------------------------------
@@ -289,66 +275,10 @@ RuntimeMessage = (
 )
 ConsoleMessage = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | MessagePart
 
-_runtime_decoder: msgspec.json.Decoder[RuntimeMessage] = msgspec.json.Decoder(RuntimeMessage)
-_console_decoder: msgspec.json.Decoder[ConsoleMessage] = msgspec.json.Decoder(ConsoleMessage)
-M = TypeVar("M")
-
 
 def new_command_id() -> str:
     """An id for a command. It begins with the time, which a run that it starts takes over into its own id."""
     return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
-
-
-def parse_message(line: bytes) -> RuntimeMessage:
-    """The message of a runtime in `line`. Raises `InvalidMessage`."""
-    return _parse(_runtime_decoder, line)
-
-
-def parse_console_message(line: bytes) -> ConsoleMessage:
-    """The message of a console in `line`. Raises `InvalidMessage`."""
-    return _parse(_console_decoder, line)
-
-
-def _parse(decoder: msgspec.json.Decoder[M], line: bytes) -> M:
-    try:
-        check_json(line)
-        return decoder.decode(line)
-    except NestedTooDeeply as exc:
-        raise InvalidMessage("not_json", f"the line {exc}", _message_id(line)) from exc
-    except msgspec.ValidationError as exc:
-        raise InvalidMessage(*_explain(exc), _message_id(line)) from exc
-    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise InvalidMessage("not_json", f"the line is not JSON: {exc}", _message_id(line)) from exc
-
-
-_TAG = re.compile(r"Invalid value (.*) - at `\$\.t`", re.DOTALL)
-
-
-def _explain(exc: msgspec.ValidationError) -> tuple[str, str]:
-    said = explain(exc, str(exc))
-    if said == "t: is missing":
-        return "unknown_message", "the message has no field 't' that says what it is"
-    if said.startswith("t: "):
-        name = _TAG.fullmatch(str(exc))
-        return "unknown_message", f"no message is called {name[1] if name is not None else 'so'!s:.80}"
-    return "bad_message", said
-
-
-_ID = re.compile(rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)')
-
-
-def _message_id(line: bytes) -> str:
-    """The id of a message that cannot be read; empty if it has none that is recognised. Python's own reader takes some
-    JSON that the one of messages does not: lone surrogates, NaN.
-    """
-    try:
-        check_json(line)
-        said = json.loads(line.decode())
-    except ValueError:
-        found = _ID.match(line)
-        return (found[1] or found[2]).decode(errors="replace") if found else ""
-    number = said.get("id") if isinstance(said, dict) else None
-    return str(number).encode(errors="replace").decode()[:100] if isinstance(number, str | int) else ""
 
 
 def _read_grants(message: WorkspaceSnapshot | WorkspaceChange) -> None:

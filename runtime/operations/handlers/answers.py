@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from runtime.execution.secret_vault import make_redactor
+from runtime.judgement.comparison.file_write import FileComparison, written_text
 from runtime.judgement.reports.audit import shown_params
 from runtime.operations.context import Handler, OperationContext, OperationError, Origin
 from runtime.operations.objects import incident_object, open_incident_object, report_object
 from runtime.operations.requests import answers as asked
 from runtime.operations.requests.codec import decode_struct
 from runtime.operations.requests.incident_results import IncidentRow, OpenIncident, ReportRow
-from runtime.operations.requests.struct import Request
+from runtime.operations.requests.struct import ActorRow, Request
 from runtime.record.journal import AnswerRefused
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Incident
@@ -39,7 +42,7 @@ async def _answer(ops: OperationContext, request: asked.AnswerIncident, origin: 
         params=shown_params(taken.params),
         reach=taken.reach,
         reason=taken.reason,
-        by=taken.by.model_dump(mode="json"),
+        by=ActorRow.of(taken.by),
         ts=taken.ts,
     )
 
@@ -60,7 +63,7 @@ async def _propose(ops: OperationContext, request: asked.ProposeAnswer, origin: 
         option=taken.option,
         params=taken.params,
         reason=taken.reason,
-        by=taken.by.model_dump(mode="json"),
+        by=ActorRow.of(taken.by),
     )
 
 
@@ -131,6 +134,16 @@ async def _preview(ops: OperationContext, request: asked.PreviewGrant, origin: O
     return asked.GrantPreview(grant=proposed, sentence=found.sentence(), past=found.past, pending=found.pending)
 
 
+async def _compare_write(ops: OperationContext, request: asked.CompareWrite, _origin: Origin) -> FileComparison:
+    _, opened, _ = await ops.incident(request.incident_id)
+    written = written_text(opened.action)
+    if written is None:
+        raise OperationError("bad_input", f"incident {opened.incident_id} does not ask to write a text to a file")
+    from runtime.operations.file_comparison import compare_with_disk
+
+    return await asyncio.to_thread(compare_with_disk, written, make_redactor(ops.config.redact))
+
+
 async def _list(ops: OperationContext, request: asked.ListIncidents, _: Origin) -> tuple[OpenIncident, ...]:
     found = await ops.journal.incidents(request.run_id or None)
     same = Counter(each.opened.fingerprint or each.opened.incident_id for each in found)
@@ -168,6 +181,7 @@ HANDLERS: Final[Mapping[type[Request[Any]], Handler]] = {
     asked.AnswerEqual: _answer_equal,
     asked.FindPrecedent: _precedent,
     asked.PreviewGrant: _preview,
+    asked.CompareWrite: _compare_write,
     asked.ListIncidents: _list,
     asked.ShowIncident: _show,
     asked.ShowReport: _report,

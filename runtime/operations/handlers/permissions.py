@@ -17,7 +17,7 @@ from runtime.judgement.permissions.policy import INVOKE_VERB, PermissionPolicy, 
 from runtime.operations.context import Handler, OperationContext, OperationError, Origin
 from runtime.operations.requests import permissions as asked
 from runtime.operations.requests.permissions import Grant, GrantUse
-from runtime.operations.requests.struct import Request
+from runtime.operations.requests.struct import ActorRow, Request
 from runtime.record.state.events import utc_now
 
 MAX_RECENT_USES: Final = 100
@@ -66,7 +66,7 @@ def _grant(ops: OperationContext, held: GrantEntry) -> Grant:
         scope=grant.scope,
         until=grant.until,
         incident_id=grant.incident_id,
-        by=grant.by.model_dump(mode="json"),
+        by=ActorRow.of(grant.by),
         granted_at=grant.ts,
         uses=held.uses,
         last_used=held.last_used,

@@ -18,6 +18,7 @@ from runtime.operations.requests.runs import RunState
 from runtime.operations.requests.struct import Request
 from runtime.record.journal import Journal
 from runtime.record.rules.search_texts import split_words
+from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.summary import PublicSummary, Summary
 
 _NO_LIMIT: Final = 1_000_000
@@ -50,7 +51,8 @@ async def _abort(ops: OperationContext, request: asked.AbortRun, origin: Origin)
 
 
 async def _cancel(ops: OperationContext, request: asked.CancelCall, origin: Origin) -> asked.CancelledCall:
-    node_id = await ops.controls.cancel(request.run_id, request.node_id, reason=request.reason, by=origin.by)
+    named = await _node_id(ops, request.run_id, request.node_id)
+    node_id = await ops.controls.cancel(request.run_id, named, reason=request.reason, by=origin.by)
     return asked.CancelledCall(**await _fields(ops, request.run_id), node=node_id)
 
 
@@ -84,10 +86,11 @@ async def _inject(ops: OperationContext, request: asked.InjectMessage, origin: O
 async def _rewind(ops: OperationContext, request: asked.RewindRun, origin: Origin) -> asked.RewoundRun:
     from runtime.operations.rewind_rules import RewindNeedsConfirmation
 
+    node_id = await _node_id(ops, request.run_id, request.node_id)
     try:
         dropped = await ops.editing_controls.rewind(
             request.run_id,
-            request.node_id,
+            node_id,
             changes=dict(request.changes),
             confirm=request.confirm,
             reason=request.reason,
@@ -96,14 +99,13 @@ async def _rewind(ops: OperationContext, request: asked.RewindRun, origin: Origi
     except RewindNeedsConfirmation as exc:
         nodes = [{"id": node.id, "name": node.name} for node in exc.nodes]
         raise OperationError("effects", str(exc), nodes=nodes) from exc
-    return asked.RewoundRun(**await _fields(ops, request.run_id), node=request.node_id, dropped=tuple(sorted(dropped)))
+    return asked.RewoundRun(**await _fields(ops, request.run_id), node=node_id, dropped=tuple(sorted(dropped)))
 
 
 async def _fork(ops: OperationContext, request: asked.ForkRun, origin: Origin) -> asked.ForkedRun:
-    run_id = await ops.editing_controls.fork(
-        request.run_id, request.node_id, changes=dict(request.changes), by=origin.by
-    )
-    return asked.ForkedRun(**await _fields(ops, run_id), forked_from=request.run_id, node=request.node_id)
+    node_id = await _node_id(ops, request.run_id, request.node_id)
+    run_id = await ops.editing_controls.fork(request.run_id, node_id, changes=dict(request.changes), by=origin.by)
+    return asked.ForkedRun(**await _fields(ops, run_id), forked_from=request.run_id, node=node_id)
 
 
 async def _list(ops: OperationContext, request: asked.ListRuns, _: Origin) -> tuple[PublicSummary, ...]:
@@ -152,7 +154,7 @@ async def _waits(ops: OperationContext, request: asked.ShowWaits, _: Origin) -> 
     from runtime.judgement.reports.wait_graph import wait_chain
 
     state = await ops.decisions.state(request.run_id)
-    return wait_chain(state, request.node_id)
+    return wait_chain(state, _node_of(state, request.node_id))
 
 
 async def _swarms(ops: OperationContext, _: asked.ListSwarms, __: Origin) -> asked.FoundSwarms:
@@ -171,6 +173,17 @@ async def _check(ops: OperationContext, request: asked.CheckSwarm, _: Origin) ->
     from runtime.swarms.discovery import check_swarm
 
     return asked.CheckedSwarm(ref=await check_swarm(request.ref, ops.workspace, limit_s=ops.config.import_limit_s))
+
+
+async def _node_id(ops: OperationContext, run_id: str, name: str) -> str:
+    """The node that is meant by a name; empty where none is named."""
+    return _node_of(await ops.decisions.state(run_id), name)
+
+
+def _node_of(state: DurableRun, name: str) -> str:
+    from runtime.operations.node_names import find_node
+
+    return find_node(state, name) if name else ""
 
 
 async def _state(ops: OperationContext, run_id: str) -> RunState:

@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct, field
 
+from runtime.judgement.comparison.file_write import FileComparison
 from runtime.judgement.permissions.permitted_action import PermittedAction
 from runtime.operations.requests.incident_results import IncidentRow, OpenIncident, ReportRow
-from runtime.operations.requests.struct import Instant, JsonObject, Request, Text
+from runtime.operations.requests.struct import ActorRow, Instant, JsonObject, Request, Text
 from runtime.record.state.operator_terms import Reach
 
 PROOF_TIMEOUT_S: Final = 60.0
@@ -17,7 +18,7 @@ MAX_PROOF_S: Final = 600.0
 
 
 class TakenAnswer(Struct, frozen=True, kw_only=True):
-    """`id` is that of the incident; `params` without secrets; `by` has `name` and `channel`."""
+    """`id` is that of the incident; `params` without secrets."""
 
     id: str
     state: str
@@ -26,7 +27,7 @@ class TakenAnswer(Struct, frozen=True, kw_only=True):
     params: JsonObject
     reach: str
     reason: str
-    by: JsonObject
+    by: ActorRow
     ts: Instant
 
 
@@ -57,7 +58,7 @@ class ProposedAnswer(Struct, frozen=True, kw_only=True):
     option: str
     params: JsonObject
     reason: str
-    by: JsonObject
+    by: ActorRow
 
 
 class ProposeAnswer(Request[ProposedAnswer], frozen=True):
@@ -151,6 +152,14 @@ class PreviewGrant(Request[GrantPreview], frozen=True):
 
     incident_id: Text
     params: JsonObject = field(default_factory=dict)
+
+
+class CompareWrite(Request[FileComparison], frozen=True):
+    """What a permission to write a file would change, beside the file as it is now where the runtime is."""
+
+    verb: ClassVar[str] = "compare_write"
+
+    incident_id: Text
 
 
 class ListIncidents(Request[tuple[OpenIncident, ...]], frozen=True):

@@ -10,16 +10,9 @@ from typing import Literal
 from msgspec import Struct
 
 from runtime.judgement.reports.report_types import OfferedOption, ReportFacts
-from runtime.operations.requests.struct import Instant, JsonObject
+from runtime.operations.requests.struct import ActorRow, Instant, JsonObject
 
 IncidentState = Literal["open", "answered", "closed"]
-
-
-class ActorRow(Struct, frozen=True, kw_only=True):
-    """Who did something, and by what way (`runtime.record.state.event_base.Actor`)."""
-
-    name: str = ""
-    channel: str = "runtime"
 
 
 class FaultRow(Struct, frozen=True, kw_only=True):

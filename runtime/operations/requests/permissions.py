@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from runtime.operations.requests.struct import Instant, JsonObject, Request, Text
+from runtime.operations.requests.struct import ActorRow, Instant, Request, Text
 
 
 class Grant(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Grant(Struct, frozen=True, kw_only=True):
     scope: str
     until: Instant | None
     incident_id: str
-    by: JsonObject
+    by: ActorRow
     granted_at: Instant
     uses: int
     last_used: Instant | None

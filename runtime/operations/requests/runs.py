@@ -136,7 +136,8 @@ class RewoundRun(RunState, frozen=True, kw_only=True):
 class RewindRun(Request[RewoundRun], frozen=True):
     """Turn a run back to a node, which then runs again with `changes` (`model`, `input` or `arguments`).
 
-    Where effects would be repeated, `confirm` must be true.
+    `node_id`: its id, its name, or an end of its id that no other has. Where effects would be repeated, `confirm` must
+    be true.
     """
 
     verb: ClassVar[str] = "rewind"

@@ -14,7 +14,8 @@ from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError, Lease
 from runtime.record.postgres.connection import Connection, connect, postgres_errors
 from runtime.record.rules.search_texts import SEARCHED_TYPES, json_like_pattern
-from runtime.record.rules.stored_reader import StoredEvent, StoredIncident, StoredReader, StoredSummary, to_instant
+from runtime.record.rules.stored_reader import StoredEvent, StoredIncident, StoredReader
+from runtime.record.rules.stored_summary import StoredSummary, to_instant
 
 _EVENTS: LiteralString = """
     SELECT pos, run.id, seq, body, blobs FROM event JOIN run ON run.rid = event.run

@@ -154,21 +154,21 @@ async def _init(
     if fsync != "on":
         raise JournalError("the server runs with fsync = off: what it has confirmed could be lost; switch it on")
     await connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
-    stands = await schema_version(connection)
-    if stands is None:
+    current = await schema_version(connection)
+    if current is None:
         for statement in _TABLES:
             await connection.execute(statement)
         await connection.execute(_FIRST_RUN, (WORKSPACE_RUN_ID,))
         await connection.execute(_NEXT_RID)
         await connection.execute("INSERT INTO schema_version VALUES (1)")
-    _refuse_newer(stands or 1, address, version)
-    for step in range(stands or 1, version):
+    _refuse_newer(current or 1, address, version)
+    for step in range(current or 1, version):
         for statement in migrations[step]:
             await connection.execute(statement)
         await connection.execute("UPDATE schema_version SET version = %s", (step + 1,))
-    if stands == version:
+    if current == version:
         return f"workspace {address.workspace} is up to date (schema {version})"
-    what = "created" if stands is None else f"brought up to date from schema {stands}"
+    what = "created" if current is None else f"brought up to date from schema {current}"
     return f"workspace {address.workspace} {what} (schema {version})"
 
 

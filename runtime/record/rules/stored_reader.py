@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
-
-import msgspec
 
 from runtime.record.journal import AmbiguousId, Lease, OpenIncident, PlacedEvent
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.rows import decode_event
+from runtime.record.rules.stored_summary import StoredSummary
 from runtime.record.rules.writes import RebuildSummary
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import FOLD_VERSION, DurableRun, Summary
-from runtime.record.state.summary import RunPhase
+from runtime.record.state.durable_run import DurableRun, Summary
 
 CHUNK_ROWS = 1000
 
@@ -29,17 +27,6 @@ class StoredEvent(NamedTuple):
     seq: int
     body: str
     blobs: str | None
-
-
-class StoredSummary(NamedTuple):
-    """A row of a run. Instants are seconds (UTC); `summary` is JSON."""
-
-    run: str
-    state: RunPhase
-    wake_at: float | None
-    updated_at: float
-    summary: str | None
-    open_incidents: int
 
 
 class StoredIncident(NamedTuple):
@@ -168,18 +155,7 @@ class StoredReader(ABC):
         return await self._summary(row) if row is not None else None
 
     async def _summary(self, row: StoredSummary) -> Summary:
-        cached = Summary.from_json(row.summary) if row.summary else None
-        if cached is None or cached.fold != FOLD_VERSION:
-            cached = await self._fold_summary(row.run)
-        # These the journal itself keeps true: operators change them without a drive that would write a summary.
-        return msgspec.structs.replace(
-            cached,
-            id=row.run,
-            state=row.state,
-            open_incidents=row.open_incidents,
-            wake_at=to_instant(row.wake_at),
-            updated_at=to_instant(row.updated_at),
-        )
+        return row.current(row.cached() or await self._fold_summary(row.run))
 
     async def _fold_summary(self, run_id: str) -> Summary:
         state = await self.fold(run_id)
@@ -221,8 +197,3 @@ def decoded_event(row: StoredEvent, values: dict[str, str]) -> ev.JournalEvent:
 
 def _title(summary: str | None) -> str:
     return Summary.from_json(summary).shown_title if summary else ""
-
-
-def to_instant(seconds: float | None) -> datetime | None:
-    """An instant from seconds (UTC); None from None and 0."""
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -17,20 +17,12 @@ import aiosqlite
 
 from runtime.record.journal import JournalError, Lease
 from runtime.record.rules.search_texts import SEARCHED_TYPES, json_like_pattern
-from runtime.record.rules.stored_reader import StoredEvent, StoredIncident, StoredReader, StoredSummary, to_instant
+from runtime.record.rules.stored_reader import StoredEvent, StoredIncident, StoredReader
+from runtime.record.rules.stored_summary import StoredSummary, to_instant
+from runtime.record.sqlite.list_queries import OPEN_INCIDENTS, OPEN_INCIDENTS_OF_RUN, RUNS_WITH_SUMMARIES
 from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.sqlite.statements import POSITION
 
-_SUMMARY = (
-    "SELECT id, state, wake_at, updated_at, summary,"
-    " (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run"
-)
-_OPEN = (
-    "SELECT run.id, run.summary, event.seq, event.body, event.blobs FROM incident JOIN run ON run.rid = incident.run"
-    " JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq WHERE incident.state = 'open'"
-)
-_OPEN_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
-_OPEN += " ORDER BY incident.iid"
 # As `RunRow.leased` and `RunRow.runnable` say.
 _FREE = "(lease_until IS NULL OR lease_until <= :now OR lease_until > :now + 2 * lease_ttl)"
 # As `RunRow.allows` says.
@@ -120,15 +112,16 @@ class Reader(StoredReader):
     async def summary_rows(self, limit: int, states: Sequence[str]) -> list[StoredSummary]:
         wanted = " AND state IN (SELECT value FROM json_each(?))" if states else ""
         parameters = (json.dumps(list(states)), limit) if states else (limit,)
-        rows = await self.rows(f"{_SUMMARY} WHERE rid > 1{wanted} ORDER BY rid DESC LIMIT ?", parameters)
+        rows = await self.rows(f"{RUNS_WITH_SUMMARIES} WHERE rid > 1{wanted} ORDER BY rid DESC LIMIT ?", parameters)
         return [StoredSummary(*row) for row in rows]
 
     async def summary_row(self, run_id: str) -> StoredSummary | None:
-        rows = await self.rows(f"{_SUMMARY} WHERE id = ? AND rid > 1", (run_id,))
+        rows = await self.rows(f"{RUNS_WITH_SUMMARIES} WHERE id = ? AND rid > 1", (run_id,))
         return StoredSummary(*rows[0]) if rows else None
 
     async def open_incident_rows(self, run_id: str | None) -> list[tuple[str | None, StoredEvent]]:
-        rows = await self.rows(_OPEN_OF_RUN if run_id is not None else _OPEN, (run_id,) if run_id is not None else ())
+        sql = OPEN_INCIDENTS_OF_RUN if run_id is not None else OPEN_INCIDENTS
+        rows = await self.rows(sql, (run_id,) if run_id is not None else ())
         return [(summary, StoredEvent(seq, run, seq, body, blobs)) for run, summary, seq, body, blobs in rows]
 
     async def incident_rows(self, prefix: str) -> list[StoredIncident]:

@@ -6,19 +6,13 @@ import sqlite3
 
 import msgspec
 
+from runtime.record.sqlite.list_queries import LABELLED_RUNS, WORKERS, listed_worker
 from runtime.record.sqlite.reader import Reader
 from runtime.record.workers import FORGOTTEN_AFTER_S, LabelledRun, ListedWorker, WorkerReport
 
 _BEAT = """
     INSERT INTO worker (id, report, seen) VALUES (?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET report = excluded.report, seen = excluded.seen"""
-_WORKERS = """
-    SELECT worker.report, max(0, :now - worker.seen), (SELECT json_group_array(run.id) FROM run
-    WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker
-    ORDER BY worker.number"""
-_LABELLED = """
-    SELECT id, code FROM run WHERE code <> '' AND (lease_until IS NULL OR lease_until <= :now)
-    AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= :now) ORDER BY rid LIMIT 1000"""
 # One that reaches further than twice its length was taken before a clock was set back (as `RunRow.leased`).
 _TAKE_CLAIM = """
     INSERT INTO claim (name, owner, until) VALUES (:name, :owner, :now + :ttl)
@@ -39,19 +33,12 @@ def sign_off(connection: sqlite3.Connection, worker_id: str) -> None:
 
 async def list_workers(reader: Reader, now: float) -> list[ListedWorker]:
     """See `WorkerRegistry.workers`."""
-    return [
-        ListedWorker(
-            report=msgspec.json.decode(text, type=WorkerReport),
-            heard_s=heard_s,
-            driving=msgspec.json.decode(driving, type=tuple[str, ...]),
-        )
-        for text, heard_s, driving in await reader.rows(_WORKERS, {"now": now})
-    ]
+    return [listed_worker(*row) for row in await reader.rows(WORKERS, {"now": now})]
 
 
 async def labelled_runs(reader: Reader, now: float) -> list[LabelledRun]:
     """See `WorkerRegistry.labelled_runs`."""
-    return [LabelledRun(*row) for row in await reader.rows(_LABELLED, {"now": now})]
+    return [LabelledRun(*row) for row in await reader.rows(LABELLED_RUNS, {"now": now})]
 
 
 def take_claim(connection: sqlite3.Connection, name: str, owner: str, ttl_s: float, now: float) -> bool:

@@ -22,12 +22,9 @@ from typing import Any
 import aiosqlite
 
 from runtime.record.journal import JournalError, NewerJournal, Unrecordable, Unwritable
+from runtime.record.sqlite.list_queries import APPLICATION_ID, SCHEMA_VERSION
 from runtime.record.sqlite.transaction_thread import TransactionThread
 from runtime.record.state.events import WORKSPACE_RUN_ID
-
-SCHEMA_VERSION = 2
-APPLICATION_ID = 0x0B17E501
-"""Tells `file` and us that a database is one of ours."""
 
 BUSY_TIMEOUT_MS = 10_000
 WAL_RETRY_S = 0.01

@@ -139,8 +139,7 @@ def run_rewound(s: RunData, e: ev.RunRewound) -> bool:
             reopen(s, node)
     for node_id in dropped:
         node = s.drop(node_id)
-        if node_id in s.busy:
-            s.busy.remove(node_id)
+        s.busy.pop(node_id, None)
         for siblings in (s.roots, s.nodes[node.parent_id].children if node.parent_id in s.nodes else []):
             if node_id in siblings:  # among the roots also where its parent came after it
                 siblings.remove(node_id)

@@ -99,8 +99,7 @@ def step_started(s: RunData, e: ev.StepStarted) -> bool:
     if not node.attempts:
         s.llm_calls += e.kind == "llm"
         s.tool_calls += e.kind == "tool"
-    if node.id not in s.busy:
-        s.busy.append(node.id)
+    s.busy.setdefault(node.id)
     node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
     node.began_at, node.began_seq, node.cancel = e.ts, e.seq, None
     return s.move(node, "running")
@@ -120,8 +119,7 @@ def step_ended(s: RunData, e: ev.StepEnded) -> bool:
         return False
     node.in_flight, node.fault, node.by, node.deaths = None, e.fault, e.by, 0
     s.unplaced = False
-    if node.id in s.busy:
-        s.busy.remove(node.id)
+    s.busy.pop(node.id, None)
     s.unpriced_calls += e.unpriced
     node.input_tokens += e.input_tokens
     node.output_tokens += e.output_tokens

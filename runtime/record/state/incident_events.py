@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.record.state.event_base import Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
+from runtime.record.state.incident_title import incident_title
 from runtime.record.state.operator_terms import Reach
 
 
@@ -66,12 +67,12 @@ class IncidentOpened(JournalEvent):
     @property
     def what(self) -> str:
         """The first sentence wherever it is shown: the question; the author's words; else the error's own text."""
-        return self.question or self.said
+        return incident_title(self.question, self.message, self.fault.user_message, self.fault.rule_message)
 
     @property
     def said(self) -> str:
         """What is said of the failure, the author's words first."""
-        return self.fault.author_message or self.message or self.fault.user_message
+        return incident_title("", self.message, self.fault.user_message, self.fault.rule_message)
 
 
 class _Given(TypedDict, total=False):

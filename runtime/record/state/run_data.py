@@ -99,8 +99,8 @@ class RunData:
     """How many processes have ended, one after the other, in lives that recorded nothing of a node."""
     died_at_import: bool = False
     """Whether the last of these had not said that its swarm was imported."""
-    busy: list[str] = field(default_factory=list)
-    """Steps with an attempt in flight."""
+    busy: dict[str, None] = field(default_factory=dict)
+    """Steps with an attempt in flight, in the order in which they began; thousands may be."""
     active_s: float = 0.0
     """Seconds in which a step was in flight that did not wait for a person, up to `active_since`."""
     active_since: datetime | None = None

@@ -1,5 +1,4 @@
-"""The notifier: sends notices to the channels of a runtime, its log and a webhook. A webhook of Slack
-needs a body of its own in `webhook_body`.
+"""The notifier: sends notices to the channels of a runtime, its log and a webhook (for Slack, see `webhook_body`).
 
 Bell and terminal are the consoles'.
 

@@ -1,4 +1,4 @@
-"""Engines: they promise that a live process drives each run that was submitted.
+"""Engines: they promise that a live process drives each run that can go on.
 
-Imports `runtime.worker`.
+Imports `orbiter`, `runtime.execution`, `runtime.record`, `runtime.worker`, `dbos`, `psycopg` and `sqlalchemy`.
 """

@@ -1,44 +1,25 @@
-"""The engine port, and `LocalEngine`, which drives each submitted run in this process."""
+"""`LocalEngine`: drives each run that can go on in this process."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol
+from collections.abc import Collection
 
-from runtime.worker.drive import DriveOutcome
+from runtime.worker.engines.port import DriveRun, FindRuns, TakenUp
 
 log = logging.getLogger("runtime.supervisor")
 
-EngineOutcome = DriveOutcome | Literal["held up"]
-DriveRun = Callable[[str], Awaitable[EngineOutcome]]
-
-
-class Engine(Protocol):
-    """Sees to it that submitted runs are driven; made by a call with the drive. `claim` is the only gate: what an
-    engine does too often costs a claim that is refused, what it does not do is submitted again.
-    """
-
-    @property
-    def driving(self) -> list[str]:
-        """Ids of the runs that are driven here now."""
-        ...
-
-    def submit(self, run_id: str) -> bool:
-        """Have a run driven, now or when there is room; False if there is none now. May be called too often."""
-        ...
-
-    async def join(self) -> None:
-        """Wait until nothing is driven any more."""
-        ...
+LOOK_AT = 100
+"""So many runs are looked for at once, besides those that are held up."""
 
 
 class LocalEngine:
     """Drives runs as tasks of the running loop, at most `slots` at once."""
 
-    def __init__(self, carry_on: DriveRun, *, slots: int = 64) -> None:
+    def __init__(self, carry_on: DriveRun, find: FindRuns, *, slots: int = 64) -> None:
         self._carry_on = carry_on
+        self._find = find
         self._slots = slots
         self._driving: dict[str, asyncio.Task[None]] = {}
 
@@ -46,7 +27,14 @@ class LocalEngine:
     def driving(self) -> list[str]:
         return list(self._driving)
 
+    async def take_up(self, held: Collection[str]) -> TakenUp:
+        # What is held up must not hide what is not.
+        found = await self._find(LOOK_AT + len(held))
+        taken = [self.submit(run_id) for run_id in found if run_id not in held]
+        return TakenUp(bool(found), all(taken))
+
     def submit(self, run_id: str) -> bool:
+        """Drive a run; False if there is no room for it now."""
         if run_id in self._driving:
             return True
         if len(self._driving) >= self._slots:
@@ -64,7 +52,6 @@ class LocalEngine:
             log.exception("run %s: its drive failed; it is tried again when its lease has run out", run_id)
 
     async def join(self) -> None:
-        """Wait until nothing is driven any more."""
         while self._driving:
             # `wait` gives the loop a turn, in which tasks that ended leave. `gather` does not, since Python 3.12, where
             # all of its tasks have ended: it would be repeated for ever.

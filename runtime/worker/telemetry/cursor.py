@@ -7,13 +7,13 @@ from runtime.record.state import events as ev
 
 _SENT = ('"type":"traces.sent"',)
 _HELD = ('"type":"traces.held_back"', *_SENT)
-_FEW = 4
+_MARKS_READ = 4
 """Of several workers one may write an older position after a newer: the highest of the last few counts."""
 
 
 async def read_cursor(journal: Journal) -> int | None:
     """The position; None in a workspace that has sent nothing yet."""
-    found = [placed.event for placed in await journal.latest(ev.WORKSPACE_RUN_ID, limit=_FEW, marks=_SENT)]
+    found = [placed.event for placed in await journal.latest(ev.WORKSPACE_RUN_ID, limit=_MARKS_READ, marks=_SENT)]
     return max((event.position for event in found if isinstance(event, ev.TracesSent)), default=None)
 
 

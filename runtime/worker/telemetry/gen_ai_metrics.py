@@ -1,4 +1,4 @@
-"""The GenAI client metrics: tokens and durations of model calls, as histograms over OTLP.
+"""The GenAI client metrics: tokens and durations of model calls, over OTLP.
 
 Counted when the receiver has accepted the spans, from the journal. They begin at zero with each process, as metrics of
 any process do; calls that a process had sent but not noted when it died are counted by the next one as well.
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.metrics import Histogram, Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -21,7 +22,7 @@ from runtime.judgement.traces import conventions as c
 from runtime.judgement.traces.span import Span
 
 _DEFAULT_INTERVAL_S = 60.0
-_TOKENS = ((c.INPUT_TOKENS, "input"), (c.OUTPUT_TOKENS, "output"))
+_EARLIER_TYPES = {c.INPUT_TOKENS: "input", c.OUTPUT_TOKENS: "output"}
 
 
 class GenAiMetrics:
@@ -31,18 +32,15 @@ class GenAiMetrics:
         reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=math.inf)
         self._provider = MeterProvider([reader], resource, shutdown_on_exit=False)
         meter = self._provider.get_meter(c.SCOPE, schema_url=c.SCHEMA_URL)
-        self._tokens = meter.create_histogram(
-            c.TOKEN_USAGE,
-            "{token}",
-            "Number of input and output tokens used.",
-            explicit_bucket_boundaries_advisory=c.TOKEN_BOUNDS,
-        )
-        self._durations = meter.create_histogram(
-            c.OPERATION_DURATION,
-            "s",
-            "GenAI operation duration.",
-            explicit_bucket_boundaries_advisory=c.DURATION_BOUNDS_S,
-        )
+        self._durations = _durations(meter, c.INFERENCE_DURATION)
+        self._used = {
+            attribute: meter.create_counter(name, "{token}", "The number of tokens used.")
+            for name, attribute in c.USED_TOKENS.items()
+        }
+        self._tokens_of_a_call = {attribute: _tokens(meter, name) for name, attribute in c.TOKENS_OF_A_CALL.items()}
+        earlier = self._provider.get_meter(c.SCOPE, schema_url=c.EARLIER_SCHEMA_URL)
+        self._earlier_durations = _durations(earlier, c.OPERATION_DURATION)
+        self._earlier_tokens = _tokens(earlier, c.TOKEN_USAGE)
         self._sent_at = -math.inf
         self.changed = False
         """Whether something was counted that was not sent yet."""
@@ -62,12 +60,32 @@ class GenAiMetrics:
             self.changed = True
             labels: dict[str, Any] = {key: value for key, value in span.facts.items() if "usage" not in key}
             self._durations.record(span.seconds, labels)
-            for key, kind in _TOKENS:
-                if isinstance(tokens := span.facts.get(key), int):
-                    counted = {name: value for name, value in labels.items() if name != c.ERROR_TYPE}
-                    self._tokens.record(tokens, {**counted, c.TOKEN_TYPE: kind})
+            self._earlier_durations.record(span.seconds, labels)
+            labels.pop(c.ERROR_TYPE, None)
+            self._count_tokens(span, labels)
+
+    def _count_tokens(self, span: Span, labels: dict[str, Any]) -> None:
+        for attribute, counter in self._used.items():
+            if isinstance(tokens := span.facts.get(attribute), int):
+                counter.add(tokens, {**labels, c.TOKEN_MODALITY: c.UNKNOWN_MODALITY})
+        for attribute, histogram in self._tokens_of_a_call.items():
+            if isinstance(tokens := span.facts.get(attribute), int):
+                histogram.record(tokens, labels)
+                self._earlier_tokens.record(tokens, {**labels, c.TOKEN_TYPE: _EARLIER_TYPES[attribute]})
 
     def send(self) -> None:
         """Send them. What the receiver does not take stays counted, and goes with the next."""
         self._sent_at, self.changed = time.monotonic(), False
         self._provider.force_flush()
+
+
+def _durations(meter: Meter, name: str) -> Histogram:
+    return meter.create_histogram(
+        name, "s", "GenAI operation duration.", explicit_bucket_boundaries_advisory=c.DURATION_BOUNDS_S
+    )
+
+
+def _tokens(meter: Meter, name: str) -> Histogram:
+    return meter.create_histogram(
+        name, "{token}", "Number of tokens of one call.", explicit_bucket_boundaries_advisory=c.TOKEN_BOUNDS
+    )

@@ -18,6 +18,8 @@ from screens.views.decisions.prompt_lines import proposal_lines
 from screens.views.run.explanation import sentence_words
 from screens.views.shared.render_context import RenderContext
 
+PROPOSED_MARK: Final = "*"
+"""The mark of what the rules propose."""
 ADOPT_KEY: Final = "="
 """Does as an agent proposes."""
 LATER_OPTION: Final = "later"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from runtime.judgement.forms.url_host import url_host
 from runtime.judgement.recovery.option_table import effect_of
@@ -14,8 +14,11 @@ from runtime.record.state.events import AnswerProposed, IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
 from screens.render.confusables import is_marked, mark_confusables
 from screens.render.layout import Span, Spans, span, wrap_spans
-from screens.views.run.explanation import LABEL_CELLS, proposal_words, sentence_words, told_why
+from screens.views.decisions.prompt_block import Block, block, label_row, mark_invisible
+from screens.views.decisions.written_file import ShownWrite, file_block
+from screens.views.run.explanation import proposal_words, sentence_words, told_why
 from screens.views.run.json_lines import json_text
+from screens.views.run.node_names import is_made_up
 from screens.views.shared.render_context import RenderContext
 
 FOLDED_ROWS: Final = 2
@@ -26,17 +29,6 @@ _INLINE_CHARS: Final = 100
 """A longer argument is not written into the line of its call."""
 _ONE_LINE_CHARS: Final = 140
 """A call whose arguments are shorter together stands on one line."""
-
-
-class Block(NamedTuple):
-    """Lines that belong together, with what they are called. `gives_way`: the higher, the sooner they are left out
-    where rows are short; 0: never. `folds`: whether something of it is folded.
-    """
-
-    label: str
-    lines: tuple[Spans, ...]
-    gives_way: int = 0
-    folds: bool = False
 
 
 _MODEL, _ORIGIN, _TRIED, _WHY, _TRY = 5, 4, 3, 2, 1
@@ -53,6 +45,8 @@ def prompt_blocks(
     fold_chars: int = FOLDED_CHARS,
     model: Spans = (),
     proposal: AnswerProposed | None = None,
+    write: ShownWrite | None = None,
+    file_rows: int | None = None,
 ) -> list[Block]:
     """What a prompt says of an incident.
 
@@ -65,6 +59,8 @@ def prompt_blocks(
         fold_chars: of each so many characters are shown then.
         model: one line on what a model makes of it.
         proposal: what an agent proposes.
+        write: what a permission to write a file would change on disk.
+        file_rows: of its difference so many rows are shown; None: all.
 
     Returns:
         Blocks in the order in which they are read: what must be known stands before what is long.
@@ -74,9 +70,12 @@ def prompt_blocks(
     proposed = [Block("Agent", tuple(proposal_lines(proposal, context)))] if proposal is not None else []
     if told.kind == "permission":
         why, safe = _permission_why(opened, context, told), _advice(told, context)
-        found = [*_need(opened, context), *call[:1], why, *safe, *proposed, *call[1:], _lineage(opened, context)]
+        if write is not None and folded and write.tells_text:  # then the difference says what the argument has
+            call = [each for each in call if each.argument != write.comparison.argument]
+        file = [file_block(write, context, file_rows if folded else None)] if write is not None else []
+        found = [*_need(opened, context), *call[:1], why, *safe, *proposed, *file, *call[1:], _lineage(opened, context)]
     elif told.kind == "question":
-        found = [_block("Asks", context.sanitize_lines(opened.question)), *_address(opened, context)]
+        found = [block("Asks", context.sanitize_lines(opened.question)), *_address(opened, context)]
         found += [*_answered(told, context), *proposed, _lineage(opened, context)]
         found += call if opened.action.get("arguments") else ()
     else:
@@ -98,9 +97,10 @@ def question_lines(
     context: RenderContext,
     told: Explanation | None = None,
     proposal: AnswerProposed | None = None,
+    write: ShownWrite | None = None,
 ) -> list[Spans]:
     """All of a prompt's lines, nothing left out and nothing folded."""
-    return lines_of(prompt_blocks(opened, context, told, folded=False, proposal=proposal))
+    return lines_of(prompt_blocks(opened, context, told, folded=False, proposal=proposal, write=write))
 
 
 def lines_of(blocks: Iterable[Block]) -> list[Spans]:
@@ -136,7 +136,7 @@ def proposal_lines(proposal: AnswerProposed, context: RenderContext) -> list[Spa
         *mark_invisible(context.sanitize_line(proposal.reason, 300)),
     )
     given = [f"{name} = {json_text(value)}" for name, value in proposal.params.items()]
-    return [said, *_block("gives", [line for text in given for line in context.sanitize_lines(text)]).lines]
+    return [said, *block("gives", [line for text in given for line in context.sanitize_lines(text)]).lines]
 
 
 def fitting_lines(blocks: Sequence[Block], width: int, rows: int) -> list[Spans]:
@@ -157,25 +157,25 @@ def _told_blocks(told: Explanation, context: RenderContext) -> list[Block]:
         ("Why", told_why(told, context), "ink", _WHY),
         ("Tried", tried, "ink", _TRIED),
     )
-    found = [Block(label, (_row(label, (Span(text, ink),)),), gives) for label, text, ink, gives in rows if text]
+    found = [Block(label, (label_row(label, (Span(text, ink),)),), gives) for label, text, ink, gives in rows if text]
     return [*found, *_advice(told, context)]
 
 
 def _advice(told: Explanation, context: RenderContext) -> list[Block]:
     """Which option is proposed, and because of what."""
     words, label = proposal_words(told, context, named=False), told.advice_label
-    return [Block(label, (_row(label, (Span(words, "ink-accent"),)),), _TRY)] if words else []
+    return [Block(label, (label_row(label, (Span(words, "ink-accent"),)),), _TRY)] if words else []
 
 
 def _answered(told: Explanation, context: RenderContext) -> list[Block]:
     """What an answer to a question will do."""
     does = next((told.consequences[each] for each in told.consequences if effect_of(each) == "input"), None)
-    return [_block("Then", [sentence_words(does, context)])] if does is not None else []
+    return [block("Then", [sentence_words(does, context)])] if does is not None else []
 
 
 def _need(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     need = str(opened.action.get("permission") or "")
-    return [_block("Needs", [mark_confusables(line) for line in context.sanitize_lines(need)], "ink-strong")]
+    return [block("Needs", [mark_confusables(line) for line in context.sanitize_lines(need)], "ink-strong")]
 
 
 _ASKED_WORDS: Final = re.compile(r"(agent )?'?.{0,80}'? needs (the permission )?", re.DOTALL)
@@ -193,7 +193,7 @@ def _permission_why(opened: IncidentOpened, context: RenderContext, told: Explan
     )
     texts = [sentence_words(each, context) for each in told.why[:1]]
     texts += [mark_confusables(line) for line in context.sanitize_lines(rest)] if rest else []
-    return _block("Why", texts, gives_way=0 if rest else _ORIGIN)
+    return block("Why", texts, gives_way=0 if rest else _ORIGIN)
 
 
 def _said(opened: IncidentOpened, context: RenderContext, told: Explanation) -> list[Block]:
@@ -204,12 +204,13 @@ def _said(opened: IncidentOpened, context: RenderContext, told: Explanation) -> 
     quoted = " ".join([told.what.text, *(each.text for each in told.why)])
     if " ".join(said.split())[:60].rstrip(". ") in quoted or said == opened.fault.exception:
         return []
-    return [_block("Said", context.sanitize_lines(said), gives_way=_ORIGIN)]
+    return [block("Said", context.sanitize_lines(said), gives_way=_ORIGIN)]
 
 
 def _lineage(opened: IncidentOpened, context: RenderContext) -> Block:
-    names = [mark_confusables(context.sanitize_line(name, 60)) for name in opened.lineage]
-    return _block("By", [context.glyphs.crumb.join(names)] if names else [], gives_way=_ORIGIN)
+    named = [name for name in opened.lineage if not is_made_up(name)]
+    names = [mark_confusables(context.sanitize_line(name, 60)) for name in named]
+    return block("By", [context.glyphs.crumb.join(names)] if names else [], gives_way=_ORIGIN)
 
 
 def _address(opened: IncidentOpened, context: RenderContext) -> list[Block]:
@@ -218,14 +219,14 @@ def _address(opened: IncidentOpened, context: RenderContext) -> list[Block]:
         return []
     lines = [mark_confusables(line) for line in context.sanitize_lines(opened.url)]
     host = context.sanitize_line(mark_confusables(url_host(opened.url)), 300)
-    return [_block("Open", lines), _block("Host", [host or "unknown: read the address with care"])]
+    return [block("Open", lines), block("Host", [host or "unknown: read the address with care"])]
 
 
 def _budget(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     about = opened.action.get("budget")
     if not isinstance(about, Mapping) or opened.fault.cause is Cause.LIMIT_REACHED:  # then What says it
         return []
-    return [_block("Limit", context.sanitize_lines(limit_words(about)))]
+    return [block("Limit", context.sanitize_lines(limit_words(about)))]
 
 
 def limit_words(budget: Mapping[str, Any]) -> str:
@@ -236,7 +237,7 @@ def limit_words(budget: Mapping[str, Any]) -> str:
 def _carried(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     """What the error itself carried."""
     return [
-        _block(context.sanitize_line(name, 20), context.sanitize_lines(json_text(value)), gives_way=_MODEL)
+        block(context.sanitize_line(name, 20), context.sanitize_lines(json_text(value)), gives_way=_MODEL)
         for name, value in opened.fault.context.items()
         if value not in ("", None, [], {})
     ]
@@ -261,12 +262,12 @@ def _call_blocks(opened: IncidentOpened, context: RenderContext, *, fold_chars: 
     if tool is not None and isinstance(arguments, Mapping):
         found += _call(str(tool), arguments, marked, context, fold_chars)
     elif tool is not None:
-        found.append(_block("Call", marked(str(tool))))
+        found.append(block("Call", marked(str(tool))))
     for name, value in opened.action.items():
         if name in _TOLD_ELSEWHERE:
             continue
         text = value if isinstance(value, str) else json_text(value)
-        found.append(_block(context.sanitize_line(name, 20).capitalize(), marked(text)))
+        found.append(block(context.sanitize_line(name, 20).capitalize(), marked(text)))
     return found
 
 
@@ -283,9 +284,9 @@ def _call(
     short = ", ".join(f"{name}={value}" for name, value in inline.items())
     if len(tool) + len(short) <= _ONE_LINE_CHARS and "\n" not in short and len(names) == 1:
         (inside,) = marked(short, whole=False) or ("",)
-        blocks = [_block("Call", [f"{names[0]}({inside})"])]
+        blocks = [block("Call", [f"{names[0]}({inside})"])]
     else:
-        blocks, long = [_block("Call", names)], given
+        blocks, long = [block("Call", names)], given
     ordered = sorted(long.items(), key=lambda item: len(item[1]) > FOLDED_CHARS)
     for name, value in ordered:
         room = len(value) if fold_chars is None else max(0, fold_chars - len(f"{name} = … 99999 more characters"))
@@ -295,39 +296,8 @@ def _call(
         hidden = len(value) - sum(map(len, shown))
         if cut:
             lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters"
-        blocks.append(_block("with", lines)._replace(folds=cut))
+        blocks.append(block("with", lines)._replace(folds=cut, argument=name))
     return blocks
-
-
-# -- rows ----------------------------------------------------------------------------------------------------
-
-
-def _row(label: str, spans: Spans) -> Spans:
-    """A label and what stands behind it; its further lines hang below that (`wrap_spans`)."""
-    return (Span(f"{label:<{LABEL_CELLS - 2}}  ", "ink-muted"), *spans)
-
-
-def _block(label: str, texts: Sequence[str], ink: str = "ink", *, gives_way: int = 0) -> Block:
-    """Cleaned texts below each other, the label before the first."""
-    lines = tuple(_row(label if not number else "", mark_invisible(text, ink)) for number, text in enumerate(texts))
-    return Block(label, lines, gives_way)
-
-
-_MARKS: Final = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩|<U\+[0-9A-F]{4,6}>|⟨\+\d+ marks⟩|[␀-␡⏎]")
-
-
-def mark_invisible(text: str, ink: str = "ink") -> Spans:
-    """Cleaned text with the marks of invisible characters made visible."""
-    found: list[Span] = []
-    at = 0
-    for match in _MARKS.finditer(text):
-        if match.start() > at:
-            found.append(Span(text[at : match.start()], ink))
-        found.append(Span(match.group(), "ink-mark", bold=True))
-        at = match.end()
-    if at < len(text):
-        found.append(Span(text[at:], ink))
-    return tuple(found)
 
 
 __all__ = ["Block", "fitting_lines", "limit_words", "mark_invisible", "prompt_blocks", "question_lines"]

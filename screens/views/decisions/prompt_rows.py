@@ -22,8 +22,8 @@ _FRAME_ROWS: Final = 6
 """Rows of a run's screen beside its panes, the text and the choices: crumbs, head, rule, hint, notice, keys."""
 _TREE_ROWS: Final = 6
 """Rows of the panes above, with their rule, while the model's line is shown."""
-_LEAST_TREE_ROWS: Final = 3
-"""Rows of the panes above, with their rule, in any case."""
+_LEAST_TREE_ROWS: Final = 2
+"""Rows of the panes above, with their rule, in any case; one more while there is no notice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class PromptRows:
 
     def _left_beside(self, tree: int) -> int:
         if not self.chooses:
-            return self.screen_rows // 5 + 1
+            return self.screen_rows // 4 + 1
         left = self.screen_rows - _FRAME_ROWS - tree - self.for_choices - self.outcome_rows
         return max(1, left if self.explains else min(left, self.screen_rows // 3))
 

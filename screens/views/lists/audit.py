@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.reports.report_types import AuditEntry
 from screens.render.formatting import format_duration
 from screens.render.layout import (
@@ -41,7 +41,7 @@ def audit_rows(entries: Sequence[tuple[str, AuditEntry]], context: RenderContext
 
 def _row(number: int, host: str, entry: AuditEntry, context: RenderContext) -> Row:
     who = context.sanitize_line(entry.person, 60) or "a rule"
-    what = context.sanitize_line(f"{entry.what} {entry.option}".strip(), 80)
+    what = context.sanitize_line(_what(entry), 80)
     params = entry.params
     given = (
         context.sanitize_line("  ".join(f"{name} {_short(value)}" for name, value in params.items()), 200)
@@ -73,6 +73,12 @@ def _row(number: int, host: str, entry: AuditEntry, context: RenderContext) -> R
     )
 
 
+def _what(entry: AuditEntry) -> str:
+    """What was done; an answer by its label."""
+    spec = OPTIONS.get(entry.option)
+    return f"{entry.what}: {spec.label}" if spec is not None else f"{entry.what} {entry.option}".strip()
+
+
 def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
@@ -82,7 +88,7 @@ def entry_lines(entry: AuditEntry, context: RenderContext) -> list[Spans]:
     facts = (
         ("who", f"{entry.person or 'a rule'} ({entry.channel})"),
         ("when", local_time(entry.ts)),
-        ("what", f"{entry.what} {entry.option}".strip()),
+        ("what", _what(entry)),
         ("reach", entry.reach),
         ("took", format_duration(entry.seconds) if entry.seconds is not None else ""),
         ("why", entry.reason),

@@ -19,6 +19,7 @@ from screens.render.layout import (
 )
 from screens.views.decisions.incident_groups import OpenDecision, group_decisions
 from screens.views.lists.runs import (
+    NEEDS_YOU,
     changes_at,
     equal_titles,
     is_done,
@@ -148,7 +149,7 @@ def incident_row(
     return Row(
         f"incident:{opened.incident_id}",
         (
-            context.state_spans("waiting", "needs you"),
+            context.state_spans("waiting", NEEDS_YOU),
             title_at_host(title, where, context),
             join_spans((_proposal_mark(found, context), incident_words(opened, context)), context.glyphs.dot),
             (),
@@ -176,7 +177,7 @@ def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, w
     return Row(
         key,
         (
-            context.state_spans("waiting", "needs you"),
+            context.state_spans("waiting", NEEDS_YOU),
             title_at_host(count, where, context),
             incident_words(opened, context),
             (),

@@ -18,7 +18,7 @@ from screens.render.formatting import (
     restarts_text,
     whole_seconds,
 )
-from screens.render.glyphs import state_ink, state_word
+from screens.render.glyphs import state_ink
 from screens.render.layout import (
     Column,
     Row,
@@ -28,6 +28,7 @@ from screens.render.layout import (
     plain_text,
     span,
 )
+from screens.views.run.node_state import node_word
 from screens.views.shared.render_context import RenderContext
 
 if TYPE_CHECKING:
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
 
 RUN_COLUMNS: Final = (
     Column("state", width=13),
-    Column("run", width=16, grow=1, ending=True),
-    Column("what", width=34, grow=4),
+    Column("run", width=24, grow=2, ending=True),
+    Column("what", width=28, grow=3),
     Column("tokens", width=6, right=True, drop=2),
     Column("cost", width=7, right=True, drop=1),
     Column("age", width=4, right=True),
 )
 
-_SHOWN_COUNTS: Final = ("waiting", "retrying", "running", "failed", "degraded", "succeeded")
-_COUNT_WORDS: Final = {"succeeded": "done"}
-
+NEEDS_YOU: Final = "needs you"
+"""The state of what waits for a person."""
+_SHOWN_COUNTS: Final = ("retrying", "running", "failed", "degraded", "succeeded")
 
 _ID_END: Final = 4
 """Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
@@ -149,7 +150,7 @@ def run_row(summary: Summary, context: RenderContext, where: str = "", *, equal:
     return Row(
         f"run:{summary.id}",
         (
-            context.state_spans(summary.shown_phase),
+            run_state_spans(summary, context),
             title_at_host(title_spans(summary, context, "ink" if done else "ink-strong", equal=equal), where, context),
             detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
@@ -163,7 +164,7 @@ def run_row(summary: Summary, context: RenderContext, where: str = "", *, equal:
 
 def progress(summary: Summary, context: RenderContext) -> Spans:
     """Nodes by state, those that need an operator first; what a run waits for, if it waits for a time."""
-    parts = node_counts(summary.leaves)
+    parts = node_counts(summary.leaves, summary.open_incidents)
     if summary.wake_at is not None and summary.state == "waiting":
         left = (summary.wake_at - context.now).total_seconds()
         parts = (
@@ -173,13 +174,22 @@ def progress(summary: Summary, context: RenderContext) -> Spans:
     return join_spans(parts, context.glyphs.dot)
 
 
-def node_counts(nodes: Mapping[str, int]) -> tuple[Spans, ...]:
-    """`1 waiting`, `3 running`, … for the states that tell something."""
-    return tuple(
-        span(f"{format_count(nodes[name])} {_COUNT_WORDS.get(name, state_word(name))}", state_ink(name))
-        for name in _SHOWN_COUNTS
-        if nodes.get(name)
-    )
+def run_state_spans(run: Summary | DurableRun, context: RenderContext) -> Spans:
+    """The state of a run: one that waits for a person says so."""
+    asks = run.shown_phase == "waiting" and bool(run.open_incidents)
+    return context.state_spans(run.shown_phase, NEEDS_YOU if asks else "")
+
+
+def node_counts(nodes: Mapping[str, int], asking: int = 0) -> tuple[Spans, ...]:
+    """`1 needs you`, `3 running`, … for the states that tell something. `asking`: decisions that are open."""
+    waiting = nodes.get("waiting", 0)
+    asking = min(asking, waiting)
+    counts = [
+        (asking, "waiting", "needs you" if asking == 1 else "need you"),
+        (waiting - asking, "waiting", "waits" if waiting - asking == 1 else "wait"),
+        *((nodes.get(name, 0), name, node_word(name)) for name in _SHOWN_COUNTS),
+    ]
+    return tuple(span(f"{format_count(count)} {word}", state_ink(name)) for count, name, word in counts if count)
 
 
 def time_left(summary: Summary, now: datetime) -> str:
@@ -217,9 +227,9 @@ def _with_rate(total: str, number: int, minutes: float) -> str:
 def head_line(state: DurableRun, context: RenderContext) -> Spans:
     """A run in one line: state, time, nodes by state, tokens, cost."""
     parts = (
-        context.state_spans(state.shown_phase),
+        run_state_spans(state, context),
         span(format_elapsed(state.created_at, state.finished_at, context.now), "ink"),
-        *node_counts(state.leaves),
+        *node_counts(state.leaves, len(state.open_incidents)),
         _unit(format_tokens(state.input_tokens, state.output_tokens), "tokens"),
         span(format_cost(state.cost_usd), "ink-muted"),
         span(restarts_text(state.lives), "ink-muted") if state.lives > 1 else (),

@@ -23,6 +23,7 @@ from screens.render.layout import (
     span,
 )
 from screens.views.lists.runs import (
+    NEEDS_YOU,
     age_start,
     changes_at,
     equal_titles,
@@ -31,6 +32,7 @@ from screens.views.lists.runs import (
     node_counts,
     progress,
     run_sort_keys,
+    run_state_spans,
     time_left,
     title_at_host,
     title_spans,
@@ -44,8 +46,8 @@ SWARM_KEY_PREFIX: Final = "swarm:"
 """What the key of a swarm's line begins with."""
 SWARM_COLUMNS: Final = (
     Column("state", width=15),
-    Column("run", width=16, grow=2, ending=True),
-    Column("progress", width=26, grow=3),
+    Column("run", width=28, grow=2, ending=True),
+    Column("progress", width=22, grow=3),
     Column("trend", width=MAX_BARS, drop=2),
     Column("tokens", width=6, right=True, drop=3),
     Column("cost", width=7, right=True, drop=1),
@@ -150,7 +152,7 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderCont
     return Row(
         key,
         (
-            context.state_spans(state),
+            context.state_spans(state, NEEDS_YOU if state == "waiting" and waiting else ""),
             title_at_host(span(context.sanitize_line(name, 120), "ink-strong", bold=True), where, context),
             join_spans(counts, context.glyphs.dot),
             (),
@@ -174,7 +176,7 @@ def swarm_run_row(
     return Row(
         f"run:{summary.id}",
         (
-            context.state_spans(summary.shown_phase),
+            run_state_spans(summary, context),
             title_spans(summary, context, "ink" if done else "ink-strong", equal=equal),
             far or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             sparkline(used, context.glyphs),
@@ -245,7 +247,7 @@ def swarm_lines(
     ]
     facts = (
         ("kind", span(context.sanitize_line(kinds.get(key, ""), 40))),
-        ("nodes", join_spans(node_counts(nodes), context.glyphs.dot)),
+        ("nodes", join_spans(node_counts(nodes, sum(found.open_incidents for found in runs)), context.glyphs.dot)),
         ("took", span(f"{_duration_text(ended[-1], context)}, the last that ended") if ended else ()),
     )
     lines += [(Span(f"{name:<6}  ", "ink-muted"), *value) for name, value in facts if value]

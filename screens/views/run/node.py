@@ -19,6 +19,7 @@ from screens.render.formatting import (
 from screens.render.layout import Span, Spans, span
 from screens.render.sanitize import sanitize_text
 from screens.views.run.json_lines import json_text
+from screens.views.run.node_names import shown_name
 from screens.views.run.node_state import shown_state, shown_word
 from screens.views.run.report import decision_lines
 from screens.views.shared.render_context import RenderContext
@@ -49,9 +50,10 @@ def node_lines(
     if node is None:
         return [span("No node is selected.", "ink-muted")]
     holding = holding_nodes(state)
-    path = context.glyphs.crumb.join(context.sanitize_line(found.name, 60) for found in state.lineage(node_id))
+    above = (shown_name(found, state) for found in state.lineage(node_id))
+    path = context.glyphs.crumb.join(context.sanitize_line(name, 60) for name in above)
     lines: list[Spans] = [
-        span(context.sanitize_line(node.name, 120), "ink-strong", bold=True),
+        span(context.sanitize_line(shown_name(node, state), 120), "ink-strong", bold=True),
         span(path, "ink-muted"),
         (
             *context.state_spans(shown_state(node, holding), shown_word(node, holding)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from runtime.record.state.durable_run import DurableRun, Node
 from screens.views.shared.render_context import RenderContext
 
 
@@ -11,6 +12,18 @@ from screens.views.shared.render_context import RenderContext
 def names_in(node_id: str) -> tuple[str, ...]:
     """The names from the root down, as `orbiter.steps.segment` wrote them: ``name~place``, with three signs escaped."""
     return tuple(_unescaped(part.rpartition("~")[0] or part) for part in node_id.split("/")) if node_id else ()
+
+
+def shown_name(node: Node, state: DurableRun) -> str:
+    """What a node is called: a swarm without a name of its own by its name in the file."""
+    if node.kind == "swarm" and node.id in state.roots and is_made_up(node.name):
+        return state.ref.rpartition(":")[2] or node.name
+    return node.name
+
+
+def is_made_up(name: str) -> bool:
+    """Whether a swarm has no name of its own: it is called after its first agent then, ``swarm(planner...)``."""
+    return name.startswith("swarm(") and name.endswith("...)")
 
 
 def _unescaped(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from runtime.record.state.durable_run import Node
 from screens.render.glyphs import state_word
 
+_WORDS: Final = {"succeeded": "done"}
 NO_HOLDING: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -20,4 +21,9 @@ def shown_state(node: Node, holding: Mapping[str, int]) -> str:
 def shown_word(node: Node, holding: Mapping[str, int]) -> str:
     """`shown_state` in words."""
     below = holding.get(node.id)
-    return f"holds, {below} below" if below else state_word(node.phase)
+    return f"holds, {below} below" if below else node_word(node.phase)
+
+
+def node_word(phase: str) -> str:
+    """The state of a node as a person says it: what succeeded is done."""
+    return _WORDS.get(phase, state_word(phase))

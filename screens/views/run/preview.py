@@ -14,7 +14,7 @@ from screens.render.layout import (
     span,
 )
 from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecision
-from screens.views.lists.runs import progress, rate_facts, title_of
+from screens.views.lists.runs import progress, rate_facts, run_state_spans, title_of
 from screens.views.shared.render_context import RenderContext
 
 
@@ -86,9 +86,9 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext) -> list[
 def _run_lines(summary: Summary, context: RenderContext) -> list[Spans]:
     lines: list[Spans] = [
         span(title_of(summary, context), "ink-strong", bold=True),
-        join_spans((context.state_spans(summary.shown_phase), progress(summary, context)), context.glyphs.dot)
+        join_spans((run_state_spans(summary, context), progress(summary, context)), context.glyphs.dot)
         if summary.nodes
-        else context.state_spans(summary.shown_phase),
+        else run_state_spans(summary, context),
         (),
     ]
     facts = (

@@ -26,6 +26,7 @@ from screens.render.layout import (
     Spans,
     span,
 )
+from screens.views.run.node_names import shown_name
 from screens.views.run.node_state import NO_HOLDING, shown_state
 from screens.views.run.tree import RunTree, node_label, state_words
 from screens.views.shared.render_context import RenderContext
@@ -101,7 +102,7 @@ class Timeline(RunTree):
         return Row(
             key,
             (
-                node_label(node, self.context, self.holding),
+                node_label(node, self.context, self.holding, shown_name(node, self.state)),
                 bar,
                 state_words(node, self.state, self.context, self.holding),
                 span(took, "ink-muted" if node.terminal else "ink"),

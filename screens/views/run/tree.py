@@ -21,7 +21,8 @@ from screens.render.layout import (
     span,
 )
 from screens.views.run.node import KIND_WORDS
-from screens.views.run.node_state import shown_state, shown_word
+from screens.views.run.node_names import shown_name
+from screens.views.run.node_state import node_word, shown_state, shown_word
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 
@@ -129,7 +130,10 @@ class RunTree:
         return Row(
             key,
             (
-                (*node_label(node, self.context, self.holding), *self._progress(node)),
+                (
+                    *node_label(node, self.context, self.holding, shown_name(node, self.state)),
+                    *self._progress(node),
+                ),
                 state_words(node, self.state, self.context, self.holding),
                 _attempt_spans(node, self.context),
                 _time(node, self.context),
@@ -177,7 +181,7 @@ def is_fault(node: Node) -> bool:
 def _searchable_text(node: Node) -> str:
     """What a filter looks at."""
     kind = KIND_WORDS.get(node.kind, node.kind)
-    return f"{node.name} {kind} {state_word(node.phase)} {node.agent} {argument_digest(node)}"
+    return f"{node.name} {kind} {state_word(node.phase)} {node_word(node.phase)} {node.agent} {argument_digest(node)}"
 
 
 def argument_digest(node: Node) -> str:
@@ -196,10 +200,10 @@ def _ends(text: str) -> str:
     )
 
 
-def node_label(node: Node, context: RenderContext, holding: Mapping[str, int]) -> Spans:
+def node_label(node: Node, context: RenderContext, holding: Mapping[str, int], name: str) -> Spans:
     """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
-    name = context.sanitize_line(node.name, 120) or "?"
+    name = context.sanitize_line(name, 120) or "?"
     found = [
         context.state_glyph(shown_state(node, holding)),
         Span(f" {name}", ink, bold=not node.is_step and not node.terminal),
@@ -222,7 +226,7 @@ def state_words(node: Node, state: DurableRun, context: RenderContext, holding: 
         left = (node.retry.until - context.now).total_seconds()
         word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
     elif node.phase == "waiting" and (since := _waiting_since(node, state)):
-        word = f"waits {format_elapsed(since, None, context.now)}"
+        word = f"needs you {format_elapsed(since, None, context.now)}"
     return span(word, state_ink(shown_state(node, holding)))
 
 

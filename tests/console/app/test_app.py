@@ -26,9 +26,9 @@ from screens.shell.context import ConsoleContext
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.bar import Bar
 from screens.widgets.node_tree import NodeTree
-from screens.widgets.option_columns import OptionColumns
-from screens.widgets.prompt import Prompt
-from screens.widgets.prompt_display import RequestText
+from screens.widgets.prompts.option_columns import OptionColumns
+from screens.widgets.prompts.prompt import Prompt
+from screens.widgets.prompts.prompt_display import RequestText
 from screens.widgets.redraw_throttle import RedrawThrottle
 from screens.widgets.row_list import RowList
 from screens.widgets.text_page import TextPage
@@ -284,7 +284,7 @@ async def test_the_tree_is_live() -> None:
         await until(pilot, lambda: "gpt model" in text_of(pilot))
         story.wait(2).end(call, "x", tokens=(1200, 300))
         link.changed()
-        await until(pilot, lambda: "1.5k" in text_of(pilot) and "succeeded" in text_of(pilot))
+        await until(pilot, lambda: "1.5k" in text_of(pilot) and "done" in text_of(pilot))
 
 
 async def test_a_reply_is_shown_while_it_streams() -> None:

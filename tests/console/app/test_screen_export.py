@@ -173,7 +173,7 @@ NOTHING: dict[str, Any] = {
 
 
 class AwayDesk(MemoryLink):
-    """A desk whose runtime knows what happened meanwhile."""
+    """A console whose runtime knows what happened meanwhile."""
 
     def __init__(self, *stories: Story, since: str | None, sentences: list[str], refuses: bool = False) -> None:
         super().__init__(*stories)

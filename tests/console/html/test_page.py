@@ -200,6 +200,22 @@ def test_a_report_says_what_happened_and_who_decided() -> None:
     assert told.state.input in page
 
 
+def test_the_head_of_a_report_says_who_ended_it_and_shows_a_long_result() -> None:
+    told = Story(title="Write the digest")
+    root = told.begin("Write the digest\nof this week")
+    skipped = told.start("tool", "fetch", root, 0)
+    told.tell(ev.NodeClosed(state="skipped"), skipped, root)
+    told.tell(ev.RunFinished(state="aborted", output="one\ntwo", by=ev.Actor(name="ada", channel="console")))
+    asked, ended, *_ = story(told.state, told.events)
+    assert asked.startswith("The runtime asked digest.py:swarm for: Write the digest"), "not the input twice"
+    assert ended.startswith("It is aborted, by ada, ")
+    root_element = parsed(html_report(exported(told)))
+    (result,) = [each for each in root_element.iter("div") if each.get("class") == "result"]
+    assert all_text(result) == "one\ntwo"
+    bars = {each.get("class") for each in root_element.iter() if each.tag.rpartition("}")[2] == "rect"}
+    assert bars == {"left", "open"}, "what was skipped does not work still"
+
+
 def test_secrets_are_not_in_the_page() -> None:
     key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
     told = Story()
@@ -251,7 +267,7 @@ def test_what_does_not_fit_is_counted() -> None:
     assert len(shown) + left_out(page) == len(told.events)
     assert re.search(r"Left out \d+ nodes\.", page)
     assert re.search(r"Left out \d+ texts of nodes", page)
-    assert len(re.findall('<div class="row">', page)) == 20
+    assert len(re.findall('<div class="row(?: holds)?">', page)) == 20
     assert "too large for this file" in page
     with pytest.raises(InvalidExport, match="holds no export"):
         read_export(page)

@@ -20,8 +20,11 @@ from console.mcp.results import MAX_CHARS, json_text
 from console.mcp.runtime_access import RuntimeAccess
 from console.mcp.server import RuntimeServer
 from console.mcp.tool_table import TOOLS
+from runtime.config.loader import load_configuration
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
+from runtime.operations.requests.runs import ListRuns
+from runtime.service.embedded import EmbeddedRuntime
 from tests.console.mcp.scene import Mode, Scene, called, client_of, parked_scene, refused, runtime_at
 from tests.console.program import environment
 
@@ -171,6 +174,27 @@ async def test_a_viewer_starts_no_runtime_and_says_what_does(tmp_path: Path) -> 
     async with Client(RuntimeServer(access, viewer=True).server) as client:
         assert "orbiter-console serve" in await refused(client, "list_runs")
     await access.close()
+
+
+async def test_a_runtime_that_dies_under_a_request_is_started_again_and_asked_again(scene: Scene) -> None:
+    """The request is under way when the link is cut: it waits for a runtime, and so one must be started."""
+    state = scene.root / ".orbiter"
+    config = load_configuration(scene.root).execution_config()
+    first, second = (EmbeddedRuntime(state, config, driving=False) for _ in range(2))
+
+    async def revive() -> None:
+        await asyncio.to_thread(second.start)
+
+    access = RuntimeAccess(LinkClient(UnixTransport(state, reviver=revive)))
+    first.start()
+    try:
+        (run,) = await access.ask(ListRuns())
+        first.close()  # and this loop has heard nothing of that yet
+        assert [each.id for each in await access.ask(ListRuns())] == [run.id]
+    finally:
+        await access.close()
+        first.close()
+        second.close()
 
 
 def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:

@@ -157,7 +157,7 @@ class Heard:
         self.now = START
         self.rung = 0
         self.written: list[str] = []
-        self.herald = Notifications(
+        self.notifications = Notifications(
             console_rules(configured or {}),
             ring=self.ring,
             write=self.written.append,
@@ -169,7 +169,7 @@ class Heard:
         self.rung += 1
 
     def look(self) -> float | None:
-        return self.herald.update(self.link)
+        return self.notifications.update(self.link)
 
     @property
     def told(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import stat
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from console.checks import settings, state, terminal, traces
+from console.checks import mcp_servers, settings, state, terminal, traces
 from console.checks.finding import (
     Check,
     CheckContext,
@@ -428,6 +429,18 @@ def test_every_check_has_a_name_of_its_own_and_finds_something_in_this_world(pla
     quiet = {"multiplexer", "mcp"}
     for name, check in CHECKS.items():
         assert name in quiet or list(check(CheckContext({"HOME": str(place.root)}, place))), name
+
+
+# -- MCP servers -------------------------------------------------------------------------------------------------------
+
+
+def test_an_mcp_server_that_cannot_be_used_is_told_beside_the_others(place: Workspace) -> None:
+    servers = {"old": {"type": "sse", "url": "http://b"}, "files": {"command": "a"}}
+    (place.root / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    told = found(mcp_servers.check_mcp_servers, place)
+    assert {name: each.state for name, each in told.items()} == {"mcp old": "warn", "mcp files": "warn"}
+    assert 'the type "sse"' in told["mcp old"].detail
+    assert told["mcp files"].advice == "orbiter-console mcp-approve files, if you trust it"
 
 
 # -- traces ------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from runtime.operations.handler_table import HANDLERS
 from runtime.operations.requests.answers import (
     AnswerEqual,
     AnswerIncident,
+    CompareWrite,
     FindPrecedent,
     ListIncidents,
     PreviewGrant,
@@ -197,6 +198,7 @@ IN_FLIGHT: dict[type[Request[Any]], Act] = {
 PRINTS_NOTHING_OF_IT: dict[type[Request[Any]], str] = {
     AnswerEqual: "`answer --like-this`: see the test below",
     CheckSwarm: "`run` checks by itself",
+    CompareWrite: "asked by the prompt of a permission to write a file",
     ExportRun: "`export` writes the text to a file",
     FindPrecedent: "asked by the dialog of bulk answers",
     ListGrantUses: "asked by the page of permissions",

@@ -80,5 +80,5 @@ async def test_the_linear_mode_shows_masked_arguments_to_edit(monkeypatch: pytes
     opened = opened.model_copy(update={"action": {"arguments": {"path": "x", "api_key": SECRET}}})
     typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{MARK}"}}',))
     given = await read_params(opened, make_option("edit"), typist)
-    assert given == {"arguments": {"path": "y", "api_key": MARK}}, "the desk restores it"
+    assert given == {"arguments": {"path": "y", "api_key": MARK}}, "the operation restores it"
     assert SECRET not in typist.began[0][0] + "".join(typist.questions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import socket
@@ -20,9 +21,9 @@ from orbiter.mcp.content import MAX_TEXT_CHARS, result_blocks
 from orbiter.mcp.definition import InvalidServer, parse_server
 from orbiter.mcp.foreign_text import clean_text
 from orbiter.mcp.table import ServerTable, read_workspace_file
-from orbiter.mcp.tool_definition import ToolDefinition, difference, read_definition
+from orbiter.mcp.tool_definition import ToolDefinition, difference, plain_name, read_definition
 from orbiter.mcp.tools import model_name
-from orbiter.types import ImageDataBlock, TextBlock
+from orbiter.types import AudioBlock, DocumentBlock, ImageDataBlock, TextBlock
 
 
 def definition(**more: Any) -> ToolDefinition | None:
@@ -46,7 +47,12 @@ def test_variables_are_filled_in_when_a_server_is_started() -> None:
     [
         ({}, 'either "command" or "url"'),
         ({"command": "a", "url": "http://b"}, 'either "command" or "url"'),
-        ({"type": "sse", "url": "http://b"}, '"stdio" and "http" are supported'),
+        (
+            {"type": "sse", "url": "http://b"},
+            'the type "sse", a transport that MCP gave up .* often one that ends with /mcp',
+        ),
+        ({"type": "ws", "url": "http://b"}, '"stdio" and "http" are supported'),
+        ({"type": 7, "url": "http://b"}, '"stdio" and "http" are supported'),
         ({"url": "ftp://b"}, "http or https"),
         ({"command": "a", "args": "b"}, "a list of texts"),
         ({"command": "a", "env": {"A": 1}}, "an object of texts"),
@@ -56,6 +62,23 @@ def test_variables_are_filled_in_when_a_server_is_started() -> None:
 def test_a_wrong_definition_says_what_would_be_right(written: Any, said: str) -> None:
     with pytest.raises(InvalidServer, match=said):
         parse_server("files", written, ".mcp.json")
+
+
+@pytest.mark.parametrize("kind", ["http", "streamable-http", "streamable_http", "streamableHttp", "HTTP"])
+def test_http_is_known_as_each_client_writes_it(kind: str) -> None:
+    assert parse_server("files", {"type": kind, "url": "http://b/mcp"}, ".mcp.json").url == "http://b/mcp"
+
+
+def test_a_server_that_cannot_be_used_is_in_the_way_of_no_other(tmp_path: Path) -> None:
+    """The file is shared with other clients, which know other transports and names."""
+    servers = {"old": {"type": "sse", "url": "http://b"}, "a b": {"command": "a"}, "files": {"command": "a"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    table = ServerTable(str(tmp_path), ApprovalFile(tmp_path / "a"))
+    assert table.server("files").command == "a"
+    with pytest.raises(InvalidServer, match='the type "sse"'):
+        table.server("old")
+    with pytest.raises(InvalidServer, match="must have a name of letters"):
+        table.server("a b")
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
@@ -110,9 +133,20 @@ def test_hidden_characters_of_a_description_reach_no_model(hidden: str) -> None:
 
 
 def test_a_tool_that_cannot_be_called_is_left_out() -> None:
-    assert definition(name="a:b*") is None
+    for name in ("", "a\x1b[2J", "a\u202eb", " a", "a\nb", "x" * 129):
+        assert definition(name=name) is None, name
     assert definition(inputSchema={"type": "string"}) is None
     assert definition(inputSchema={"type": "object", "x": "y" * 300_000}) is None
+
+
+def test_a_name_that_is_odd_is_written_out_in_permissions() -> None:
+    for name, said in {
+        "read.file-2_b": "read.file-2_b",
+        "ns/read": "ns/read",
+        "a:b *{c}": "a%3Ab%20%2A%7Bc%7D",
+    }.items():
+        assert definition(name=name) is not None
+        assert plain_name(name) == said
 
 
 def test_a_change_shows_as_its_difference() -> None:
@@ -142,11 +176,72 @@ def test_results_become_content_within_limits() -> None:
     ]
     blocks = result_blocks({"content": parts})
     assert isinstance(blocks, list)
-    first, image = blocks
+    first, image, note = blocks
     assert isinstance(first, TextBlock)
     assert first.text.endswith(f"(cut: {MAX_TEXT_CHARS + 5} characters)")
     assert image == ImageDataBlock(data="QUJD", media_type="image/png")
+    assert note == TextBlock(text="[1 more texts were left out: too long]")
     assert result_blocks({"content": [], "structuredContent": {"a": 1}}) == '{"a": 1}'
+
+
+ROWS = {"rows": [1, 2]}
+PIXEL = {"type": "image", "data": "QUJD" * 5, "mimeType": "image/png"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "structured", "said"),
+    [
+        (["2 rows"], ROWS, '2 rows\n{"rows": [1, 2]}'),
+        (['{"rows":  [1, 2]}'], ROWS, '{"rows":  [1, 2]}'),
+        (["2 rows", '{"rows": [1, 2]}'], ROWS, '2 rows\n{"rows": [1, 2]}'),
+        (["5"], {"result": 5}, "5"),
+        (["5"], {"result": "5"}, "5"),
+        (["a", "b"], {"result": ["a", "b"]}, "a\nb"),
+        (["a", "b"], {"result": ["a", "c"]}, 'a\nb\n{"result": ["a", "c"]}'),
+        ([], {"result": None}, '{"result": null}'),
+    ],
+)
+def test_structured_content_is_said_once(texts: list[str], structured: Any, said: str) -> None:
+    parts = [{"type": "text", "text": each} for each in texts]
+    assert result_blocks({"content": parts, "structuredContent": structured}) == said
+
+
+def test_data_is_not_repeated_as_text() -> None:
+    """Some servers put a whole image into the structured content, too."""
+    image = ImageDataBlock(data=PIXEL["data"], media_type="image/png")
+    assert result_blocks({"content": [PIXEL], "structuredContent": {**PIXEL, "_meta": None}}) == [image]
+    blocks = result_blocks({"content": [PIXEL], "structuredContent": {"page": 1, "picture": PIXEL["data"]}})
+    assert blocks == [image, TextBlock(text='{"page": 1, "picture": "(the data of a part)"}')]
+
+
+def test_a_document_that_is_a_text_is_read_as_one() -> None:
+    def resource(media_type: str, content: bytes) -> Any:
+        blob = {"uri": "file:///a", "mimeType": media_type, "blob": base64.b64encode(content).decode()}
+        return result_blocks({"content": [{"type": "resource", "resource": blob}]})
+
+    assert resource("text/csv", b"a,b\x1b") == "[resource file:///a]\na,b"
+    assert resource("application/ld+json; charset=utf-8", b"{}") == "[resource file:///a]\n{}"
+    assert "text/csv of 4 characters in base64" in resource("text/csv", b"\xff\xfe")
+    assert isinstance(resource("application/pdf", b"%PDF")[0], DocumentBlock)
+    assert "application/zip of 8 characters in base64: models take none such]" in resource("application/zip", b"PK\0\0")
+    link = {"type": "resource_link", "uri": "file:///a", "name": "a", "description": "The first"}
+    assert result_blocks({"content": [link]}) == "[resource file:///a: a, The first]"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "block"),
+    [
+        ("image/jpg", ImageDataBlock(data="QUJD", media_type="image/jpeg")),
+        ("", ImageDataBlock(data="QUJD", media_type="image/png")),
+        ("image/svg+xml", "ABC"),
+        ("image/tiff", "[image  image/tiff of 4 characters in base64: models take none such]"),
+        ("audio/mpeg", AudioBlock(data="QUJD", format="mp3")),
+    ],
+)
+def test_data_is_named_as_providers_know_it(media_type: str, block: Any) -> None:
+    kind = media_type.partition("/")[0] or "image"
+    found = result_blocks({"content": [{"type": kind, "data": "QUJD", "mimeType": media_type}]})
+    assert found == (block if isinstance(block, str) else [block])
 
 
 def test_names_end_with_the_servers_own_name() -> None:

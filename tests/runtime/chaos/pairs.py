@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from runtime.execution.execution_config import SwarmLimit
 from runtime.record.journal_care import JournalCare
+from runtime.record.lease_owner import owner_name
 from runtime.record.places import (
     ADDRESS_FILE,
     init_database,
@@ -20,7 +23,8 @@ from runtime.record.places import (
     open_journal,
 )
 from runtime.record.state.events import utc_now
-from runtime.worker.engines.local import DriveRun, LocalEngine
+from runtime.worker.engines.local import LocalEngine
+from runtime.worker.engines.port import MakeEngine
 
 
 async def sqlite(state: Path, clock: Callable[[], datetime]) -> JournalCare:
@@ -41,6 +45,19 @@ async def postgres(state: Path, clock: Callable[[], datetime]) -> JournalCare:
     return await open_journal(state, clock=clock)
 
 
+async def queued(state: Path, clock: Callable[[], datetime]) -> JournalCare:
+    """As `postgres`, with a queue."""
+    is_new = not journal_exists(state)
+    journal = await postgres(state, clock)
+    if is_new:
+        from runtime.worker.engines.dbos import make_queue
+
+        address = journal_address(state)
+        assert address is not None
+        await make_queue(address)
+    return journal
+
+
 async def clone(origin: Path, target: Path) -> None:
     """Copy a workspace in which nothing is driven, with its journal."""
     shutil.copytree(origin, target)
@@ -54,32 +71,43 @@ async def clone(origin: Path, target: Path) -> None:
         await write_tables(made, read_tables(address))
 
 
-def narrow(drive: DriveRun) -> LocalEngine:
-    return LocalEngine(drive, slots=3)
+def local(journal: JournalCare, state: Path, slots: int = 64) -> MakeEngine:
+    return partial(LocalEngine, slots=slots)
+
+
+def dbos(
+    journal: JournalCare, state: Path, slots: int = 64, limits: Mapping[str, Mapping[str, Any]] | None = None
+) -> MakeEngine:
+    from runtime.worker.engines.dbos import DbosEngine
+
+    address = journal_address(state)
+    assert address is not None
+    return partial(
+        DbosEngine,
+        address=address,
+        journal=journal,
+        worker_id=owner_name(),
+        slots=slots,
+        limits={ref: SwarmLimit(**given) for ref, given in (limits or {}).items()},
+        now=lambda: journal.now().timestamp(),
+        look_s=0.05,
+        care_s=0.3,
+        unclaimed_s=0.5,
+    )
 
 
 class Pair(NamedTuple):
-    """`journal` names a coroutine function of a directory and a clock, `engine` what is called with a drive, `narrow`
-    the same with room for three runs, each as ``module:attribute``: processes of their own look them up.
+    """`journal` names a coroutine function of a directory and a clock, `engine` a function of a journal, its directory
+    and options, as how many runs there is room for, each as ``module:attribute``: processes of their own look them up.
     """
 
     name: str
     journal: str
     engine: str
-    narrow: str
 
 
 PAIRS = (
-    Pair(
-        "sqlite+local",
-        "tests.runtime.chaos.pairs:sqlite",
-        "runtime.worker.engines.local:LocalEngine",
-        "tests.runtime.chaos.pairs:narrow",
-    ),
-    Pair(
-        "postgres+local",
-        "tests.runtime.chaos.pairs:postgres",
-        "runtime.worker.engines.local:LocalEngine",
-        "tests.runtime.chaos.pairs:narrow",
-    ),
+    Pair("sqlite+local", f"{__name__}:sqlite", f"{__name__}:local"),
+    Pair("postgres+local", f"{__name__}:postgres", f"{__name__}:local"),
+    Pair("postgres+dbos", f"{__name__}:queued", f"{__name__}:dbos"),
 )

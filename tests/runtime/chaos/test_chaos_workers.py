@@ -73,7 +73,7 @@ async def test_three_workers_killed_and_frozen_lose_no_run(place: Callable[[str]
     async with place("w") as found:
         runs = [await found.start("chaos:nested", f"task {number}") for number in range(12)]
         first = [
-            found.lives.begin("live", found.root, lease_s=0.3, engine=found.pair.narrow, **more)
+            found.lives.begin("live", found.root, lease_s=0.3, engine_options={"slots": 3}, **more)
             for more in ({"die_after": 20}, {}, {})
         ]
         assert await first[0].status() == -signal.SIGKILL

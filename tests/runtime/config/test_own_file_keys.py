@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.config.loader import InvalidConfiguration, load_configuration
-from runtime.config.schema import own_file_keys, variables
+from runtime.config.schema_keys import own_file_keys, variables
 from runtime.judgement.recovery.option_table import OPTIONS, agent_options
 
 ALLOWS = '[mcp]\nmay_answer = ["retry"]\nmay_act = ["start_run"]\n'

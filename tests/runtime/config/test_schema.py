@@ -10,11 +10,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 import runtime.config.loader
-import runtime.config.schema
+import runtime.config.schema_keys
 from console.app import settings_source
 from runtime.config.configuration import DEFAULT_SOURCE
 from runtime.config.loader import InvalidConfiguration, load_configuration
-from runtime.config.schema import RuntimeSettings, Settings, sections, variables
+from runtime.config.schema import RuntimeSettings, Settings
+from runtime.config.schema_keys import sections, variables
 from runtime.execution.execution_config import ExecutionConfig
 from tests.pages import settings_tables
 
@@ -32,7 +33,7 @@ def wider(monkeypatch: pytest.MonkeyPatch) -> None:
     """One more setting, declared in one place."""
     monkeypatch.setattr("runtime.config.loader.Settings", WiderSettings)
     for name in ("sections", "unknown_key"):
-        function = getattr(runtime.config.schema, name)
+        function = getattr(runtime.config.schema_keys, name)
         monkeypatch.setattr(function, "__defaults__", (WiderSettings, *function.__defaults__[1:]))
 
 

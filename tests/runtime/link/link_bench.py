@@ -18,6 +18,7 @@ from runtime.link.server.verbs import operation_verbs, runtime_verbs
 from runtime.link.transports.transport import UnixTransport
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import LineReader
+from runtime.link.wire.message_parser import parse_message
 from runtime.operations.context import OperationContext
 from runtime.operations.operations import Operations
 from runtime.operations.requests.reports import RuntimeStatus
@@ -190,7 +191,7 @@ class Raw:
             if not data:
                 raise EOFError
             self._found = self._lines.feed(data)
-        return p.parse_message(self._found.pop(0))
+        return parse_message(self._found.pop(0))
 
     def say(self, data: bytes) -> None:
         self.writer.write(data)

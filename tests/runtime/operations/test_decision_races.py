@@ -21,7 +21,7 @@ TURNS = range(6)
 
 @pytest.fixture
 async def elsewhere(bench: Bench) -> AsyncIterator[Decisions]:
-    """Another process's desk: a journal of its own on the same file."""
+    """The decisions of another process: a journal of its own on the same file."""
     async with await open_journal(bench.root) as journal:
         yield Decisions(journal, bench.root)
 

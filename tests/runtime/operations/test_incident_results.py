@@ -16,6 +16,7 @@ from runtime.judgement.reports.report_types import OfferedOption
 from runtime.operations.objects import incident_object, report_object
 from runtime.operations.requests import incident_results as rows
 from runtime.operations.requests.codec import encode
+from runtime.operations.requests.struct import ActorRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Limit, Origin, Persistence, Remedy
@@ -60,7 +61,7 @@ INCIDENT = Incident(
 @pytest.mark.parametrize(
     ("row", "model", "left_out", "added"),
     [
-        (rows.ActorRow, ev.Actor, "", ""),
+        (ActorRow, ev.Actor, "", ""),
         (OfferedOption, ev.Option, "", ""),
         (rows.FaultRow, Classification, "", ""),
         (rows.IncidentRow, ev.IncidentOpened, "v seq type incident_id ts", "id state opened_at proposals answer"),

@@ -24,7 +24,7 @@ from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.form import Form
 from screens.widgets.node_tree import NodeTree
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.text_page import TextPage
 from tests.console.app.test_app import NEVER, prompt_of, settled, text_of
 from tests.screens.run_link import RunLink

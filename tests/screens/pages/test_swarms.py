@@ -201,8 +201,8 @@ def rows_of(*stories: Story, memory: RowCache | None = None) -> list[str]:
 
 def test_runs_stand_below_their_swarm_the_newest_first() -> None:
     assert rows_of(finished(), workflow(1, 1), workflow(2, 3), limited(3, 3)) == [
-        "◆ waiting | digest.py:swarm | 2 runs · 1 decision |  | 29k | $0.31 | 7m",
-        "  ◆ waiting | chapter 3 | 1 waiting · 1 done |  | 110 |  | 7m",
+        "◆ needs you | digest.py:swarm | 2 runs · 1 decision |  | 29k | $0.31 | 7m",
+        "  ◆ needs you | chapter 3 | 1 needs you · 1 done |  | 110 |  | 7m",
         "  ✓ completed | translate manual | 3 done |  | 29k | $0.31 | 3h",
         "● running | translate.py:swarm | 2 runs · 2 at work |  | 4.0k | $2.00 | 8m",
         "  ● running | translate 2 | ██████░░ 3/4 ~2m  1 running · 6 done |  | 3.0k | $1.50 | 8m",

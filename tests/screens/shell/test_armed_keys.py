@@ -29,7 +29,7 @@ from screens.shell.armed_keys import (
 )
 from screens.shell.context import ConsoleContext
 from screens.widgets.arming import Arming
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock

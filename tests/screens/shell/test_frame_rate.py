@@ -69,8 +69,8 @@ async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(m
     waits = delays(monkeypatch)
     governor = FrameRateGovernor(clock=time)
     drawn: list[float] = []
-    pace = RedrawThrottle(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
-    pace.request()
+    throttle = RedrawThrottle(Owner(), lambda: drawn.append(time.now), clock=time, governor=governor)  # type: ignore[arg-type]
+    throttle.request()
     governor.begin()
     time.now += STUCK_S + 0.1
     waits.pop()[1]()
@@ -79,5 +79,5 @@ async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(m
     governor.end()
     waits.pop()[1]()
     assert len(drawn) == 1
-    pace.request()
+    throttle.request()
     assert waits[-1][0] == pytest.approx(FRAME_S_BY_QUALITY["bad"])

@@ -16,7 +16,7 @@ import screens
 from console.app.app import OrbiterApp
 from screens.shell.context import ConsoleContext
 from screens.shell.timer import GRACE_S, Alarm
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.redraw_throttle import RedrawThrottle
 from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
@@ -93,17 +93,17 @@ async def test_nothing_that_waits_for_a_moment_is_lost(
 
 async def test_a_drawing_that_is_overdue_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, waits, shown = Clock(), delays(monkeypatch), list[float]()
-    pace = RedrawThrottle(Owner(), lambda: shown.append(clock.now), clock=clock)  # type: ignore[arg-type]
-    pace.request()
-    pace.request()
+    throttle = RedrawThrottle(Owner(), lambda: shown.append(clock.now), clock=clock)  # type: ignore[arg-type]
+    throttle.request()
+    throttle.request()
     assert len(waits) == 1
     clock.now += GRACE_S + 0.1
-    pace.request()  # as every second does
+    throttle.request()  # as every second does
     assert len(waits) == 2
     waits[1][1]()
     waits[0][1]()  # the first one was only late
     assert len(shown) == 1
-    assert pace.idle
+    assert throttle.idle
 
 
 async def test_a_screen_that_missed_a_change_is_drawn_by_the_clock() -> None:

@@ -97,7 +97,7 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
         f"◆ needs you | weekly digest | permission denied · write_file · {NEED} |  |  | 3m",
         "",
         " Working  1",
-        "● running | weekly digest | 1 waiting · 1 running · 3 done | 3.3k | $0.02 | 3m",
+        "● running | weekly digest | 1 needs you · 1 running · 3 done | 3.3k | $0.02 | 3m",
         "",
         " Done  1",
         "✓ completed | translate manual | 3 done | 29k | $0.31 | 3h",
@@ -226,16 +226,16 @@ def tree_text(story: Story, glyphs: Any = UNICODE_GLYPHS) -> list[str]:
 def test_the_tree_shows_state_attempts_time_and_tokens_and_folds_what_is_done() -> None:
     assert tree_text(digest()) == [
         "● weekly_digest swarm | running |  | 3m | ",
-        "├ ▸✓ planner | succeeded |  | 3.0s | ",
+        "├ ▸✓ planner | done |  | 3.0s | ",
         "└ ● researcher | running |  | 3m | ",
-        "  ├ ✓ openai:gpt-4o model | succeeded | ×2 | 5.0s | 2.4k",
+        "  ├ ✓ openai:gpt-4o model | done | ×2 | 5.0s | 2.4k",
         "  ├ ● search_releases | running |  | 3m | ",
-        "  └ ◆ write_file | waits 3m |  | 3m | ",
+        "  └ ◆ write_file | needs you 3m |  | 3m | ",
     ]
 
 
 def test_the_tree_in_ascii() -> None:
-    assert tree_text(digest(), ASCII_GLYPHS)[-1] == "  `-? write_file | waits 3m |  | 3m | "
+    assert tree_text(digest(), ASCII_GLYPHS)[-1] == "  `-? write_file | needs you 3m |  | 3m | "
 
 
 def test_a_retry_counts_down() -> None:
@@ -288,7 +288,7 @@ def test_a_nodes_detail_tells_what_went_in_and_what_came_out() -> None:
             story.state, next(key for key in story.state.nodes if "gpt-4o~0" in key and "rese" in key), looks_at(story)
         )
     )
-    assert found[:3] == ["openai:gpt-4o", "weekly_digest › researcher › openai:gpt-4o", "✓ succeeded · model"]
+    assert found[:3] == ["openai:gpt-4o", "weekly_digest › researcher › openai:gpt-4o", "✓ done · model"]
     assert "attempts  2 attempts" in found
     assert "tokens    2104 in, 310 out" in found
     assert '  "messages": 2' in found

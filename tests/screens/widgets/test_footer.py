@@ -14,6 +14,6 @@ async def test_the_ways_on_are_whole_and_no_other_key_is_cut(name: str, width: i
     app = PICTURES[name].app()
     async with app.run_test(size=(width, 24)) as pilot:
         await PICTURES[name].take(pilot)
-        foot = screen_text(app)[-1]
-        assert foot.endswith(": commands   ? help   q quit")
-        assert "…" not in foot
+        footer = screen_text(app)[-1]
+        assert footer.endswith(": commands   ? help   q quit")
+        assert "…" not in footer

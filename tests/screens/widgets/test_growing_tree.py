@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
+import pytest
+
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from screens.render.tree_outline import ancestors, outline
 from screens.views.run.tree import NODE_COLUMNS, RunTree
 from screens.views.shared.render_context import RenderContext
+from screens.widgets import line_list
 from screens.widgets.node_tree import NodeTree
 from tests.screens.widgets.test_live_widgets import Stage
 
@@ -29,7 +32,8 @@ def _open(state: DurableRun, number: int, parent: str, *, value: bool) -> None:
         state.apply(ev.NodeOpened(run_id="r", node_id=name, parent_id=parent, kind="agent", name=str(number)))
 
 
-async def test_nodes_that_come_get_the_lines_of_a_whole_outline() -> None:
+async def test_nodes_that_come_get_the_lines_of_a_whole_outline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_list, "_MOST_INSERTED", 8)
     chance, state, context = random.Random(7), DurableRun(), RenderContext(NOW)
     state.apply(ev.RunCreated(run_id="r", ref="x:y", seq=1))
     tree = NodeTree(NODE_COLUMNS)

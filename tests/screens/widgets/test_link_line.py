@@ -12,7 +12,7 @@ from screens.dialogs.bulk_answer import BulkAnswerScreen
 from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.dialogs.start_form import StartScreen
 from screens.widgets.editor import Editor
-from screens.widgets.prompt import Prompt
+from screens.widgets.prompts.prompt import Prompt
 from tests.console.app.test_app import console, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest, limited

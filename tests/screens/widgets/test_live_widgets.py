@@ -408,7 +408,7 @@ async def test_a_page_that_grows_keeps_its_place_and_repaints_what_changed(monke
         assert [line[:19].rstrip() for line in screen_text(pilot.app)[:2]] == [" line 2", " changed"]
 
 
-# -- the pace --------------------------------------------------------------------------------------------------
+# -- the throttle --------------------------------------------------------------------------------------------------
 
 
 async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pauses(
@@ -421,17 +421,17 @@ async def test_many_requests_are_one_drawing_and_slow_drawings_make_longer_pause
         drawn.append(now[0])
         now[0] += cost
 
-    pace = RedrawThrottle(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
+    throttle = RedrawThrottle(Owner(), draw, clock=lambda: now[0])  # type: ignore[arg-type]
     cost = 0.0
     for _ in range(100):
-        pace.request()
+        throttle.request()
     assert [delay for delay, _ in waits] == [0.0]
     waits.pop()[1]()
     assert len(drawn) == 1
-    pace.request()
+    throttle.request()
     assert waits[-1][0] == pytest.approx(FRAME_S)
     cost = 0.2
     now[0] += 1
     waits.pop()[1]()
-    pace.request()
+    throttle.request()
     assert waits[-1][0] == pytest.approx(0.6)

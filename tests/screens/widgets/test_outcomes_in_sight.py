@@ -7,7 +7,7 @@ from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.explanation.sentence import read_template
 from screens.render.layout import plain_text, width_of
 from screens.views.decisions.prompt_lines import line_rows
-from screens.widgets.option_columns import OptionColumns
+from screens.widgets.prompts.option_columns import OptionColumns
 from tests.console.app.test_app import armed, broken, console, prompt_of
 from tests.runtime.judgement.reports.explanation.cases import every_failure, every_kind
 

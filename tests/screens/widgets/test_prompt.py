@@ -26,7 +26,7 @@ from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
 from screens.views.run.explanation import explanation_lines, model_line, sentence_words
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
-from screens.widgets.option_columns import OptionColumns
+from screens.widgets.prompts.option_columns import OptionColumns
 from tests.console.app.test_app import (
     NEVER,
     answers,
@@ -128,7 +128,7 @@ def test_no_line_of_the_prompt_says_that_no_model_was_asked() -> None:
 async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds_it() -> None:
     story = Story("run-4", "long", START)
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
-    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "line\n" * 60}})
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"letter": "line\n" * 60}})
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, _):
         await armed(pilot)
         assert "more characters" in text_of(pilot)

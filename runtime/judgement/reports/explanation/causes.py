@@ -40,6 +40,7 @@ _STILL_TOO_LARGE: Final[Alternatives] = (
     "Made smaller {compactions}, {compacted_sizes}, it is still too large.",
     "Made smaller {compactions}, it is still too large.",
 )
+_ONLY_SAID: Final[Alternatives] = ("{said}.", "{where}.")
 _AT_CODE: Final[Alternatives] = ("{exception} in {frame}.", "{exception}.")
 _SWITCH: Final = Advice("switch_model", ("{other_model} answered in this run", "another model may take it"))
 _TELL: Final = Advice("deny", ("the agent may find another way when it is told why",))
@@ -170,7 +171,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     ),
     Cause.OUTPUT_INVALID: CauseWords(
         ("The answer of {name} does not have the form that is wanted.", "The answer does not have the form wanted."),
-        (_SAID,),
+        (_ONLY_SAID,),
         (
             Advice("input", ("{name} can correct it when it is told what is wrong",)),
             Advice("retry", ("the next answer may fit",)),
@@ -179,7 +180,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     ),
     Cause.ARGS_INVALID: CauseWords(
         ("{agent} called {tool} with arguments that do not fit.", "{node} was given what does not fit."),
-        (_SAID,),
+        (_ONLY_SAID,),
         (
             _LOOK,
             Advice("edit", ("the same arguments are refused again",)),

@@ -43,7 +43,7 @@ async def test_what_a_hostile_server_answers_ends_each_call_and_says_why(tmp_pat
     listed = await list_tools(ListingRequest(servers, "ref"))
     tools = {each.name: each for each in listed.tools}
     assert len(tools) == MAX_TOOLS
-    assert "3 tools of ref cannot be used, their names or schemas are not valid or too large" in listed.note
+    assert "2 tools of ref cannot be used, their names or schemas are not valid or too large" in listed.note
     assert f"ref has more than {MAX_TOOLS} tools" in listed.note
     assert listed.note.isprintable()
     progress: list[str] = []

@@ -17,7 +17,7 @@ import pytest
 from orbiter.mcp.approvals import ApprovalFile
 from orbiter.mcp.connection import connected
 from orbiter.mcp.failures import ServerUnreachable
-from orbiter.mcp.sdk import program, transport
+from orbiter.mcp.sdk import http_transport, program
 from orbiter.mcp.table import ServerTable
 
 FEW = 64 * 1024
@@ -65,7 +65,7 @@ def is_alive(pid: int) -> bool:
 async def test_an_address_that_answers_without_end_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", FEW)
+    monkeypatch.setattr(http_transport, "MAX_RESPONSE_BYTES", FEW)
     written: list[int] = []
     async with endless_answers(kind, written) as url:
         with pytest.raises(ServerUnreachable):
@@ -114,4 +114,4 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 )
 def test_only_a_trace_context_of_a_message_becomes_a_header(params: object, headers: dict[str, str]) -> None:
     body = json.dumps({"method": "tools/call", "params": params, "note": {"traceparent": "x"}}).encode()
-    assert transport.trace_headers(body) == headers
+    assert http_transport.trace_headers(body) == headers

@@ -23,7 +23,8 @@ from runtime.execution.gates import chain
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from runtime.worker.engines.local import DriveRun, LocalEngine
+from runtime.worker.engines.local import LocalEngine
+from runtime.worker.engines.port import DriveRun, FindRuns
 from runtime.worker.supervisor import Supervisor
 from tests.runtime.bench import ME, Bench
 
@@ -335,8 +336,8 @@ async def test_events_of_later_turns_are_no_longer_for_what_was_said_before(benc
 class Forgetful(LocalEngine):
     """Loses what it is given, now and then."""
 
-    def __init__(self, carry_on: DriveRun) -> None:
-        super().__init__(carry_on)
+    def __init__(self, carry_on: DriveRun, find: FindRuns) -> None:
+        super().__init__(carry_on, find)
         self.given = 0
 
     def submit(self, run_id: str) -> bool:

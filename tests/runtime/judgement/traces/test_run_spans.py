@@ -77,6 +77,10 @@ async def test_a_run_is_a_tree_of_the_conventions_spans(bench: Bench) -> None:
         c.RUN_ID: run,
         c.NODE_PATH: "chatty~0/look~0.0",
     }
+    second = sorted(named(folded(events, FULL), "chat zoo/chatty"), key=lambda each: each.start)[1]
+    asked, answered = json.loads(str(second.attributes[c.INPUT_MESSAGES]))[-2:]
+    ids_of_calls = {asked["parts"][-1]["id"], answered["parts"][0]["id"]}
+    assert ids_of_calls == {look.attributes[c.TOOL_CALL_ID]}, "a receiver pairs a call and its result by the id"
     first = min(named(spans, "chat zoo/chatty"), key=lambda each: each.start)
     assert first.kind == "client"
     wanted = {
@@ -226,6 +230,19 @@ def test_a_fork_points_to_its_origin_and_has_no_span_of_what_it_copied() -> None
     assert not named(spans, "chat gpt")
     root = check_tree(spans)
     assert root.link == (ids.trace_id("r0"), ids.root_span_id("r0"))
+
+
+def test_a_tool_that_runs_agents_or_asks_a_server_says_for_whom_and_with_what() -> None:
+    found = Recorder()
+    found.agent()
+    for name, task in (("delegate_to_web", "find bees"), ("notes_add", '{"text": "tea"}')):
+        at: dict[str, Any] = {"node_id": f"a~0/{name}~0", "parent_id": "a~0"}
+        found.add(ev.NodeOpened(kind="tool", name=name, info={"task": task, "id": "c1"}, **at))
+        found.add(ev.NodeClosed(state="succeeded", output="done", **at))
+    spans = [each for each in folded(found.finish(), FULL) if each.name.startswith("execute_tool")]
+    assert [each.attributes[c.AGENT] for each in spans] == ["a", "a"]
+    given = [json.loads(str(each.attributes[c.TOOL_ARGUMENTS])) for each in spans]
+    assert given == [{"task": "find bees"}, {"text": "tea"}]
 
 
 def test_what_a_run_leaves_open_ends_with_it() -> None:

@@ -14,6 +14,7 @@ from runtime.link.client.heartbeat import DEAD_BEATS
 from runtime.link.transports.transport import PairTransport
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import LineReader
+from runtime.link.wire.message_parser import parse_console_message
 
 HELLO = p.Hello(epoch="e", position=0, role="operator", peer="x", program="x").line() + b"\n"
 
@@ -60,7 +61,7 @@ class Far:
         lines = LineReader()
         while data := await reader.read(65536):
             for line in lines.feed(data):
-                message = p.parse_console_message(line)
+                message = parse_console_message(line)
                 self.heard.append(message.t)
                 self._news.set()
                 if isinstance(message, p.Ping):

@@ -192,10 +192,10 @@ async def test_so_many_runs_are_watched_over_one_connection_and_no_more(bench: B
 async def test_consoles_that_come_at_once_share_the_picture(bench: Bench) -> None:
     await bench.started()
     server = await bench.serve()
-    assert [*map(id, server.picture.snapshot("first"))] == [*map(id, server.picture.snapshot("first"))]
-    before = server.picture.snapshot("first")
-    server.picture.touch()
-    assert server.picture.snapshot("first") != before  # of another position
+    assert [*map(id, server.projection.snapshot("first"))] == [*map(id, server.projection.snapshot("first"))]
+    before = server.projection.snapshot("first")
+    server.projection.touch()
+    assert server.projection.snapshot("first") != before  # of another position
 
 
 @pytest.mark.parametrize(("role", "longest"), [("viewer", limits.MAX_VIEWER_BYTES), ("operator", MAX_LINE_BYTES)])
@@ -244,15 +244,15 @@ async def test_more_connections_than_there_may_be_are_told_so_and_those_of_the_o
 
 
 def test_the_stream_of_a_slow_console_is_bounded_in_bytes() -> None:
-    lane = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=2000)
-    lane.offer(b"under way")
-    assert lane.ready_line() == b"under way"
+    outbox = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=2000)
+    outbox.offer(b"under way")
+    assert outbox.ready_line() == b"under way"
     for _ in range(20):
-        lane.offer(b"x" * (MAX_QUEUE_BYTES // 4))
-        assert sum(len(line) for _, line in lane._queue) <= MAX_QUEUE_BYTES
-    assert lane.stale
-    lane.acknowledge(1)
-    assert lane.ready_line() == b"snapshot"
+        outbox.offer(b"x" * (MAX_QUEUE_BYTES // 4))
+        assert sum(len(line) for _, line in outbox._queue) <= MAX_QUEUE_BYTES
+    assert outbox.stale
+    outbox.acknowledge(1)
+    assert outbox.ready_line() == b"snapshot"
 
 
 def _rss() -> int:

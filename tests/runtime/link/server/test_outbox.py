@@ -11,105 +11,105 @@ from hypothesis import strategies as st
 from runtime.link.server.outbox import MAX_QUEUE_AGE_S, MIN_QUEUE_FOR_SNAPSHOT, ClientOutbox
 
 
-def _now(lane: ClientOutbox) -> list[bytes]:
+def _now(outbox: ClientOutbox) -> list[bytes]:
     """All that goes out without waiting for anything."""
     found: list[bytes] = []
-    while (line := lane.ready_line()) is not None:
+    while (line := outbox.ready_line()) is not None:
         found.append(line)
     return found
 
 
-def _lane(window: int = 3, capacity: int = 4) -> ClientOutbox:
+def _outbox(window: int = 3, capacity: int = 4) -> ClientOutbox:
     return ClientOutbox(lambda: [b"snapshot"], window=window, capacity=capacity)
 
 
 def test_not_more_than_the_window_is_under_way() -> None:
-    lane = _lane()
+    outbox = _outbox()
     for name in (b"1", b"2", b"3", b"4"):
-        lane.offer(name)
-    assert _now(lane) == [b"1", b"2", b"3"]
-    lane.reply(b"reply")
-    assert _now(lane) == [b"reply"]
-    lane.acknowledge(2)
-    assert _now(lane) == [b"4"]
+        outbox.offer(name)
+    assert _now(outbox) == [b"1", b"2", b"3"]
+    outbox.reply(b"reply")
+    assert _now(outbox) == [b"reply"]
+    outbox.acknowledge(2)
+    assert _now(outbox) == [b"4"]
 
 
 def test_what_waits_too_long_is_given_up_for_a_snapshot_unless_it_is_little() -> None:
     now = [0.0]
-    lane = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=10 * MIN_QUEUE_FOR_SNAPSHOT, clock=lambda: now[0])
-    lane.offer(b"under way")
-    assert _now(lane) == [b"under way"]
+    outbox = ClientOutbox(lambda: [b"snapshot"], window=1, capacity=10 * MIN_QUEUE_FOR_SNAPSHOT, clock=lambda: now[0])
+    outbox.offer(b"under way")
+    assert _now(outbox) == [b"under way"]
     for number in range(MIN_QUEUE_FOR_SNAPSHOT - 1):
-        lane.offer(b"%d" % number)
+        outbox.offer(b"%d" % number)
     now[0] += MAX_QUEUE_AGE_S + 1
-    lane.offer(b"a few, however old")
-    held = [lane.stale]
-    lane.offer(b"one too many")
-    assert [*held, lane.stale] == [False, True]
-    lane.acknowledge(1)
-    assert _now(lane) == [b"snapshot"]
+    outbox.offer(b"a few, however old")
+    held = [outbox.stale]
+    outbox.offer(b"one too many")
+    assert [*held, outbox.stale] == [False, True]
+    outbox.acknowledge(1)
+    assert _now(outbox) == [b"snapshot"]
 
 
 def test_overflow_drops_all_and_one_snapshot_follows_when_all_sent_was_taken() -> None:
-    lane = _lane()
+    outbox = _outbox()
     for number in range(20):
-        lane.offer(b"%d" % number)
-    assert lane.stale
-    assert _now(lane) == [b"snapshot"]
-    lane = _lane()
-    lane.offer(b"0")
-    assert _now(lane) == [b"0"]
+        outbox.offer(b"%d" % number)
+    assert outbox.stale
+    assert _now(outbox) == [b"snapshot"]
+    outbox = _outbox()
+    outbox.offer(b"0")
+    assert _now(outbox) == [b"0"]
     for number in range(1, 20):
-        lane.offer(b"%d" % number)
-    assert _now(lane) == []
-    lane.acknowledge(1)
-    assert _now(lane) == [b"snapshot"]
-    lane.offer(b"next")
-    assert _now(lane) == [b"next"]
-    assert lane.snapshots == 1
+        outbox.offer(b"%d" % number)
+    assert _now(outbox) == []
+    outbox.acknowledge(1)
+    assert _now(outbox) == [b"snapshot"]
+    outbox.offer(b"next")
+    assert _now(outbox) == [b"next"]
+    assert outbox.snapshots == 1
 
 
 def test_a_snapshot_goes_before_what_waits_and_whole() -> None:
-    lane = _lane(window=10)
-    lane.offer(b"news")
-    lane.send_bulk([b"a", b"b"])
-    assert _now(lane) == [b"a", b"b", b"news"]
+    outbox = _outbox(window=10)
+    outbox.offer(b"news")
+    outbox.send_bulk([b"a", b"b"])
+    assert _now(outbox) == [b"a", b"b", b"news"]
 
 
 def test_pieces_of_a_text_are_joined_while_they_wait() -> None:
-    lane = _lane(window=1)
-    lane.offer(b"1")
-    lane.delta(("r", "n", 1, "text"), 0, "ab")
-    lane.delta(("r", "n", 1, "text"), 2, "cd")
-    assert _now(lane) == [b"1"]
-    lane.acknowledge(1)
-    [line] = _now(lane)
+    outbox = _outbox(window=1)
+    outbox.offer(b"1")
+    outbox.delta(("r", "n", 1, "text"), 0, "ab")
+    outbox.delta(("r", "n", 1, "text"), 2, "cd")
+    assert _now(outbox) == [b"1"]
+    outbox.acknowledge(1)
+    [line] = _now(outbox)
     assert json.loads(line) | {"t": ""} == {
         "t": "", "run_id": "r", "node_id": "n", "attempt": 1, "kind": "text", "offset": 0, "text": "abcd",
     }  # fmt: skip
-    lane.delta(("r", "n", 1, "text"), 4, "ef")
-    lane.forget("r", "n")
-    lane.acknowledge(2)
-    assert _now(lane) == []
+    outbox.delta(("r", "n", 1, "text"), 4, "ef")
+    outbox.forget("r", "n")
+    outbox.acknowledge(2)
+    assert _now(outbox) == []
 
 
 def test_a_closed_lane_still_gives_its_replies() -> None:
-    lane = _lane()
-    lane.offer(b"1")
-    lane.reply(b"last word")
-    lane.close()
-    assert _now(lane) == [b"last word"]
+    outbox = _outbox()
+    outbox.offer(b"1")
+    outbox.reply(b"last word")
+    outbox.close()
+    assert _now(outbox) == [b"last word"]
 
 
 async def test_waiting_for_the_next_line() -> None:
-    lane = _lane()
-    waiting = asyncio.ensure_future(lane.next_line())
+    outbox = _outbox()
+    waiting = asyncio.ensure_future(outbox.next_line())
     await asyncio.sleep(0)
-    lane.offer(b"1")
+    outbox.offer(b"1")
     assert await waiting == b"1"
-    waiting = asyncio.ensure_future(lane.next_line())
+    waiting = asyncio.ensure_future(outbox.next_line())
     await asyncio.sleep(0)
-    lane.close()
+    outbox.close()
     assert await waiting is None
 
 
@@ -128,29 +128,29 @@ def test_what_is_shown_is_in_order_and_after_a_loss_only_behind_a_snapshot(
     def refill() -> list[bytes]:
         return [b"s%d" % offered]
 
-    lane = ClientOutbox(refill, window=window, capacity=capacity)
+    outbox = ClientOutbox(refill, window=window, capacity=capacity)
     replies = 0
 
     def take() -> None:
-        for line in _now(lane):
+        for line in _now(outbox):
             if line != b"reply":
                 sent.append(line.decode())
-            assert lane.in_flight <= window
+            assert outbox.in_flight <= window
 
     for move in moves:
         if move == "offer":
             offered += 1
-            lane.offer(b"e%d" % offered)
+            outbox.offer(b"e%d" % offered)
         elif move == "ack":
-            lane.acknowledge(max(0, len(sent) - 1))
+            outbox.acknowledge(max(0, len(sent) - 1))
         elif move == "ackall":
-            lane.acknowledge(len(sent))
+            outbox.acknowledge(len(sent))
         elif move == "reply":
             replies += 1
-            lane.reply(b"reply")
+            outbox.reply(b"reply")
         take()
     for _ in range(200):
-        lane.acknowledge(len(sent))
+        outbox.acknowledge(len(sent))
         take()
     at = 0
     for name in sent:

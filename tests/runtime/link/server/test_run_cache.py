@@ -10,6 +10,7 @@ from runtime.link.client.run_view import RunView
 from runtime.link.client.workspace_view import WorkspaceView
 from runtime.link.server.run_cache import RECENT_EVENTS, CachedRun
 from runtime.link.wire import protocol as p
+from runtime.link.wire.message_parser import parse_message
 from runtime.link.wire.run_snapshot import StateAssembler
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -67,7 +68,7 @@ def _restored(run: CachedRun) -> DurableRun | None:
     restoring = StateAssembler()
     state = None
     for line in run.snapshot("first"):
-        message = p.parse_message(line)
+        message = parse_message(line)
         assert isinstance(message, p.RunSnapshot)
         assert state is None
         state = restoring.add(message)
@@ -93,7 +94,7 @@ def test_a_snapshot_and_the_events_after_it_are_the_whole(cut: int) -> None:
     lines = run.snapshot("first")
     lines += [line for event in events[max(0, cut - 3) :] if (line := run.feed(event)) is not None]
     for line in lines:
-        message = p.parse_message(line)
+        message = parse_message(line)
         if isinstance(message, p.RunSnapshot):
             view.apply_run_snapshot(message)
         else:

@@ -19,6 +19,7 @@ from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
 from runtime.link.transports.ssh import SshHost, SshTransport
 from runtime.link.wire import protocol as p
+from runtime.link.wire.message_parser import parse_message
 from runtime.record.state.durable_run import DurableRun
 from tests.runtime.link.link_bench import SWARM, Bench, Driver
 from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd
@@ -191,7 +192,7 @@ async def test_a_console_that_stops_reading_gets_a_snapshot_and_no_stale_flood(b
     kinds: list[tuple[str, int]] = []
 
     async def hear() -> p.RuntimeMessage:
-        message = p.parse_message(await reader.readline())
+        message = parse_message(await reader.readline())
         nonlocal heard
         heard += message.t in p.STREAM_TYPES
         return message
@@ -261,12 +262,12 @@ async def test_a_persons_key_is_named_in_the_audit_whatever_the_console_says(ben
     sshd.key("anna", options=f'restrict,command="{forced}"')
     way = transport(sshd, Path("/"), key="anna")
     reader, writer = await way.connect()
-    assert p.parse_message(await reader.readline()).t == "hello"
+    assert parse_message(await reader.readline()).t == "hello"
     writer.write(
         p.Identify(name="eve").line() + b"\n" + p.Command(id="x", verb="abort", args={"run_id": "run-1"}).line()
     )
     writer.write(b"\n")
-    refused, reply = p.parse_message(await reader.readline()), p.parse_message(await reader.readline())
+    refused, reply = parse_message(await reader.readline()), parse_message(await reader.readline())
     assert isinstance(refused, p.MessageRefused)
     assert isinstance(reply, p.CommandReply)
     assert reply.ok

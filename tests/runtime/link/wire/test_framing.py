@@ -16,13 +16,8 @@ from runtime.link.wire.framing import (
     PartAssembler,
     split_into_parts,
 )
-from runtime.link.wire.protocol import (
-    ConsoleMessage,
-    InvalidMessage,
-    Message,
-    parse_console_message,
-    parse_message,
-)
+from runtime.link.wire.message_parser import InvalidMessage, parse_console_message, parse_message
+from runtime.link.wire.protocol import ConsoleMessage, Message
 
 
 def _chunks(data: bytes, cuts: list[int]) -> list[bytes]:

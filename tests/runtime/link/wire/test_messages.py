@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.link.wire import protocol as p
+from runtime.link.wire.message_parser import InvalidMessage, parse_console_message, parse_message
 from runtime.record.state.events import GrantAdded, IncidentOpened
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -38,7 +39,7 @@ WORDS: list[p.RuntimeMessage] = [
 
 @pytest.mark.parametrize("said", WORDS)
 def test_what_a_runtime_says_is_read_as_it_was_said(said: p.RuntimeMessage) -> None:
-    assert p.parse_message(said.line()) == said
+    assert parse_message(said.line()) == said
     assert b"\n" not in said.line()
 
 
@@ -60,7 +61,7 @@ def is_kept(before: Any, now: Any) -> bool:
 
 @pytest.mark.parametrize("said", EARLIER, ids=lambda said: str(said["line"])[6:40])
 def test_lines_of_an_earlier_program_are_read_and_written_with_the_same_fields(said: dict[str, str]) -> None:
-    read = p.parse_message if said["from"] == "runtime" else p.parse_console_message
+    read = parse_message if said["from"] == "runtime" else parse_console_message
     message = read(said["line"].encode())
     assert read(message.line()) == message
     before, now = json.loads(said["line"]), json.loads(message.line())
@@ -69,7 +70,7 @@ def test_lines_of_an_earlier_program_are_read_and_written_with_the_same_fields(s
 
 @pytest.mark.parametrize("said", [p.Attach(epoch="e", position=4, program="x"), p.Ack(taken=3), p.Ping(id=8)])
 def test_what_a_console_says_first_is_read_by_a_runtime(said: p.Message) -> None:
-    assert p.parse_console_message(said.line()) == said
+    assert parse_console_message(said.line()) == said
 
 
 @pytest.mark.parametrize(
@@ -90,15 +91,15 @@ def test_what_a_console_says_first_is_read_by_a_runtime(said: p.Message) -> None
     ],
 )
 def test_what_cannot_be_read_is_named(said: dict[str, Any], where: str) -> None:
-    with pytest.raises(p.InvalidMessage, match=where) as caught:
-        p.parse_message(json.dumps(said, separators=(",", ":")).encode())
+    with pytest.raises(InvalidMessage, match=where) as caught:
+        parse_message(json.dumps(said, separators=(",", ":")).encode())
     assert caught.value.error == "bad_message"
 
 
 @pytest.mark.parametrize("line", [b'{"t":"snapshot"', b'{"t":"hello",]', b'{"t":"pong","id":' + b"[" * 100_000])
 def test_what_is_no_json_is_said(line: bytes) -> None:
-    with pytest.raises(p.InvalidMessage) as caught:
-        p.parse_message(line)
+    with pytest.raises(InvalidMessage) as caught:
+        parse_message(line)
     assert caught.value.error == "not_json"
 
 
@@ -107,8 +108,9 @@ def test_an_inbox_of_runs_is_shown_before_pydantic_is_loaded() -> None:
 import sys
 import console.app.app, console.app.startup, screens.pages.inbox, screens.shell.context
 from runtime.link.wire import protocol as p
+from runtime.link.wire.message_parser import parse_message
 from runtime.record.state.summary import Summary
-assert p.parse_message(p.WorkspaceSnapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
+assert parse_message(p.WorkspaceSnapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
 print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

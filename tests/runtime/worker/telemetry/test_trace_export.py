@@ -144,18 +144,27 @@ async def test_what_is_sent_is_the_conventions_form(bench: Bench, collector: Otl
 
     sums: Counter[tuple[str, str]] = Counter()
     (resource,) = collector.metrics[-1].resource_metrics
-    for metric in resource.scope_metrics[0].metrics:
-        for point in metric.histogram.data_points:
-            labels = plain(point.attributes)
-            assert (labels["gen_ai.request.model"], labels["gen_ai.provider.name"]) == ("zoo/asker", "scripted")
-            sums[metric.name, labels.get("gen_ai.token.type", "")] += point.count
-            if metric.name == "gen_ai.client.token.usage":
-                assert list(point.explicit_bounds)[:3] == [1, 4, 16]
+    for scope in resource.scope_metrics:
+        for metric in scope.metrics:
+            kind = metric.WhichOneof("data")
+            for point in getattr(metric, kind).data_points:
+                labels = plain(point.attributes)
+                assert (labels["gen_ai.request.model"], labels["gen_ai.provider.name"]) == ("zoo/asker", "scripted")
+                detail = labels.get("gen_ai.token.type") or labels.get("gen_ai.token.modality", "")
+                counted = point.count if kind == "histogram" else bool(point.as_int) and metric.sum.is_monotonic
+                sums[f"{scope.schema_url.rpartition('/')[2]} {metric.name}", detail] += counted
+                if metric.unit == "{token}" and kind == "histogram":
+                    assert list(point.explicit_bounds)[:3] == [1, 4, 16]
     calls = len([each for each in collector.spans if each.span.name == "chat zoo/asker"])
     assert sums == {
-        ("gen_ai.client.operation.duration", ""): calls,
-        ("gen_ai.client.token.usage", "input"): calls,
-        ("gen_ai.client.token.usage", "output"): calls,
+        ("0.1.0 gen_ai.client.inference.duration", ""): calls,
+        ("0.1.0 gen_ai.client.inference.usage.input_tokens", "unknown"): 1,
+        ("0.1.0 gen_ai.client.inference.usage.output_tokens", "unknown"): 1,
+        ("0.1.0 gen_ai.client.inference.operation.input_tokens", ""): calls,
+        ("0.1.0 gen_ai.client.inference.operation.output_tokens", ""): calls,
+        ("1.41.0 gen_ai.client.operation.duration", ""): calls,
+        ("1.41.0 gen_ai.client.token.usage", "input"): calls,
+        ("1.41.0 gen_ai.client.token.usage", "output"): calls,
     }
 
 

@@ -58,6 +58,31 @@ def unpack(packed: Packed) -> Any:
     return value
 
 
+def class_of(value: Any) -> str:
+    """The class of a model or dataclass, by module and name, to be kept beside its JSON; ``"list "`` before it where the
+    value is a list of such. Empty for everything else.
+    """
+    if type(value) is list:
+        found = {class_of(each) for each in value}
+        return f"list {one}" if len(found) == 1 and (one := found.pop()) and not one.startswith("list ") else ""
+    name = f"{type(value).__module__}:{type(value).__qualname__}"
+    return name if _class(name) is type(value) else ""
+
+
+def as_class(name: str, value: Any) -> Any:
+    """The object of the class that `class_of` named, from its JSON; the JSON itself where the class is not loaded, or
+    was changed so that the JSON does not fit.
+    """
+    of_list, _, one = name.rpartition(" ")
+    found: Any = _class(one)
+    if found is None:
+        return value
+    try:
+        return TypeAdapter(list[found] if of_list else found).validate_python(value, by_alias=True, by_name=True)
+    except ValueError:
+        return value
+
+
 def _class(name: str) -> type[Any] | None:
     """The class of this name, if it is a model or a dataclass of a loaded module."""
     module, _, path = name.partition(":")

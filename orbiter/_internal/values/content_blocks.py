@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from orbiter._internal.values.frozen import Frozen
 
 __all__ = [
     "AudioBlock",
     "Content",
     "ContentBlock",
     "DocumentBlock",
-    "Frozen",
     "ImageDataBlock",
     "ImageURLBlock",
     "TextBlock",
     "VideoBlock",
     "content_text",
 ]
-
-
-class Frozen(BaseModel):
-    """A value. Its validator is built when it is first used, since most programs use few of the kinds there are."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 class TextBlock(Frozen):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -15,7 +14,6 @@ from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.reports.explanation.explain import Explanation
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from screens.render.confusables import mark_confusables
-from screens.render.formatting import pluralize
 from screens.render.layout import (
     Span,
     Spans,
@@ -28,23 +26,25 @@ from screens.views.decisions import prompt as view
 from screens.views.decisions import prompt_choices as offers
 from screens.views.decisions.argument_form import change_lines
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
+from screens.views.decisions.prompt_hint import held_hint, legend, lines_below, typing_hint
 from screens.views.decisions.prompt_lines import (
     FOLDED_ROWS,
     Block,
-    line_rows,
     lines_of,
     mark_invisible,
     prompt_blocks,
     question_lines,
 )
-from screens.views.decisions.prompt_rows import MAX_OUTCOME_ROWS, PromptRows
+from screens.views.decisions.prompt_rows import PromptRows
 from screens.views.decisions.typed_answer import wanted_words
+from screens.views.decisions.written_file import ShownWrite
 from screens.views.run.explanation import LABEL_CELLS
 from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
-from screens.widgets.answer_field import AnswerField
 from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
-from screens.widgets.option_columns import PROPOSED_MARK, OptionColumns
+from screens.widgets.prompts.answer_field import AnswerField
+from screens.widgets.prompts.option_columns import OptionColumns
+from screens.widgets.prompts.outcome_text import OutcomeText
 from screens.widgets.text_page import TextPage
 
 PromptMode = Literal["choose", "type", "lifetime", "confirm", "held", "sent"]
@@ -54,13 +54,6 @@ class RequestText(TextPage):
     """The exact action, on the prompt's ground."""
 
     GROUND: ClassVar[str] = "panel"
-
-
-class OutcomeText(TextPage, can_focus=False):
-    """What the marked choice will do."""
-
-    GROUND: ClassVar[str] = "panel"
-    BINDINGS: ClassVar[list[BindingType]] = []
 
 
 class PromptDisplay(Vertical):
@@ -110,6 +103,7 @@ class PromptDisplay(Vertical):
         self._advised = ""
         self._told: Explanation | None = None
         self._proposal: AnswerProposed | None = None
+        self._write: ShownWrite | None = None
         self._may_act = True
         self._note: Spans = ()
         self._model: Spans = ()
@@ -127,8 +121,9 @@ class PromptDisplay(Vertical):
 
     def compose(self) -> ComposeResult:
         yield RequestText()
-        yield OptionColumns(self._session.glyphs)
-        yield OutcomeText()
+        options = OptionColumns(self._session.glyphs)
+        yield options
+        yield OutcomeText(options)
         yield AnswerField(self._session)
         yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
@@ -150,7 +145,7 @@ class PromptDisplay(Vertical):
         offered = self._offered()
         blocks = self._show_choices(offered, self._blocks(opened), afresh=afresh)
         self._folds = any(each.folds for each in blocks)
-        shows_all = self.mode != "choose" or self._unfolded
+        shows_all = self.mode not in ("choose", "type") or self._unfolded
         asked, lines = self.query_one(RequestText), lines_of(blocks) if shows_all else self._rows.fitting(blocks)
         asked.show(lines, self._text_name)
         asked.set_class(not lines, "-empty")
@@ -176,7 +171,8 @@ class PromptDisplay(Vertical):
     def _more_fold_rows(self, opened: IncidentOpened, blocks: list[Block]) -> int:
         """What was found holds as long as there is as much room."""
         rows = self._rows
-        room = (opened.incident_id, opened.revision, rows.text_width, rows.spare(blocks))
+        version = self._write.comparison.version if self._write is not None else ""
+        room = (f"{opened.incident_id} {version}", opened.revision, rows.text_width, rows.spare(blocks))
         if self._room != room:
             found = rows.more_fold_rows(blocks, lambda fold_rows: self._blocks(opened, fold_rows=fold_rows))
             self._room, self._more_rows = room, found
@@ -189,7 +185,7 @@ class PromptDisplay(Vertical):
             screen_rows=self.screen.size.height,
             text_width=self._text_width,
             choice_rows=self.query_one(OptionColumns).rows,
-            outcome_rows=self._outcome_rows,
+            outcome_rows=self.query_one(OutcomeText).rows,
             chooses=self.mode == "choose",
             explains=self._explained,
         )
@@ -226,7 +222,7 @@ class PromptDisplay(Vertical):
         context = self._session.render_context()
         if self.mode == "confirm":
             return [Block("", tuple(self._confirm_lines(opened)))]
-        explained = self._explained and self.mode != "type"
+        explained = self._explained and not (self.mode == "type" and opened.question)
         found = prompt_blocks(
             opened,
             context,
@@ -236,6 +232,8 @@ class PromptDisplay(Vertical):
             fold_chars=fold_rows * max(1, self._text_width - LABEL_CELLS),
             model=self._model,
             proposal=self._proposal,
+            write=self._write,
+            file_rows=fold_rows,
         )
         edited = self.query_one(AnswerField).edited_arguments if self.mode == "type" else None
         if edited is None:
@@ -246,7 +244,7 @@ class PromptDisplay(Vertical):
         """What keys decide about, however much of it is in sight."""
         if self.mode == "confirm":
             return self._confirm_lines(opened)
-        return question_lines(opened, self._session.render_context(), self._told, self._proposal)
+        return question_lines(opened, self._session.render_context(), self._told, self._proposal, self._write)
 
     def _confirm_lines(self, opened: IncidentOpened) -> list[Spans]:
         context = self._session.render_context()
@@ -279,6 +277,14 @@ class PromptDisplay(Vertical):
             return offered
         return [replace(each, advised=each.option == self._advised and not each.standing) for each in offered]
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The keys that choose now, each with its label; none while none decides."""
+        if self.opened is None or self.mode in ("held", "sent") or not self._may_act:
+            return {}
+        opens = self._session.glyphs.opens
+        return {each.key: each.shown_label(opens) for each in self._offered() if each.option != LATER_OPTION}
+
     def _runs_of_breaker(self) -> int:
         """How many runs wait for the breaker that this incident is about."""
         breaker = self._shown.action.get("breaker")
@@ -286,25 +292,16 @@ class PromptDisplay(Vertical):
         return len({each.run_id for each in waiting if breaker and each.opened.action.get("breaker") == breaker})
 
     def _hint(self) -> None:
-        asked = self.query_one(RequestText)
-        below = (
-            f"{self._session.glyphs.more} {pluralize(asked.lines_below, 'more line')} below"
-            if asked.lines_below
-            else ""
-        )
+        below = lines_below(self.query_one(RequestText).lines_below, self._session.glyphs)
         deadline = view.deadline_line(self.opened, self._session.render_context()) if self.opened is not None else ()
         tab = self._session.render_context().key("run.next_pane", "tab")
         more = span(f"{tab} full report", "ink-muted") if self._explained and not below and not self._note else ()
-        right = join_spans((deadline, span(below, "severity-warning"), more if self.mode == "choose" else ()))
+        right = join_spans((deadline, below, more if self.mode == "choose" else ()))
         self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
 
     def _usual_hint(self) -> Spans:
         if self.mode == "held":
-            return (
-                Span(f"sends in {self._sends_in} s: ", "state-waiting"),
-                *(Span("u", "ink-key"), Span(" takes it back, ", "ink-muted")),
-                *(Span("enter", "ink-key"), Span(" sends now", "ink-muted")),
-            )
+            return held_hint(self._sends_in)
         if self.mode == "sent":
             return span("sent, waits for the runtime", "ink-muted")
         if not self._may_act:
@@ -314,58 +311,18 @@ class PromptDisplay(Vertical):
         swallowed = (*self._arming.ignored_text(), Span(" typed before", "severity-warning")) if self.ignored else ()
         does = "one key goes on" if self.mode == "lifetime" else "press a key"
         ready = span(does if self.armed else "keys count in a moment", "ink-muted")
-        legend = self._legend() if self.mode == "choose" else ()
-        return join_spans((swallowed, ready, *legend))
-
-    def _legend(self) -> list[Spans]:
-        """What the marks behind and before the labels mean, as far as they are in sight."""
-        opens = self._session.glyphs.opens
-        marks = (
-            (f"{opens} opens a form, unmarked act at once", any(each.press == "opens" for each in self._choices)),
-            (f"{PROPOSED_MARK} proposed", any(each.starred for each in self._choices)),
-            ("(model) a model advises this", any(each.advised for each in self._choices)),
-        )
-        return [span(words, "ink-muted") for words, in_sight in marks if in_sight]
+        marks = legend(self.query_one(OptionColumns).choices, self._session.glyphs) if self.mode == "choose" else ()
+        return join_spans((swallowed, ready, *marks))
 
     def _explain_marked(self) -> None:
         """Say below the choices what the marked one will do; while that is to decide later, also the proposed one."""
         columns = self.query_one(OptionColumns)
         marked = columns.marked
-        explains = self.mode == "choose" and self._outcome_rows > 0
+        outcome = self.query_one(OutcomeText)
+        explains = self.mode == "choose" and outcome.rows > 0
         self.set_class(explains, "-explains")
         if explains and marked is not None:
-            self.query_one(OutcomeText).show(self._outcome_lines(marked), f"{marked.key} {marked.option}")
-
-    def _outcome_lines(self, choice: PromptChoice) -> list[Spans]:
-        """What the choice will do; beside that to decide later what the proposed one will do, else the first."""
-        shown = [choice]
-        if choice.option == LATER_OPTION:
-            others = [each for each in self._choices if each.option != LATER_OPTION]
-            shown += ([each for each in others if each.proposed] or others)[:1]
-        said = [line for each in shown for line in self._outcome_of(each)]
-        return said if line_rows(said, self._outcome_width) <= MAX_OUTCOME_ROWS else said[-1:]
-
-    def _outcome_of(self, choice: PromptChoice) -> list[Spans]:
-        """Nothing where the choice's own row says it whole."""
-        if not choice.outcome or self.query_one(OptionColumns).says_whole(choice):
-            return []
-        key = "esc" if choice.key == "escape" else choice.key
-        return [(Span(f"{key:<5}", "ink-key"), Span(choice.outcome))]
-
-    @property
-    def _outcome_rows(self) -> int:
-        """The rows that the longest needs: they stay while the cursor moves."""
-        found = (line_rows(self._outcome_lines(each), self._outcome_width) for each in self._choices)
-        return min(MAX_OUTCOME_ROWS, max(found, default=0))
-
-    @property
-    def _outcome_width(self) -> int:
-        return self.screen.size.width - 2
-
-    @property
-    def _choices(self) -> Sequence[PromptChoice]:
-        """The choices that were prepared last."""
-        return self.query_one(OptionColumns).choices
+            outcome.explain(marked)
 
     def on_option_columns_marked(self, message: OptionColumns.Marked) -> None:
         message.stop()
@@ -377,14 +334,11 @@ class PromptDisplay(Vertical):
         field = self.query_one(AnswerField)
         unsent = "" if field.warning else " (unsent)"
         keys = {**field.keys(), "esc": f"other options{unsent}" if self._by_itself else "goes back"}
-        hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
         told = (self._arming.ignored_text(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))
-        # The keys stand before what may be long: how it is sent and left must not be cut off.
         label = "Your answer" if opened.question and effect_of(choice.option) == "input" else choice.label
-        named = () if field.picks_several else span(f"{label}:", "ink-strong")
-        return join_spans((named, join_spans(hints, self._session.glyphs.dot), *told), "  ")
+        return typing_hint("" if field.picks_several else label, keys, told, self._session.glyphs)
 
     def _fit(self) -> None:
         """As high as needed; what is above it keeps a few rows."""

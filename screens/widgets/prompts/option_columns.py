@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -19,15 +19,11 @@ from screens.render.layout import (
     plain_text,
     width_of,
 )
+from screens.views.decisions.prompt_choices import PROPOSED_MARK, PromptChoice
 from screens.widgets.line_view import LineView
-
-if TYPE_CHECKING:
-    from screens.views.decisions.prompt_choices import PromptChoice
 
 _KEY_WIDTH = 4
 _COLUMN_CELLS = 38
-PROPOSED_MARK = "*"
-"""The mark of what the rules propose; the prompt's hint says what it means."""
 ADVISED_WORD = " (model)"
 """Behind the label of what a model advises."""
 _WIDE_CELLS, _HIGH_ROWS = 100, 32

@@ -1,0 +1,46 @@
+"""A run's row as lists show it: its cached summary, with what the journal itself keeps true."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from runtime.record.state.summary import FOLD_VERSION, RunPhase, Summary
+
+
+class StoredSummary(NamedTuple):
+    """A row of a run. Instants are seconds (UTC); `summary` is JSON."""
+
+    run: str
+    state: RunPhase
+    wake_at: float | None
+    updated_at: float
+    summary: str | None
+    open_incidents: int
+
+    def cached(self) -> Summary | None:
+        """The summary that is stored; None where there is none, or that of another version of the fold.
+
+        Raises:
+            ValueError: it is not a summary.
+        """
+        found = Summary.from_json(self.summary) if self.summary else None
+        return found if found is not None and found.fold == FOLD_VERSION else None
+
+    def current(self, summary: Summary) -> Summary:
+        """`summary` with the columns: operators change them without a drive that would write a summary."""
+        return msgspec.structs.replace(
+            summary,
+            id=self.run,
+            state=self.state,
+            open_incidents=self.open_incidents,
+            wake_at=to_instant(self.wake_at),
+            updated_at=to_instant(self.updated_at),
+        )
+
+
+def to_instant(seconds: float | None) -> datetime | None:
+    """An instant from seconds (UTC); None from None and 0."""
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -1,0 +1,41 @@
+"""What marks a file as a journal of this program, and the queries of its lists.
+
+Apart from the schema and the reader: a verb that prints a list is a process of its own, and waits for its imports.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from runtime.record.workers import ListedWorker, WorkerReport
+
+SCHEMA_VERSION = 2
+APPLICATION_ID = 0x0B17E501
+"""Tells `file` and us that a database is one of ours."""
+
+RUNS_WITH_SUMMARIES = (
+    "SELECT id, state, wake_at, updated_at, summary,"
+    " (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run"
+)
+_OPEN = (
+    "SELECT run.id, run.summary, event.seq, event.body, event.blobs FROM incident JOIN run ON run.rid = incident.run"
+    " JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq WHERE incident.state = 'open'"
+)
+OPEN_INCIDENTS = _OPEN + " ORDER BY incident.iid"
+OPEN_INCIDENTS_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
+WORKERS = """
+    SELECT worker.report, max(0, :now - worker.seen), (SELECT json_group_array(run.id) FROM run
+    WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker
+    ORDER BY worker.number"""
+LABELLED_RUNS = """
+    SELECT id, code FROM run WHERE code <> '' AND (lease_until IS NULL OR lease_until <= :now)
+    AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= :now) ORDER BY rid LIMIT 1000"""
+
+
+def listed_worker(report: str, heard_s: float, driving: str) -> ListedWorker:
+    """The worker of a row of `WORKERS`."""
+    return ListedWorker(
+        report=msgspec.json.decode(report, type=WorkerReport),
+        heard_s=heard_s,
+        driving=msgspec.json.decode(driving, type=tuple[str, ...]),
+    )

@@ -1,0 +1,340 @@
+"""`DbosEngine`: DBOS gives the runs of a workspace on Postgres to its workers, with limits over all of them.
+
+The journal stays the truth. DBOS says which worker drives a run, and how many runs of a swarm there are at once. A run
+is queued in the transaction that makes it one that can go on (`dbos_tables`); one worker at a time looks for what was
+not, for workers that died, and queues it. To be queued twice costs a claim that is refused. DBOS's own recovery, its
+steps and its timers are not used: leases, waits and results are the journal's.
+
+One process can have one such engine, as DBOS is one for each process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+import psycopg
+import sqlalchemy
+from dbos import DBOS, DBOSConfig
+from dbos import error as dbos_error
+
+from runtime.execution.execution_config import SwarmLimit
+from runtime.record.address import PostgresAddress
+from runtime.worker.engines.dbos_tables import (
+    APPLICATION,
+    DEFAULT_QUEUE,
+    KEPT_S,
+    UNCLAIMED_S,
+    WORKFLOW,
+    QueueTables,
+    code_version,
+    init_queue,
+    queue_schema,
+)
+from runtime.worker.engines.port import DriveRun, EngineError, FindRuns, TakenUp
+
+log = logging.getLogger("runtime.supervisor")
+
+LOOK_S = 1.0
+"""How often, in seconds, a worker looks at the queue itself, beside what DBOS does."""
+POLL_S = 0.25
+"""How often, in seconds, DBOS looks for a slice that a worker could take."""
+CARE_S = 5.0
+"""For how long, in seconds, one worker cares for the queue before another one does, where it says nothing more."""
+CARE = "queue"
+"""The claim of the worker that cares for the queue."""
+
+
+class Claims(Protocol):
+    """What an engine needs of a journal."""
+
+    async def take_claim(self, name: str, owner: str, ttl_s: float) -> bool: ...
+
+
+_serving: list[DbosEngine] = []
+"""The engine of this process."""
+
+
+@DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
+async def _drive_run(run_id: str) -> str:
+    """One slice: a drive of a run. On DBOS's own loop."""
+    engine = _serving[0] if _serving else None
+    return await engine.serve(run_id, DBOS.workflow_id or "") if engine is not None else "left"
+
+
+class DbosEngine:
+    """Drives what DBOS gives to this worker, at most `slots` runs at once.
+
+    Args:
+        carry_on: Drives one run.
+        find: Not used: runs are found in the queue's tables.
+        address: Where the workspace is.
+        journal: For the claim on caring for the queue.
+        worker_id: This worker's id in the journal.
+        slots: How many runs it drives at once.
+        code: The label of its code.
+        limits: How many runs of a swarm there may be at once, and begin within a time, over all workers.
+        now: A test's time, in seconds; None for the server's.
+        look_s: See `LOOK_S`.
+        care_s: See `CARE_S`.
+        unclaimed_s: See `UNCLAIMED_S`.
+    """
+
+    def __init__(
+        self,
+        carry_on: DriveRun,
+        find: FindRuns,
+        *,
+        address: PostgresAddress,
+        journal: Claims,
+        worker_id: str,
+        slots: int = 64,
+        code: str = "",
+        limits: Mapping[str, SwarmLimit] | None = None,
+        now: Callable[[], float] | None = None,
+        look_s: float = LOOK_S,
+        care_s: float = CARE_S,
+        unclaimed_s: float = UNCLAIMED_S,
+    ) -> None:
+        del find
+        self._carry_on = carry_on
+        self._address = address
+        self._journal = journal
+        self._worker_id = worker_id
+        self._slots = slots
+        self._code = code
+        self._limits = dict(limits or {})
+        self._now = now
+        self._look_s = look_s
+        self._care_s = care_s
+        self._unclaimed_s = unclaimed_s
+        self._tables = QueueTables(address)
+        self._room = asyncio.Semaphore(slots)
+        self._driving: dict[str, asyncio.Future[str]] = {}
+        self._has_room = True
+        self._held: frozenset[str] = frozenset()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._launching: asyncio.Task[None] | None = None
+        self._pool: sqlalchemy.Engine | None = None
+        self._look_at = 0.0
+        self._latest = ""
+        self._leaving = False
+        self._served = False
+
+    @property
+    def driving(self) -> list[str]:
+        return list(self._driving)
+
+    async def take_up(self, held: Collection[str]) -> TakenUp:
+        self._held = frozenset(held)
+        if self._leaving:
+            return TakenUp(found=False, has_room=True)
+        await self._launched()
+        if time.monotonic() < self._look_at:
+            return TakenUp(found=False, has_room=self._has_room)
+        found = 0
+        if await self._journal.take_claim(CARE, self._worker_id, self._care_s):
+            found = await self._care()
+        self._has_room = not await self._tables.has_waiting()
+        self._look_at = time.monotonic() + self._look_s
+        return TakenUp(found=bool(found), has_room=self._has_room)
+
+    async def serve(self, run_id: str, slice_id: str) -> str:
+        """One slice. Called on DBOS's loop; the run is driven on that of the worker."""
+        if self._loop is None or self._leaving:
+            return "left"
+        driven = asyncio.run_coroutine_threadsafe(self._drive(run_id, slice_id), self._loop)
+        # That DBOS ends its loop stops no drive: the worker does that.
+        return await asyncio.shield(asyncio.wrap_future(driven))
+
+    async def join(self) -> None:
+        self._leaving = True
+        while self._driving:
+            await asyncio.wait(self._driving.values())
+        if self._launching is not None:
+            await asyncio.gather(self._launching, return_exceptions=True)
+            await asyncio.to_thread(self._end)
+        await self._tables.close()
+
+    async def _drive(self, run_id: str, slice_id: str) -> str:
+        waited = self._room.locked()
+        async with self._room:
+            if self._leaving or run_id in self._driving:
+                return "left"
+            if run_id in self._held:
+                return "held up"
+            done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            self._driving[run_id] = done
+            try:
+                if waited and not await self._tables.is_mine(slice_id, self._worker_id):
+                    return "left"  # it waited here for too long, and was given to another worker
+                self._served = True
+                outcome = await self._carry_on(run_id)
+                log.info("run %s: %s", run_id, outcome)
+            except Exception:
+                log.exception("run %s: its drive failed; it is tried again when its lease has run out", run_id)
+                return "failed"
+            finally:
+                del self._driving[run_id]
+                done.set_result("")
+            return outcome
+
+    async def _care(self) -> int:
+        """What one worker does for all: away with slices of which nothing comes, and in with runs that are missing."""
+        now = self._now() if self._now is not None else None
+        kept_s = max([KEPT_S, *(each.period_s for each in self._limits.values())])
+        obsolete = await self._tables.obsolete(now, kept_s, self._unclaimed_s)
+        if obsolete:
+            await self._ask(DBOS.delete_workflows, obsolete)
+        newest = await self._tables.newest_label(now)
+        if newest is not None and newest != self._latest:
+            # Slices without a label are given to workers of the version that is called the latest.
+            await self._ask(DBOS.set_latest_application_version, code_version(newest))
+            self._latest = newest
+        return await self._tables.enqueue_missing(now)
+
+    async def _ask(self, call: Callable[[Any], object], given: Any) -> None:
+        """Have DBOS do something, in a thread.
+
+        Raises:
+            EngineError: it cannot.
+        """
+        try:
+            await asyncio.to_thread(call, given)
+        except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
+            raise EngineError(f"the queue cannot be used: {_first_line(exc)}") from exc
+
+    async def _launched(self) -> None:
+        """See that DBOS has begun.
+
+        Raises:
+            EngineError: it has not.
+        """
+        if self._launching is None:
+            if _serving and _serving[0] is not self:
+                raise EngineError("another worker of this process uses DBOS: start one process for each worker")
+            _serving[:] = [self]
+            self._loop = asyncio.get_running_loop()
+            self._launching = asyncio.create_task(self._launch(), name="launch DBOS")
+        try:
+            async with asyncio.timeout(10.0):
+                await asyncio.shield(self._launching)
+        except TimeoutError as exc:
+            raise EngineError("DBOS has not begun yet: is the database there?") from exc
+        except EngineError:
+            self._launching = None
+            await asyncio.to_thread(self._end)
+            raise
+
+    async def _launch(self) -> None:
+        # Before DBOS looks for what it can give to this worker.
+        await self._tables.route({ref: _queue_name(ref) for ref in self._limits})
+        try:
+            await asyncio.to_thread(self._begin)
+        except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
+            raise EngineError(f"DBOS cannot begin: {_first_line(exc)}") from exc
+
+    def _begin(self) -> None:
+        self._pool = begin_dbos(self._address, worker_id=self._worker_id, code=self._code)
+        DBOS.register_queue(
+            DEFAULT_QUEUE,
+            worker_concurrency=self._slots,
+            polling_interval_sec=POLL_S,
+            on_conflict="always_update",
+        )
+        for ref, limit in self._limits.items():
+            room = limit.concurrency
+            DBOS.register_queue(
+                _queue_name(ref),
+                global_concurrency=room,
+                worker_concurrency=self._slots if room is None else min(self._slots, room),
+                limiter={"limit": limit.starts, "period": limit.period_s} if limit.starts is not None else None,
+                polling_interval_sec=POLL_S,
+                on_conflict="always_update",
+            )
+
+    def _end(self) -> None:
+        # With slices that have just ended a moment is given in which DBOS writes that down; it looks every second.
+        end_dbos(self._pool, patience_s=1 if self._served else 0)
+        self._pool = None
+        if _serving and _serving[0] is self:
+            _serving.clear()
+
+
+def begin_dbos(address: PostgresAddress, *, worker_id: str, code: str = "", migrate: bool = False) -> sqlalchemy.Engine:
+    """Begin DBOS in this process, on the database of a workspace, as libpq connects to it. Blocks."""
+    logger = logging.getLogger("dbos")
+    if _is_news not in logger.filters:
+        logger.addHandler(logging.NullHandler())  # else it makes one of its own, for the terminal
+        logger.addFilter(_is_news)
+
+    def connect() -> psycopg.Connection[Any]:
+        return psycopg.connect(address.conninfo, connect_timeout=10, application_name="orbiter queue")
+
+    pool = sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=connect, pool_size=3, max_overflow=5, pool_pre_ping=True
+    )
+    config: DBOSConfig = {
+        "name": APPLICATION,
+        "system_database_engine": pool,
+        # Not connected to: it must name a database.
+        "system_database_url": "postgresql+psycopg://the/engine",
+        "dbos_system_schema": queue_schema(address),
+        "executor_id": worker_id,
+        "application_version": code_version(code),
+        "run_migrations": migrate,
+        "use_listen_notify": False,
+        "log_level": "WARNING",
+        "console_log_level": "WARNING",
+    }
+    try:
+        DBOS(config=config)
+        DBOS.launch()
+    except BaseException:
+        end_dbos(pool)
+        raise
+    return pool
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether to log what DBOS says: not that a slice is gone, which is taken away from a worker that lost its run."""
+    failed = record.exc_info[1] if record.exc_info else None
+    return not (
+        isinstance(failed, dbos_error.DBOSNonExistentWorkflowError) or "outcome was not recorded" in record.getMessage()
+    )
+
+
+def end_dbos(pool: sqlalchemy.Engine | None, *, patience_s: int = 0) -> None:
+    """End DBOS in this process. Blocks."""
+    DBOS.destroy(workflow_completion_timeout_sec=patience_s)
+    if pool is not None:
+        pool.dispose()
+
+
+async def make_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
+    """Make the queue of a workspace, or bring its tables up to date, and grant rights to existing database roles.
+
+    Raises:
+        EngineError: DBOS's tables cannot be made.
+        JournalError: this role may not, or a role does not exist.
+    """
+
+    def migrate() -> None:
+        end_dbos(begin_dbos(address, worker_id="init", migrate=True))
+
+    try:
+        await asyncio.to_thread(migrate)
+    except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
+        raise EngineError(f"the queue cannot be made in {address.url}: {_first_line(exc)}") from exc
+    await init_queue(address, worker=worker, operator=operator, viewer=viewer)
+
+
+def _queue_name(ref: str) -> str:
+    return f"{DEFAULT_QUEUE}: {ref}"
+
+
+def _first_line(exc: BaseException) -> str:
+    return (str(exc).strip().splitlines() or [type(exc).__name__])[0]

@@ -1,0 +1,258 @@
+"""The queue's tables in the database of a workspace: how they are made, and the queries on them.
+
+They are DBOS's own, in a schema beside the workspace's (`orbiter_news_queue`), with a trigger on the workspace's table
+of runs. What is in them can be lost without any loss of a run: it is made again from the journal. **A slice** is one
+entry of the queue: one drive of a run. Its id is ``run:epoch:code``, so a run is queued once for each of its lives, and
+again for another label of code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, LiteralString, Self
+
+import psycopg
+from psycopg import sql
+
+from runtime.record.address import PostgresAddress
+from runtime.record.journal import JournalError
+from runtime.worker.engines.port import EngineError
+
+APPLICATION = "orbiter"
+"""Under this name DBOS keeps what belongs to this program."""
+WORKFLOW = "drive_run"
+DEFAULT_QUEUE = "runs"
+"""The queue of swarms without a limit of their own."""
+UNCLAIMED_S = 5.0
+"""After how many seconds a slice is queued again that a worker has taken without claiming its run."""
+LOST_S = 15.0
+"""After how many seconds a slice is given up whose worker says nothing more."""
+RETRY_S = 1.0
+"""After how many seconds a run is queued again whose drive could not begin."""
+KEPT_S = 3600.0
+"""How long, in seconds, slices that have ended are kept, for people; longer where the period of a limit is longer."""
+
+_ROUTES: LiteralString = """
+    CREATE TABLE IF NOT EXISTS {queue}.swarm_queue (ref text PRIMARY KEY, queue text NOT NULL)"""
+# A reference is a file's whole path; a limit names its end.
+_ROUTE: LiteralString = """
+    CREATE OR REPLACE FUNCTION {queue}.queue_of(summary text) RETURNS text LANGUAGE sql STABLE AS $body$
+        SELECT coalesce((SELECT queue FROM {queue}.swarm_queue, (SELECT summary::json ->> 'ref') AS run (name)
+            WHERE name = ref OR right(name, length(ref) + 1) = '/' || ref ORDER BY length(ref) DESC LIMIT 1), {default})
+    $body$"""
+# Runs under way go before those that have not begun.
+_ENQUEUE: LiteralString = """
+    CREATE OR REPLACE FUNCTION {queue}.enqueue_run(id text, epoch bigint, code text, summary text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+    BEGIN
+        PERFORM {queue}.enqueue_workflow(workflow_name => {workflow}, queue_name => {queue}.queue_of(summary),
+            positional_args => ARRAY[to_json(id)], workflow_id => id || ':' || epoch || ':' || code,
+            app_version => CASE code WHEN '' THEN NULL ELSE {version} || code END,
+            priority => CASE epoch WHEN 0 THEN 2 ELSE 1 END, application_name => {application});
+    END $body$"""
+# A run is queued in the transaction that makes it one that can go on. That this fails must not stop the journal: a
+# worker finds the run later.
+_ON_QUEUED: LiteralString = """
+    CREATE OR REPLACE FUNCTION {queue}.enqueue_queued() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+    BEGIN
+        PERFORM {queue}.enqueue_run(NEW.id, NEW.epoch, NEW.code, NEW.summary);
+        RETURN NULL;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE WARNING 'run % is not queued now: %', NEW.id, SQLERRM;
+        RETURN NULL;
+    END $body$"""
+_TRIGGER: LiteralString = """
+    CREATE OR REPLACE TRIGGER enqueue_queued AFTER UPDATE OF state ON {journal}.run FOR EACH ROW
+    WHEN (NEW.state = 'queued' AND NEW.lease_until IS NULL AND NEW.rid > 1)
+    EXECUTE FUNCTION {queue}.enqueue_queued()"""
+_MAKE = (_ROUTES, _ROUTE, _ENQUEUE, _ON_QUEUED, _TRIGGER)
+_WORKER: tuple[LiteralString, ...] = (
+    "GRANT USAGE ON SCHEMA {queue} TO {role}",
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {queue} TO {role}",
+    "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {queue} TO {role}",
+)
+_VIEWER: tuple[LiteralString, ...] = (
+    "GRANT USAGE ON SCHEMA {queue} TO {role}",
+    "GRANT SELECT ON ALL TABLES IN SCHEMA {queue} TO {role}",
+)
+
+_CLOCK: LiteralString = """
+    WITH clock AS MATERIALIZED (
+        SELECT coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8) AS now,
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)"""
+_HELD: LiteralString = "(run.lease_until > clock.now AND run.lease_until <= clock.now + 2 * run.lease_ttl)"
+# As `RunRow.runnable` and `RunRow.leased` say.
+_READY: LiteralString = f"""(NOT coalesce({_HELD}, false) AND (run.state IN ('queued', 'running')
+    OR run.state = 'waiting' AND (run.wake_at <= clock.now OR run.wake_at IS NULL AND run.open_incidents = 0)
+    OR run.state = 'frozen' AND run.lease_until IS NOT NULL))"""
+_MISSING: LiteralString = f"""{_CLOCK}
+    SELECT run.id, run.epoch, run.code, run.summary FROM clock, {{journal}}.run
+    LEFT JOIN {{queue}}.workflow_status AS slice ON slice.workflow_uuid = run.id || ':' || run.epoch || ':' || run.code
+    WHERE run.state IN ('queued', 'running', 'waiting', 'frozen') AND {_READY} AND slice.workflow_uuid IS NULL
+    ORDER BY run.rid LIMIT 1000"""  # noqa: S608 - constants
+_SLICES: LiteralString = f"""{_CLOCK}, slice AS (
+        SELECT *, split_part(workflow_uuid, ':', 1) AS id, split_part(workflow_uuid, ':', 2)::bigint AS epoch,
+        regexp_replace(workflow_uuid, '^[^:]*:[^:]*:', '') AS code FROM {{queue}}.workflow_status
+        WHERE application_name = {{application}})"""  # noqa: S608 - constants
+# In this order: its run is pruned; its worker lost the run's lease; its run was not claimed; its worker is gone.
+_OBSOLETE: LiteralString = f"""{_SLICES}
+    SELECT slice.workflow_uuid FROM clock, slice LEFT JOIN {{journal}}.run ON run.id = slice.id
+    WHERE slice.status = 'PENDING' AND (run.id IS NULL
+        OR run.epoch > slice.epoch AND run.lease_until IS NOT NULL AND NOT {_HELD}
+        OR run.epoch = slice.epoch AND NOT coalesce({_HELD}, false)
+            AND slice.started_at_epoch_ms < clock.ms - %(unclaimed)s * 1000
+        OR NOT coalesce({_HELD} AND run.epoch = slice.epoch + 1, false)
+            AND slice.started_at_epoch_ms < clock.ms - %(lost)s * 1000 AND NOT EXISTS (SELECT 1 FROM {{journal}}.worker
+                WHERE worker.id = slice.executor_id AND worker.seen > clock.now - %(lost)s))
+    OR slice.status IN ('ENQUEUED', 'DELAYED')
+        AND (run.id IS NULL OR run.epoch <> slice.epoch OR run.code <> slice.code)
+    OR slice.status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED') AND (
+        run.epoch = slice.epoch AND run.code = slice.code AND {_READY}
+            AND slice.completed_at < clock.ms - %(retry)s * 1000
+        OR slice.completed_at < clock.ms - %(kept)s * 1000)
+    LIMIT 1000"""  # noqa: S608 - constants
+_REROUTE: LiteralString = """
+    UPDATE {queue}.workflow_status AS slice SET queue_name = {queue}.queue_of(run.summary) FROM {journal}.run
+    WHERE run.id = split_part(workflow_uuid, ':', 1) AND slice.status = 'ENQUEUED'
+    AND application_name = {application} AND queue_name <> {queue}.queue_of(run.summary)"""
+# As `runtime.record.workers.newest_label` says.
+_NEWEST: LiteralString = """
+    SELECT report::json ->> 'code' FROM {journal}.worker
+    WHERE seen > coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8) - %(lost)s
+    AND NOT coalesce((report::json ->> 'draining')::boolean, false) ORDER BY number DESC LIMIT 1"""
+_ADD: LiteralString = "SELECT {queue}.enqueue_run(%s, %s, %s, %s)"
+_WAITING: LiteralString = """
+    SELECT EXISTS (SELECT 1 FROM {queue}.workflow_status WHERE status = 'ENQUEUED' AND application_name = {application}
+    AND created_at < extract(epoch FROM clock_timestamp()) * 1000 - 1000)"""
+_MINE: LiteralString = """
+    SELECT EXISTS (SELECT 1 FROM {queue}.workflow_status
+    WHERE workflow_uuid = %s AND status = 'PENDING' AND executor_id = %s)"""
+_ADD_ROUTE: LiteralString = """
+    INSERT INTO {queue}.swarm_queue VALUES (%s, %s) ON CONFLICT (ref) DO UPDATE SET queue = excluded.queue"""
+_COUNTS: LiteralString = """
+    SELECT status, count(*) FROM {queue}.workflow_status WHERE application_name = {application}
+    AND status IN ('ENQUEUED', 'PENDING') GROUP BY status"""
+
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+
+def queue_schema(address: PostgresAddress) -> str:
+    """The schema of the queue's tables."""
+    return f"{address.schema}_queue"
+
+
+def code_version(code: str) -> str:
+    """How DBOS knows the code of a label: it gives a slice only to workers of its version."""
+    return f"orbiter {code}"
+
+
+@contextmanager
+def queue_errors(doing: str) -> Iterator[None]:
+    """Failures of Postgres as `EngineError`, saying what was being done."""
+    try:
+        yield
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
+        raise EngineError(f"{doing}: {NO_QUEUE}") from exc
+    except psycopg.Error as exc:
+        raise EngineError(f"{doing}: {(str(exc).strip().splitlines() or [type(exc).__name__])[0]}") from exc
+
+
+NO_QUEUE = "the workspace has no queue: make it with orbiter-console database init --dbos, as the owner of the schema"
+
+
+class QueueTables:
+    """Queries on the queue of one workspace, on a connection of their own."""
+
+    def __init__(self, address: PostgresAddress) -> None:
+        self._address = address
+        self._connection: Connection | None = None
+        self._names = {
+            "queue": sql.Identifier(queue_schema(address)),
+            "journal": sql.Identifier(address.schema),
+            "application": sql.Literal(APPLICATION),
+        }
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def route(self, queues: dict[str, str]) -> None:
+        """From now on runs of these swarms, and of no others, have a queue of their own; those that wait, too."""
+        await self._rows("DELETE FROM {queue}.swarm_queue WHERE ref <> ALL(%s)", (list(queues),))
+        for ref, queue in queues.items():
+            await self._rows(_ADD_ROUTE, (ref, queue))
+        await self._rows(_REROUTE)
+
+    async def obsolete(self, now: float | None, kept_s: float, unclaimed_s: float) -> list[str]:
+        """Ids of slices that nothing comes of any more."""
+        given = {"now": now, "unclaimed": unclaimed_s, "lost": LOST_S, "retry": RETRY_S, "kept": kept_s}
+        return [row[0] for row in await self._rows(_OBSOLETE, given)]
+
+    async def enqueue_missing(self, now: float | None) -> int:
+        """Queue runs that can go on and are not queued; how many there were. Each on its own: no two rows are held."""
+        missing = await self._rows(_MISSING, {"now": now})
+        for row in missing:
+            await self._rows(_ADD, row)
+        return len(missing)
+
+    async def newest_label(self, now: float | None) -> str | None:
+        """The label of the worker that came last, of those that take up runs; None if none has said so."""
+        found = await self._rows(_NEWEST, {"now": now, "lost": LOST_S})
+        return (found[0][0] or "") if found else None
+
+    async def has_waiting(self) -> bool:
+        """Whether a run has waited in the queue for more than a second."""
+        return bool((await self._rows(_WAITING))[0][0])
+
+    async def is_mine(self, slice_id: str, worker_id: str) -> bool:
+        """Whether a slice is still this worker's."""
+        return bool((await self._rows(_MINE, (slice_id, worker_id)))[0][0])
+
+    async def counts(self) -> dict[str, int]:
+        """How many slices wait (`ENQUEUED`), and are driven (`PENDING`)."""
+        return dict(await self._rows(_COUNTS))
+
+    async def _rows(self, text: LiteralString, parameters: Any = None) -> list[Any]:
+        with queue_errors("the queue cannot be used"):
+            if self._connection is None or self._connection.closed:
+                self._connection = await psycopg.AsyncConnection.connect(
+                    self._address.conninfo, autocommit=True, connect_timeout=10, application_name="orbiter queue"
+                )
+                await self._connection.execute("SET statement_timeout = 30000")
+                await self._connection.execute("SET lock_timeout = 5000")
+            cursor = await self._connection.execute(sql.SQL(text).format(**self._names), parameters)
+            return await cursor.fetchall() if cursor.description is not None else []
+
+
+async def init_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
+    """Make what the queue needs beside DBOS's own tables, which stand already, and grant rights to existing roles.
+
+    Raises:
+        JournalError: this role may not, or a role does not exist.
+    """
+    names = {
+        "queue": sql.Identifier(queue_schema(address)),
+        "journal": sql.Identifier(address.schema),
+        "default": sql.Literal(DEFAULT_QUEUE),
+        "workflow": sql.Literal(WORKFLOW),
+        "version": sql.Literal(code_version("")),
+        "application": sql.Literal(APPLICATION),
+    }
+    try:
+        async with await psycopg.AsyncConnection.connect(address.conninfo, connect_timeout=10) as connection:
+            for statement in _MAKE:
+                await connection.execute(sql.SQL(statement).format(**names))
+            for role, grants in ((worker, _WORKER), (operator, _WORKER), (viewer, _VIEWER)):
+                for grant in grants if role else ():
+                    await connection.execute(sql.SQL(grant).format(**names, role=sql.Identifier(role)))
+    except psycopg.Error as exc:
+        raise JournalError(f"cannot make the queue in {address.url}: {str(exc).strip().splitlines()[0]}") from exc

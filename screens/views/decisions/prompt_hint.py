@@ -1,0 +1,48 @@
+"""The line below a prompt: what its keys do now, and what its marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from screens.render.formatting import pluralize
+from screens.render.glyphs import Glyphs
+from screens.render.layout import Span, Spans, join_spans, span
+from screens.views.decisions.prompt_choices import PROPOSED_MARK, PromptChoice
+
+
+def held_hint(sends_in: int) -> Spans:
+    """Of an answer that goes out in so many seconds."""
+    return (
+        Span(f"sends in {sends_in} s: ", "state-waiting"),
+        *(Span("u", "ink-key"), Span(" takes it back, ", "ink-muted")),
+        *(Span("enter", "ink-key"), Span(" sends now", "ink-muted")),
+    )
+
+
+def typing_hint(label: str, keys: Mapping[str, str], told: Sequence[Spans], glyphs: Glyphs) -> Spans:
+    """Of a field that is open. The keys stand before what may be long: how it is sent and left must not be cut off.
+
+    Args:
+        label: what is typed; empty where the field says it.
+        keys: what each key does.
+        told: what else is to be said.
+        glyphs: the glyphs of the terminal.
+    """
+    hints = ((Span(key, "ink-key"), Span(f" {does}", "ink-muted")) for key, does in keys.items())
+    named = span(f"{label}:", "ink-strong") if label else ()
+    return join_spans((named, join_spans(hints, glyphs.dot), *told), "  ")
+
+
+def legend(choices: Sequence[PromptChoice], glyphs: Glyphs) -> list[Spans]:
+    """What the marks behind and before the labels mean, as far as they are in sight."""
+    marks = (
+        (f"{glyphs.opens} opens a form, unmarked act at once", any(each.press == "opens" for each in choices)),
+        (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),
+        ("(model) a model advises this", any(each.advised for each in choices)),
+    )
+    return [span(words, "ink-muted") for words, in_sight in marks if in_sight]
+
+
+def lines_below(count: int, glyphs: Glyphs) -> Spans:
+    """So many lines of the action are out of sight; nothing for none."""
+    return span(f"{glyphs.more} {pluralize(count, 'more line')} below", "severity-warning") if count else ()

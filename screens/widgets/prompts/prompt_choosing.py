@@ -1,0 +1,173 @@
+"""What a choice of the prompt leads to: a text field, a second key, how long a grant lasts, or the answer at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from textual.message import Message
+
+from runtime.judgement.recovery.options import is_destructive
+from runtime.judgement.recovery.param_validation import check_params
+from screens.render.layout import span
+from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
+from screens.views.decisions.typed_answer import answer_params
+from screens.widgets.prompts.answer_field import AnswerField
+from screens.widgets.prompts.option_columns import OptionColumns
+from screens.widgets.prompts.prompt_display import PromptDisplay, PromptMode, RequestText
+
+
+class ChoosingPrompt(PromptDisplay):
+    """Carries a choice to its answer: `Answered` says what was decided. Which key chooses is `Prompt`'s matter."""
+
+    @dataclass
+    class Answered(Message, namespace="prompt"):
+        """The operator decided. `revision` is of the incident as it was shown; `confirmed`: with a second key."""
+
+        incident_id: str
+        revision: int
+        option: str
+        params: dict[str, Any]
+        reason: str = ""
+        confirmed: bool = False
+
+    @dataclass
+    class Proposed(Message, namespace="prompt"):
+        """A standing grant is about to be confirmed. `show_preview` tells what its words would have matched."""
+
+        incident_id: str
+        lifetime: str
+
+    @dataclass
+    class TakenBack(Message, namespace="prompt"):
+        """The answer that is held is not to be sent."""
+
+    @dataclass
+    class SentNow(Message, namespace="prompt"):
+        """The answer that is held is to be sent at once."""
+
+    @dataclass
+    class Left(Message, namespace="prompt"):
+        """The operator leaves it for later."""
+
+    def _choose(self, choice: PromptChoice) -> None:
+        self._note = ()
+        if choice.option == LATER_OPTION:
+            self._back()
+        elif choice.refused:
+            self._note = span(choice.refused, "severity-warning")
+            self._hint()
+        elif self.mode == "lifetime":
+            self._lifetime, self._matched = choice.option, ""
+            self._turn("confirm")
+            if self.opened is not None:
+                self.post_message(self.Proposed(self.opened.incident_id, choice.option))
+        elif self.mode == "confirm":
+            assert self._choice is not None
+            self._send(self._choice, self._lifetime if self._choice.standing else None)
+        elif choice.adopted is not None and not self._needs_confirmation(choice):
+            self._send(choice, None)
+        elif choice.adopted is not None:
+            self._choice = choice
+            self._turn("confirm")
+        elif choice.standing and not self._is_read:
+            key = self._session.render_context().key("prompt.page_down", "pgdn")
+            self._note = span(f"Read the action to its end first: {key} pages down in it.", "severity-warning")
+            self._unfold()
+            self.query_one(RequestText).focus()
+        elif choice.standing:
+            self._choice = choice
+            self._turn("lifetime")
+        elif choice.param is not None:
+            self._by_itself = False
+            self._type(choice)
+        elif is_destructive(self._shown, choice.option, runs=self._runs_of_breaker()):
+            self._choice = choice
+            self._turn("confirm")
+        else:
+            self._send(choice, None)
+
+    def _needs_confirmation(self, choice: PromptChoice) -> bool:
+        """Whether what an agent proposes takes a second key: it has values to be read, or ends or repeats something."""
+        given = choice.adopted is not None and choice.adopted.params
+        return bool(given) or is_destructive(self._shown, choice.option, runs=self._runs_of_breaker())
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether the whole action could have been read."""
+        return (self._unfolded or not self._folds) and self.query_one(RequestText).seen_whole
+
+    def _back(self) -> None:
+        if self.mode == "choose":
+            self.post_message(self.Left())
+        else:
+            self._turn("choose")
+
+    def _turn(self, mode: PromptMode) -> None:
+        """Offer other choices: a letter means something else there (`a` is "always", then "abort"), so keys that were
+        on their way decide nothing.
+        """
+        self._set_mode(mode)
+        self._paint(afresh=True)
+
+    def _type(self, choice: PromptChoice) -> None:
+        assert self.opened is not None
+        self._choice = choice
+        self._set_mode("type")
+        self.query_one(AnswerField).begin(self.opened, choice, focus=not self._by_itself)
+        self._paint()
+
+    def on_answer_field_sent(self, message: AnswerField.Sent) -> None:
+        message.stop()
+        if self._choice is not None and self.opened is not None:
+            self._send(self._choice, message.value)
+
+    def on_answer_field_rejected(self, message: AnswerField.Rejected) -> None:
+        message.stop()
+        self._show_error(message.why)
+
+    def on_answer_field_undecided(self, message: AnswerField.Undecided) -> None:
+        message.stop()
+        self._note = span(self.query_one(AnswerField).undecided_words, "severity-warning")
+        self._hint()
+
+    def on_answer_field_changed(self, message: AnswerField.Changed) -> None:
+        message.stop()
+        if self.mode == "type":
+            self._note = ()
+            self._paint()
+
+    def _show_error(self, why: object) -> None:
+        """What was typed does not fit; it stays, to be mended."""
+        self._note = span(self._session.render_context().sanitize_line(str(why), 200), "severity-error")
+        self._hint()
+        self.query_one(AnswerField).blame(str(why))
+
+    def _send(self, choice: PromptChoice, value: Any) -> None:
+        assert self.opened is not None
+        if self.mode == "type" and not (self.query_one(AnswerField).has_typed or self._arming.accept("enter")):
+            return  # who has typed into the field has seen it; an untouched one may have opened under a key
+        adopted = choice.adopted
+        try:
+            params = dict(adopted.params) if adopted is not None else answer_params(choice, value)
+            check_params(self.opened, choice.option, params, self._session.clock())
+        except ValueError as exc:
+            self._show_error(exc)
+            return
+        confirmed, opened = self.mode == "confirm", self.opened
+        self._set_mode("sent")
+        self._arming.disarm()
+        self._hint()
+        reason = f"as {adopted.by.name} proposed: {adopted.reason}" if adopted is not None else ""
+        self.post_message(self.Answered(opened.incident_id, opened.revision, choice.option, params, reason, confirmed))
+
+    def _set_mode(self, mode: PromptMode) -> None:
+        was, self.mode = self.mode, mode
+        self.set_class(mode == "type", "-typing")
+        self._opens_field = False
+        if was == "type" and mode != "type":
+            field = self.query_one(AnswerField)
+            field.keep_draft(sent=mode == "sent")
+            if self.has_focus_within:
+                self.query_one(OptionColumns).focus()
+            field.close()

@@ -1,0 +1,77 @@
+"""A permission to write a file shows what would change on disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from console.app.app import OrbiterApp
+from runtime.judgement.comparison.file_write import compare_write, written_text
+from screens.pages import write_comparison
+from screens.shell.context import ConsoleContext
+from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.written_file import ShownWrite
+from screens.views.shared.render_context import RenderContext
+from tests.console.app.test_app import armed, settled, text_of
+from tests.screens.memory_link import MemoryLink
+from tests.screens.stepping import Clock
+from tests.screens.twelve_incidents import FILES, permission
+from tests.screens.waiting import until
+
+PATH = "/data/reports/survey.md"
+
+
+@asynccontextmanager
+async def asked(
+    files: Mapping[str, bytes], *, size: tuple[int, int] = (80, 24), monotonic: Callable[[], float] = time.monotonic
+) -> AsyncIterator[tuple[Pilot[None], MemoryLink]]:
+    """A console with the prompt of a permission, and these files where its run is."""
+    link = MemoryLink(permission())
+    link.files.update(files)
+    session = ConsoleContext(link, clock=lambda: link.now, arm_after=0.0, monotonic=monotonic)
+    async with OrbiterApp(session, run_id="run-1").run_test(size=size) as pilot:
+        await settled(pilot)
+        yield pilot, link
+
+
+async def test_the_difference_stands_above_the_options_which_all_say_what_they_do() -> None:
+    async with asked(FILES) as (pilot, _):
+        await until(pilot, lambda: "File" in text_of(pilot))
+        lines = text_of(pilot).splitlines()
+        found = [line.strip() for line in lines]
+        assert "File   31 lines now, text has 35; 2 of 6 changed rows:" in found
+        removed, added = (
+            found.index("- * two projects: orbiter, apollo"),
+            found.index("+ * three projects: orbiter, apollo, gemini"),
+        )
+        assert removed + 1 == added < next(at for at, line in enumerate(lines) if "Decide later" in line)
+        assert any("Grant permission once" in line and "It runs now, once, as shown." in line for line in lines)
+
+
+async def test_a_file_that_is_not_there_is_said_to_be_new() -> None:
+    async with asked({}) as (pilot, _):
+        await until(pilot, lambda: "not there yet, text has 35" in text_of(pilot))
+
+
+async def test_a_file_that_changes_meanwhile_is_said() -> None:
+    clock = Clock()
+    async with asked(FILES, size=(120, 40), monotonic=clock) as (pilot, link):
+        await armed(pilot)
+        await until(pilot, lambda: "two projects" in text_of(pilot))
+        link.files[PATH] = b"somebody wrote here\n"
+        clock.now += write_comparison.REREAD_S
+        link.changed()
+        await until(pilot, lambda: "It has changed since this was shown" in text_of(pilot))
+        assert "somebody wrote here" in text_of(pilot)
+
+
+def test_another_file_is_another_question_so_that_keys_count_anew() -> None:
+    story = permission()
+    opened, context = story.state.open_incidents[0].opened, RenderContext(story.at)
+    written = written_text(opened.action)
+    assert written is not None
+    before, after = (ShownWrite(compare_write(written, text)) for text in (b"one\n", b"another\n"))
+    assert question_lines(opened, context, write=before) != question_lines(opened, context, write=after)
