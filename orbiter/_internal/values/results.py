@@ -57,7 +57,12 @@ NO_USAGE = Usage()
 
 
 class AgentInput(Frozen):
-    """A question with the conversation before it."""
+    """A question with the conversation before it.
+
+    Attributes:
+        query: What the user says.
+        messages: The conversation before.
+    """
 
     query: str
     messages: list[AnyMessage] = Field(default_factory=list)
