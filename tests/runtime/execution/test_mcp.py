@@ -365,6 +365,8 @@ async def test_a_grant_for_once_covers_the_call_with_its_question_and_no_other_a
         ("greeter", "skip", {}, "hello king decline"),
         ("visitor", "input", {"value": True}, "visited: accept"),
         ("visitor", "input", {"value": False}, "visited: decline"),
+        ("confirmer", "input", {"value": True}, "confirmed: accept {}"),
+        ("confirmer", "input", {"value": False}, "confirmed: decline None"),
     ],
 )
 async def test_a_question_may_be_left_and_an_address_is_shown(
