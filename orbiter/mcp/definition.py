@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from orbiter.errors import ConfigurationError
 from orbiter.guests.tool_settings import ToolSettings
+from orbiter.redaction import redact
 
 DEFAULT_TIMEOUT_S = 600.0
 """Seconds for one call of a tool, the time in which a person is asked not counted."""
@@ -111,15 +112,15 @@ class Server:
     def describe(self) -> dict[str, Any]:
         """What a person has to know before it is started: the line that would run, or the address, as JSON.
 
-        Values of variables and headers are not part of it: they may be keys.
+        Variables and headers are shown as they are written, with keys masked.
         """
         shown: dict[str, Any] = {"server": self.name}
         if self.url:
-            shown |= {"url": self.url, "headers": sorted(self.headers)}
+            shown |= {"url": self.url, "headers": _masked(self.headers, ": ")}
             if self.client_id:
                 shown |= {"client_id": self.client_id, "issuer": self.issuer, "grant_type": self.grant_type}
         else:
-            shown |= {"command": [self.command, *self.args], "env": sorted(self.env)}
+            shown |= {"command": [self.command, *self.args], "env": _masked(self.env, "=")}
         shown["variables"] = list(self.variables)
         return {**shown, "source": self.source, "hash": self.fingerprint}
 
@@ -153,6 +154,14 @@ class Server:
                 f" runtime (`env_file` in [runtime]), or write ${{{found['name']}:-default}}"
             )
         return value
+
+
+def _masked(written: Mapping[str, str], between: str) -> dict[str, str]:
+    """Names and values, each value without what looks like a key beside its name."""
+    return {
+        name: redact(f"{name}{between}{value}").removeprefix(f"{name}{between}")
+        for name, value in sorted(written.items())
+    }
 
 
 def _value_of(found: re.Match[str], environ: Mapping[str, str]) -> str | None:

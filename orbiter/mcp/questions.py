@@ -28,6 +28,10 @@ _VISITED = {
 }
 
 
+_AGREED = {"type": "boolean", "title": "Yes", "description": "false declines it"}
+"""For a question that has nothing to fill in."""
+
+
 def read_requests(requests: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What a server asks, by key, as it is recorded. Texts are cleaned; what only a server reads is left out."""
     found: dict[str, dict[str, Any]] = {}
@@ -61,9 +65,12 @@ async def ask_request(server: str, asked: Mapping[str, Any], number: int) -> dic
             question = f"{server} asks you to open an address of {_host(asked['url'])}. {message}"
             done = await ask_operator(question, _VISITED, number=number, url=asked["url"])
             return {"action": "accept" if done is True else "decline"}
-        given = await ask_operator(f"{server} asks: {message}", asked["schema"], number=number)
+        schema = _AGREED if _asks_for_nothing(asked["schema"]) else asked["schema"]
+        given = await ask_operator(f"{server} asks: {message}", schema, number=number)
     except InputDeclined:
         return {"action": "decline"}
+    if schema is _AGREED and not isinstance(given, dict):
+        return {"action": "accept", "content": {}} if given is True else {"action": "decline"}
     return {"action": "accept", "content": given if isinstance(given, dict) else {"value": given}}
 
 
@@ -73,6 +80,12 @@ def _asked(params: Mapping[str, Any]) -> dict[str, Any]:
         return {"message": message, "url": clean_line(params["url"], 2_000)}
     schema = params.get("requestedSchema")
     return {"message": message, "schema": clean_schema(schema) if isinstance(schema, Mapping) else {"type": "object"}}
+
+
+def _asks_for_nothing(schema: Mapping[str, Any]) -> bool:
+    """Whether only an empty object is meant: the question is to be agreed to."""
+    told = {key for key, value in schema.items() if value} - {"$schema", "title", "description"}
+    return told <= {"type"} and schema.get("type", "object") == "object"
 
 
 def _host(url: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
 
 import click
@@ -114,8 +115,11 @@ def _print_server(server: Server, state: str, *, as_json: bool) -> None:
     if as_json:
         print_json({**shown, "state": state})
         return
-    what = " ".join(shown["command"]) if server.command else f"{shown['url']} {' '.join(shown['headers'])}".rstrip()
+    what = shlex.join(shown["command"]) if server.command else shown["url"]
     print_line(f"{server.name}  {state}  {what}")
-    if shown["variables"] or shown.get("env"):
-        print_line(f"  variables: {', '.join(dict.fromkeys([*shown['variables'], *shown.get('env', ())]))}")
+    for given, between in ((shown.get("env", {}), "="), (shown.get("headers", {}), ": ")):
+        for name, value in given.items():
+            print_line(f"  {name}{between}{value}")
+    if shown["variables"]:
+        print_line(f"  variables: {', '.join(shown['variables'])}")
     print_line(f"  {server.source}")

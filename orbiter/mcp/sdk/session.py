@@ -22,6 +22,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from orbiter import errors
+from orbiter.json_schema import find_problems
 from orbiter.mcp.definition import Server
 from orbiter.mcp.failures import LoginNeeded, ServerLost, ServerUnreachable, invalid_parts, leaf_error, said_by
 from orbiter.mcp.foreign_text import clean_line
@@ -77,6 +78,8 @@ async def open_session(
     try:
         async with limit, client:
             limit.reschedule(None)
+            # The SDK would run the server's patterns, with no limit, on the loop that drives every run.
+            client.session.validate_tool_result = session.check_result  # type: ignore[method-assign]
             yield session
     except Exception as exc:
         leaf = leaf_error(exc)
@@ -206,6 +209,20 @@ class Session:
                     raise
                 await self._list()  # the server did not carry it out: what it wants in headers has changed
         raise AssertionError("unreachable")
+
+    async def check_result(self, name: str, result: types.CallToolResult) -> None:
+        """Check a result by the schema that the tool declares for it, within limits; no reference is fetched.
+
+        Raises:
+            RuntimeError: It does not fit.
+        """
+        tool = self._tools.get(name)
+        if tool is None or tool.output_schema is None:
+            return
+        if result.structured_content is None and "structured_content" not in result.model_fields_set:
+            raise RuntimeError("the tool declares a schema of its results, and this one has no structured content")
+        if problems := find_problems(tool.output_schema, result.structured_content):
+            raise RuntimeError("; ".join(problems))
 
     async def _attend(self, sent: asyncio.Task[Any], mine: OpenCall, ask: Ask, name: str) -> Any:
         left = self.server.timeout_s

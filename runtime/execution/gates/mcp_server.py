@@ -7,6 +7,7 @@ answer in the journal is one: all of these lie in the workspace, and a cloned re
 from __future__ import annotations
 
 import asyncio
+import shlex
 
 from orbiter.errors import ConfigurationError
 from runtime.execution.failures.incident_drafts import config_fault
@@ -51,10 +52,14 @@ async def check_server(session: RunSession, agent: str, name: str) -> Blocked | 
         # Once its file is mended the same may be done again.
         return Blocked(config_fault(exc).model_copy(update={"recoverable": True}), exc)
     need, shown = Need(SERVER_VERB, name), server.describe()
-    what = f"start {' '.join(shown['command'])!r}" if server.command else f"connect to {shown['url']}"
+    what = f"start {shlex.join(shown['command'])}" if server.command else f"connect to {shown['url']}"
+    if given := [f"{name}={value}" for name, value in shown.get("env", {}).items()]:
+        what += f" with {', '.join(given)}"
+    if given := [f"{name}: {value}" for name, value in shown.get("headers", {}).items()]:
+        what += f" and send {', '.join(given)}"
     text = f"agent '{agent}' needs the MCP server '{name}' of {server.source}, which is not approved: it would {what}"
     if shown["variables"]:
-        text += f", with the variables {', '.join(shown['variables'])}"
+        text += f"; it gets the values of your variables {', '.join(shown['variables'])}"
     error = ServerApprovalNeeded(text)
     fault = Classification(
         origin=Origin.TOOL,

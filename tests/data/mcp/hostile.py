@@ -53,6 +53,14 @@ def nested(number: int) -> None:
     say(f'{{"jsonrpc": "2.0", "id": {number}, "result": {{"content": [], "structuredContent": {deep}}}}}')
 
 
+SLOW_SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
+"""A pattern that takes a backtracking matcher for ever, where the text fits almost."""
+
+
+def slow_pattern(number: int) -> None:
+    reply(number, result={"content": [TEXT], "structuredContent": {"a": "a" * 60 + "b"}})
+
+
 CALLS: dict[str, Callable[[int], None]] = {
     "garbage": garbage,
     "progress": progress,
@@ -65,6 +73,7 @@ CALLS: dict[str, Callable[[int], None]] = {
     "odd_error": lambda number: reply(number, error={"code": "x", "message": 5}),
     "invalid": lambda number: answer(number, {"type": "zebra"}),
     "own_error": lambda number: reply(number, error={"code": -32000, "message": "\x1b[2Jbusy"}),
+    "slow_pattern": slow_pattern,
     "gone": lambda number: sys.exit(1),
 }
 NAMES = [
@@ -93,7 +102,9 @@ def serve(broken: str) -> None:
             reply(number, error={"code": -32603, "message": "\x1b[2Jno"})
         elif method == "tools/list":
             schema = [1] if broken == "schema" else SCHEMA
-            reply(number, result={"tools": [{"name": each, "inputSchema": schema} for each in NAMES]})
+            tools: list[dict[str, Any]] = [{"name": each, "inputSchema": schema} for each in NAMES]
+            tools[NAMES.index("slow_pattern")]["outputSchema"] = SLOW_SCHEMA
+            reply(number, result={"tools": tools})
         elif method == "tools/call":
             CALLS[asked["params"]["name"]](number)
         else:

@@ -178,6 +178,16 @@ def make(*, changed: bool = False, **more: Any) -> MCPServer:
         return f"visited: {ctx.input_responses['page'].action}"  # type: ignore[union-attr]  # it asked only this
 
     @server.tool()
+    async def confirm(ctx: Context) -> Any:
+        """Ask for a yes."""
+        if ctx.input_responses is None:
+            asked = ElicitRequestFormParams(message="Go on?", requested_schema={"type": "object", "properties": {}})
+            return InputRequiredResult(input_requests={"yes": ElicitRequest(params=asked)}, request_state="s")
+        answer = ctx.input_responses["yes"]
+        assert isinstance(answer, ElicitResult)
+        return f"confirmed: {answer.action} {answer.content}"
+
+    @server.tool()
     async def beg(what: str) -> Any:
         """Ask for what no client here gives: a reply of its model, or its directories."""
         asked = types.ListRootsRequest() if what == "roots" else types.CreateMessageRequest(params=KEYS)

@@ -27,6 +27,7 @@ CALLS = {
         for tool in ("beg", "beg_now")
         for what in ("sampling", "roots")
     },
+    "confirmer": [Call("ref_confirm", {})],
     "visitor": [Call("ref_visit", {})],
 }
 """What each agent calls at once, before it says the results."""

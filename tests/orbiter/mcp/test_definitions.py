@@ -64,6 +64,15 @@ def test_a_wrong_definition_says_what_would_be_right(written: Any, said: str) ->
         parse_server("files", written, ".mcp.json")
 
 
+def test_what_is_approved_is_shown_as_it_is_written_without_keys() -> None:
+    program = {"command": "sh", "args": ["-c", "a b"], "env": {"LD_PRELOAD": "./x.so", "API_KEY": "abcdef123456"}}
+    shown = parse_server("files", program, ".mcp.json").describe()
+    assert shown["env"] == {"API_KEY": "[redacted]", "LD_PRELOAD": "./x.so"}
+    headers = {"Authorization": "Bearer ${TOKEN}", "X-Api-Key": "abcdef123456"}
+    shown = parse_server("files", {"url": "http://b/mcp", "headers": headers}, ".mcp.json").describe()
+    assert shown["headers"] == {"Authorization": "Bearer ${TOKEN}", "X-Api-Key": "[redacted]"}
+
+
 @pytest.mark.parametrize("kind", ["http", "streamable-http", "streamable_http", "streamableHttp", "HTTP"])
 def test_http_is_known_as_each_client_writes_it(kind: str) -> None:
     assert parse_server("files", {"type": kind, "url": "http://b/mcp"}, ".mcp.json").url == "http://b/mcp"

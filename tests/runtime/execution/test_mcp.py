@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -119,7 +120,8 @@ async def test_a_server_of_the_workspace_starts_only_after_a_person_approved_it(
         (asked,) = await mcp.bench.incidents(run)
         shown = asked.opened.action["mcp_server"]
         assert shown["command"] == [sys.executable, str(SERVER)]
-        assert shown["env"] == ["MCP_TEST_EFFECTS"]
+        assert shown["env"] == {"MCP_TEST_EFFECTS": str(mcp.seen)}
+        assert f"it would start {shlex.join(shown['command'])} with MCP_TEST_EFFECTS={mcp.seen}" in asked.opened.message
         assert asked.opened.action["permission"] == "mcp.server:ref"
         assert (options(asked), asked.opened.safe) == (["grant", "deny", "skip", "abort"], "deny")
         assert mcp.effects == []
@@ -363,6 +365,8 @@ async def test_a_grant_for_once_covers_the_call_with_its_question_and_no_other_a
         ("greeter", "skip", {}, "hello king decline"),
         ("visitor", "input", {"value": True}, "visited: accept"),
         ("visitor", "input", {"value": False}, "visited: decline"),
+        ("confirmer", "input", {"value": True}, "confirmed: accept {}"),
+        ("confirmer", "input", {"value": False}, "confirmed: decline None"),
     ],
 )
 async def test_a_question_may_be_left_and_an_address_is_shown(

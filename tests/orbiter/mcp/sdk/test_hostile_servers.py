@@ -26,6 +26,7 @@ SAID = {
     "null": "the answer of ref cannot be read: not valid (",
     "odd_error": "the answer of ref cannot be read: not valid (",
     "invalid": "the result of ref is not valid (content.0.TextContent.text: Field required;",
+    "slow_pattern": "the result of ref is not valid: 'a': should match",
     "own_error": "ref refused the call: [2Jbusy",
 }
 
