@@ -210,13 +210,14 @@ class Attempt:
         span: AbstractContextManager[None] = nullcontext()
         if session.config.traces is not None:
             span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
-        interceptor = session.config.interceptor
+        guarded = guard_user_code(f"{step.name!r} of agent {step.agent!r}")
+        if left is None and step.traits.timeout is None:
+            with span, scope, guarded:
+                return await self._made_call()
         try:
             async with asyncio.timeout(left) as wall_limit, asyncio.timeout(step.traits.timeout) as own_limit:
-                with span, scope, guard_user_code(f"{step.name!r} of agent {step.agent!r}"):
-                    if interceptor is not None:
-                        return await interceptor.call(self._site(), self._begin_call)
-                    return await self._begin_call()
+                with span, scope, guarded:
+                    return await self._made_call()
         except TimeoutError as exc:
             if wall_limit.expired():
                 raise _OutOfTime(
@@ -230,6 +231,11 @@ class Attempt:
                     timeout_seconds=step.traits.timeout,
                 ) from exc
             raise
+
+    def _made_call(self) -> Awaitable[Any]:
+        """The call, or what a drill makes of it."""
+        interceptor = self.execution.session.config.interceptor
+        return self._begin_call() if interceptor is None else interceptor.call(self._site(), self._begin_call)
 
     def _site(self) -> CallSite:
         execution = self.execution

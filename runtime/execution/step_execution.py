@@ -50,6 +50,8 @@ class StepExecution:
     requested: dict[str, Any]
     overrides: StepOverrides = field(default_factory=StepOverrides)
     _finished: bool = field(default=False, init=False)
+    _breaker: tuple[str, StepBreaker | None] | None = field(default=None, init=False)
+    """The breaker that was last asked for, with the model that it is for."""
 
     # -- what is known of the step -------------------------------------------------------------------------------
 
@@ -123,6 +125,12 @@ class StepExecution:
         None for value steps, where breakers are off, and in a run begun with ``breakers`` off: a drill, whose invented
         failures say nothing of any service.
         """
+        model = self.model
+        if self._breaker is None or self._breaker[0] != model:
+            self._breaker = (model, self._find_breaker(model))
+        return self._breaker[1]
+
+    def _find_breaker(self, model: str) -> StepBreaker | None:
         session, kind = self.session, self.step.kind
         if kind == "value":
             return None
@@ -132,7 +140,7 @@ class StepExecution:
         if session.state.options.get("breakers") is False:
             return None
         server = self.step.traits.server
-        key = f"model:{self.model}" if kind == "llm" else f"mcp:{server}" if server else f"tool:{self.step.name}"
+        key = f"model:{model}" if kind == "llm" else f"mcp:{server}" if server else f"tool:{self.step.name}"
         caller = f"{session.state.id}/{self.node_id}#{session.lease.epoch}"
         return StepBreaker(breakers_of(session.journal), key, caller, errors, session.clock)
 

@@ -77,12 +77,23 @@ def check_declared(info: Mapping[str, Any] | None) -> None:
 
 def _given_at(state: DurableRun, node_id: str) -> Iterator[ErrorHandlingConfig]:
     """What was given for a node, besides the workspace's: what holds over the others comes last."""
-    infos = [node.info for node in state.lineage(node_id)] if node_id else []
+    infos = [info for info in _infos_above(state, node_id) if SWARM_KEY in info or RUN_KEY in info]
+    if not infos and not state.options.get(OPTION):
+        return iter(())  # the usual case, at every attempt of every step
+    infos.reverse()
     given = [info[SWARM_KEY] for info in infos if info.get(SWARM_KEY)]
     if state.options.get(OPTION):
         given.append(state.options[OPTION])
     given.extend(info[RUN_KEY] for info in infos if info.get(RUN_KEY))
     return (_parsed(json.dumps(each, sort_keys=True)) for each in given)
+
+
+def _infos_above(state: DurableRun, node_id: str) -> Iterator[Mapping[str, Any]]:
+    """What a node and those above it brought along, from the inside out."""
+    node = state.nodes.get(node_id)
+    while node is not None:
+        yield node.info
+        node = state.nodes.get(node.parent_id)
 
 
 @lru_cache(maxsize=64)
