@@ -59,8 +59,8 @@ def unpack(packed: Packed) -> Any:
 
 
 def class_of(value: Any) -> str:
-    """The class of a model or dataclass, by module and name, to be kept beside its JSON; ``"list "`` before it where the
-    value is a list of such. Empty for everything else.
+    """The class of a model or dataclass, by module and name, to be kept beside its JSON; ``"list "`` before it where
+    the value is a list of such. Empty for everything else.
     """
     if type(value) is list:
         found = {class_of(each) for each in value}
