@@ -1,14 +1,14 @@
 """What a tool raised, where the agent itself deals with it: recorded, and raised again where the call is recalled.
 
 Arguments that do not fit go to the model, as LangChain does it. Other failures go to the agent's own middleware, where
-it has some around its tools. An exception comes back as one of its class; of a class that is not loaded, or cannot be
-made of its arguments, as one of the nearest class above it.
+it has some around its tools. An exception comes back as one of its class, with what it holds as JSON; of a class that
+is not loaded, as one of the nearest class above it.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,6 +22,7 @@ class RaisedError:
     classes: tuple[str, ...]
     text: str
     arguments: tuple[Any, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
     details: tuple[dict[str, Any], ...] = ()
 
     @classmethod
@@ -35,7 +36,7 @@ class RaisedError:
             return cls((), error.title, details=tuple(found))
         classes = [each for each in type(error).__mro__ if issubclass(each, Exception)]
         names = tuple(f"{each.__module__}:{each.__qualname__}" for each in classes)
-        return cls(names, str(error), tuple(map(_plain, error.args)))
+        return cls(names, str(error), tuple(map(_plain, error.args)), _plain(vars(error)))
 
     def restore(self) -> Exception:
         """The exception."""
@@ -49,13 +50,12 @@ class RaisedError:
                 for each in self.details
             ]
             return ValidationError.from_exception_data(self.text, lines)
-        for name in self.classes:
-            found = _class(name)
-            try:
-                if found is not None:
-                    return found(*self.arguments)
-            except Exception:  # noqa: S112 - a class may want other arguments than it keeps: the one above it is tried
-                continue
+        found = next((each for name in self.classes if (each := _class(name)) is not None), None)
+        if found is not None:
+            # It is not made by its `__init__`, which may want other arguments than it keeps.
+            error = found.__new__(found, *self.arguments)
+            error.__dict__.update(self.attributes)
+            return error
         return RuntimeError(self.text)
 
 
