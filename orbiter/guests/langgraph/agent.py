@@ -18,7 +18,7 @@ from orbiter.guests.guest import Guest
 from orbiter.guests.langgraph.graph_input import graph_input, run_result
 from orbiter.guests.langgraph.interrupts import answer_all, ask
 from orbiter.guests.langgraph.life import Life, entered
-from orbiter.guests.langgraph.middleware import MARK, guards_tools
+from orbiter.guests.langgraph.middleware import MARK
 from orbiter.guests.langgraph.saver import JournalSaver
 from orbiter.steps import Place, Scope
 from orbiter.types import Message, RunResult
@@ -91,7 +91,6 @@ class LangGraphGuest(Guest):
         loop = asyncio.get_running_loop()
         thread = f"{scope.run_id}/{scope.node_id}/{hashlib.sha256(input.encode()).hexdigest()[:8]}"
         life = Life(scope=scope, agent=self.name, fine=fine, loop=loop, models=self._models, thread=thread)
-        life.guarded = fine and guards_tools(agent)
         if not fine:
             scope.warn(_coarse(agent))
             await record_value(scope, "graph", Place(0), _same, _shape(agent), agent=self.name)

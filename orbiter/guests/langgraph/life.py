@@ -26,7 +26,7 @@ _ORDINALS = 1_000_000
 class Life(CallPlaces):
     """What is known of one run of a graph while it goes on.
 
-    `fine`: each call is a step. `guarded`: the agent's middleware is told first of what a tool raises. `models` may be
+    `fine`: each call is a step. `models` may be
     chosen by name. `sent` is how many messages the latest model request had. `thread` is LangGraph's name for the run.
     `checkpoints` has the number of each recorded checkpoint, by its id; `recording` those that this life records.
     `tasks`: on which steps the tasks of a coarse run rest.
@@ -35,7 +35,6 @@ class Life(CallPlaces):
     scope: Scope
     agent: str
     fine: bool
-    guarded: bool = False
     loop: asyncio.AbstractEventLoop
     models: Mapping[str, Any] = field(default_factory=dict)
     sent: int = 0
@@ -54,9 +53,7 @@ class Life(CallPlaces):
 
     def within(self, scope: Scope) -> Life:
         """The life of an agent that a call runs, as a node below it."""
-        return Life(
-            scope=scope, agent=self.agent, fine=self.fine, guarded=self.guarded, loop=self.loop, models=self.models
-        )
+        return Life(scope=scope, agent=self.agent, fine=self.fine, loop=self.loop, models=self.models)
 
 
 def ordinal(identity: str) -> int:

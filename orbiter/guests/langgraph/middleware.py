@@ -70,13 +70,7 @@ class DurableMiddleware(AgentMiddleware[Any, Any, Any]):
         tool = request.tool
         if life is None or not life.fine or tool is None or declared_of(tool) is False:
             return await handler(request)
-        durable = step_tool(tool, _asked_for(request.state))
-        try:
-            return await handler(request.override(tool=durable))
-        except Exception as exc:
-            # It has passed all other middleware, which might have dealt with it.
-            found: ToolMessage | Command[Any] = await durable.ask_about(exc)
-            return found
+        return await handler(request.override(tool=step_tool(tool, _asked_for(request.state))))
 
 
 async def _ask(life: Life, request: ModelRequest[Any], handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
@@ -104,9 +98,3 @@ def durable_middleware() -> DurableMiddleware:
     ``create_agent(model, tools, middleware=[durable_middleware(), …])``.
     """
     return DurableMiddleware()
-
-
-def guards_tools(graph: Any) -> bool:
-    """Whether an agent has other middleware around its tools than ours: a failure of a tool is that one's first."""
-    around = getattr(getattr(graph.nodes.get("tools"), "bound", None), "_awrap_tool_call", None)
-    return around is not None and not isinstance(getattr(around, "__self__", None), DurableMiddleware)

@@ -9,7 +9,6 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt, interrupt
-from pydantic import PrivateAttr
 
 from orbiter import steps
 from orbiter.guests.langgraph.life import Life, current_life, entered
@@ -39,7 +38,6 @@ class StepTool(BaseTool):
 
     tool: BaseTool
     reply: tuple[str, ...]
-    _latest: tuple[_Given, Exception] | None = PrivateAttr(default=None)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("a step is called with 'await'")
@@ -59,14 +57,11 @@ class StepTool(BaseTool):
                     return await self.tool.ainvoke(input, config, **kwargs)
         return await self._step(life, settings, place, (input, config))
 
-    async def _step(
-        self, life: Life, settings: ToolSettings, place: Place, given: _Given, failed: Exception | None = None
-    ) -> Any:
+    async def _step(self, life: Life, settings: ToolSettings, place: Place, given: _Given) -> Any:
         input, config = given
         name, call_id = self.tool.name, input["id"] or ""
         told, added = split_arguments(self.tool, input["args"])
-        guarded = life.guarded and failed is None
-        ask = ToolAsk(self.tool, call_id, told, added, config, settings.failure, guarded, failed)
+        ask = ToolAsk(self.tool, call_id, told, added, config, settings.failure)
         traits = settings.traits(schema=arguments_schema(self.tool))
         done = await life.scope.step(Step("tool", name, life.agent, place, ask, call_tool, TOOL_CALL, traits))
         if isinstance(done, Asked):
@@ -74,25 +69,8 @@ class StepTool(BaseTool):
         if not ask.written.watched:
             write_again(done.written, config)
         if isinstance(done, Raised):
-            error = done.error.restore()
-            self._latest = (given, error)
-            raise error
+            raise done.error.restore()
         return done.outcome
-
-    async def ask_about(self, error: Exception) -> Any:
-        """What comes of a call whose failure no middleware dealt with: a person is asked, in a step that has failed
-        with it.
-
-        Raises:
-            Exception: `error`, if it is not from the latest call.
-        """
-        life = current_life()
-        if life is None or self._latest is None or self._latest[1] is not error:
-            raise error
-        (input, config), name = self._latest[0], self.tool.name
-        settings = read_tool_settings(name, declared_of(self.tool), life.scope.tool_settings(name))
-        place = life.place_of_call(name, input["id"] or "")
-        return await self._step(life, settings, place, (input, config), error)
 
 
 def step_tool(tool: BaseTool, reply: Sequence[str]) -> StepTool:

@@ -2,8 +2,8 @@
 
 The step is where the tool itself is called, inside of all middleware: with the arguments that a reviewer changed, and
 once, whatever retries there are around it. A tool gives a message for the model, or a command that changes the state,
-or it asks with `interrupt()`, which is recorded as what it is and raised again. So is an exception with which the agent
-deals itself (`raised_errors`). Every other exception is a failure of the step.
+or it asks with `interrupt()`, which is recorded as what it is and raised again. So is what
+LangChain raises of arguments that do not fit (`raised_errors`). Every other exception is a failure of the step.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 @dataclass(slots=True, eq=False)
 class ToolAsk:
     """One call of a tool. `given` is what the framework adds to the arguments. `raised` has the interrupt with which it
-    asked in this life, `written` what it wrote to the state by itself. `guarded`: the agent has middleware around its
-    tools, which is told of a failure. `failed`: with what the call has failed already, and nothing dealt with it.
+    asked in this life, `written` what it wrote to the state by itself.
     """
 
     tool: BaseTool
@@ -45,8 +44,6 @@ class ToolAsk:
     given: dict[str, Any]
     config: RunnableConfig | None
     failure: str = ""
-    guarded: bool = False
-    failed: Exception | None = None
     raised: list[GraphInterrupt] = field(default_factory=list)
     written: StateWrites = field(default_factory=StateWrites)
 
@@ -115,11 +112,8 @@ async def call_tool(ask: ToolAsk) -> Done:
     """What the tool did. What it runs itself is part of this one step.
 
     Raises:
-        Exception: What the tool raises; at first what it has raised already.
+        Exception: What the tool raises.
     """
-    if ask.failed is not None:
-        failed, ask.failed = ask.failed, None
-        raise failed
     try:
         with entered(None):
             call = {"name": ask.name, "args": {**ask.arguments, **ask.given}, "id": ask.call_id, "type": "tool_call"}
@@ -170,8 +164,8 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
         return Told(value["tool_name"], value["tool_call_id"], outcome, written)
 
     def _told_anyway(self, arguments: ToolAsk, exc: Exception) -> Done | None:
-        """The agent is told of it: its middleware, or LangChain of arguments that do not fit."""
-        if is_invalid_resume(exc) or not (arguments.guarded or isinstance(exc, ValidationError)):
+        """LangChain tells the model of arguments that do not fit."""
+        if is_invalid_resume(exc) or not isinstance(exc, ValidationError):
             return None
         return Raised(arguments.name, arguments.call_id, RaisedError.of(exc), tuple(arguments.written.made))
 

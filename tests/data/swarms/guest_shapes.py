@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import ToolRetryMiddleware, wrap_tool_call
-from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext
@@ -89,31 +87,6 @@ def count(number: int) -> str:
     return f"counted {number}"
 
 
-class RefusedError(Exception):
-    """What a tool raises: made of other arguments than it keeps."""
-
-    def __init__(self, *, why: str) -> None:
-        super().__init__(f"refused: {why}")
-
-
-@tool
-def fail(how: str) -> str:
-    """Fails."""
-    effect(f"note failed {how}")
-    if how == "own":
-        raise RefusedError(why=how)
-    raise LookupError(how)
-
-
-@wrap_tool_call
-async def deals(request: Any, handler: Callable[[Any], Any]) -> Any:
-    """Tells the model of some failures."""
-    try:
-        return await handler(request)
-    except LookupError as exc:
-        return ToolMessage(f"no {exc}", tool_call_id=request.tool_call["id"], name=request.tool_call["name"])
-
-
 def heard(messages: Sequence[Any]) -> str:
     """What the tools of a LangChain agent gave."""
     there()
@@ -124,23 +97,3 @@ def wrong_arguments(middleware: Sequence[Any]) -> Any:
     """The model's mistake is told to it."""
     model = graphs.scripted([("count", "a", {"number": "many"})], [("count", "b", {"number": 2})], heard)
     return create_agent(model, [count], middleware=middleware)
-
-
-def dealt_with(middleware: Sequence[Any]) -> Any:
-    """The agent's own middleware is told of a failure."""
-    model = graphs.scripted([("fail", "a", {"how": "index"}), ("count", "b", {"number": 1})], heard)
-    return create_agent(model, [fail, count], middleware=[*middleware, deals])
-
-
-def tried_again(middleware: Sequence[Any]) -> Any:
-    """LangChain's own retries, no more."""
-    model = graphs.scripted([("fail", "a", {"how": "own"})], heard)
-    return create_agent(
-        model, [fail], middleware=[*middleware, ToolRetryMiddleware(max_retries=1, initial_delay=0.0, jitter=False)]
-    )
-
-
-def not_dealt_with(middleware: Sequence[Any]) -> Any:
-    """The agent's own middleware leaves a failure to others."""
-    model = graphs.scripted([("fail", "a", {"how": "own"})], graphs.results)
-    return create_agent(model, [fail], middleware=[*middleware, deals])

@@ -8,8 +8,8 @@ import pytest
 
 from orbiter.guests import guest
 from runtime.swarms.loader import load_swarm
-from tests.runtime.bench import ME, Bench
-from tests.runtime.guest_bench import LANGGRAPH, effects, options, parked, starts
+from tests.runtime.bench import Bench
+from tests.runtime.guest_bench import LANGGRAPH, effects, parked, starts
 
 FILE = LANGGRAPH.with_name("guest_shapes.py")
 start = starts(FILE)
@@ -22,14 +22,6 @@ start = starts(FILE)
         ("typed", ("1, 3", ["note found 1", "note found all 2"])),
         ("given_a_model", ("booked 4", ["note booked 4"])),
         ("wrong_arguments", ("counted 2", ["note counted 2"])),
-        ("dealt_with", ("no index; counted 1", ["note failed index", "note counted 1"])),
-        (
-            "tried_again",
-            (
-                "Tool 'fail' failed after 2 attempts with RefusedError: refused: own. Please try again.",
-                ["note failed own"] * 2,
-            ),
-        ),
     ],
 )
 async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
@@ -51,21 +43,6 @@ async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
     alone = load_swarm(f"{FILE}:{name}", tmp_path)
     assert (await alone.run("go")).output == output
-
-
-async def test_what_no_middleware_deals_with_is_an_incident_and_an_answer_is_the_calls_result(bench: Bench) -> None:
-    async with bench.driving():
-        run = await bench.decisions.start(f"{FILE}:not_dealt_with", "go", by=ME)
-        (asked,) = await bench.incidents(run)
-        assert asked.opened.action["arguments"] == {"how": "own"}
-        assert {"retry", "edit", "result"} <= set(options(asked))
-        assert effects(bench) == ["note failed own"]
-        await bench.answer(asked, "edit", arguments={"how": "other"})
-        (again,) = await bench.incidents(run)
-        await bench.answer(again, "result", value="by hand")
-        state = await bench.ended(run)
-    assert state.output == "by hand"
-    assert effects(bench) == ["note failed own", "note failed other"]
 
 
 def test_a_name_that_a_framework_infers_does_not_stay_with_the_agent(tmp_path: Path) -> None:
