@@ -26,9 +26,10 @@ _ORDINALS = 1_000_000
 class Life(CallPlaces):
     """What is known of one run of a graph while it goes on.
 
-    `fine`: each call is a step. `models` may be chosen by name. `sent` is how many messages the latest model request
-    had. `thread` is LangGraph's name for the run. `checkpoints` has the number of each recorded checkpoint, by its id;
-    `recording` those that this life records. `tasks`: on which steps the tasks of a coarse run rest.
+    `fine`: each call is a step. `models` may be
+    chosen by name. `sent` is how many messages the latest model request had. `thread` is LangGraph's name for the run.
+    `checkpoints` has the number of each recorded checkpoint, by its id; `recording` those that this life records.
+    `tasks`: on which steps the tasks of a coarse run rest.
     """
 
     scope: Scope

@@ -11,21 +11,26 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt, interrupt
 
 from orbiter import steps
-from orbiter.guests.langgraph.life import current_life, entered
+from orbiter.guests.langgraph.life import Life, current_life, entered
 from orbiter.guests.langgraph.state_writes import write_again
 from orbiter.guests.langgraph.tool_call import (
     TOOL_CALL,
     Asked,
+    Raised,
     ToolAsk,
     arguments_schema,
     call_tool,
     split_arguments,
 )
-from orbiter.guests.tool_settings import read_tool_settings
-from orbiter.steps import Step
+from orbiter.guests.tool_settings import ToolSettings, read_tool_settings
+from orbiter.steps import Place, Step
 
 METADATA_KEY = "orbiter"
 """The key of a tool's metadata (or `extras`) under which its author declares traits; False there: it is not a step."""
+
+
+_Given = tuple[Any, RunnableConfig | None]
+"""What a tool is called with."""
 
 
 class StepTool(BaseTool):
@@ -50,6 +55,11 @@ class StepTool(BaseTool):
             async with life.scope.scope("tool", name, place) as scope:
                 with steps.entered(scope), entered(life.within(scope)):
                     return await self.tool.ainvoke(input, config, **kwargs)
+        return await self._step(life, settings, place, (input, config))
+
+    async def _step(self, life: Life, settings: ToolSettings, place: Place, given: _Given) -> Any:
+        input, config = given
+        name, call_id = self.tool.name, input["id"] or ""
         told, added = split_arguments(self.tool, input["args"])
         ask = ToolAsk(self.tool, call_id, told, added, config, settings.failure)
         traits = settings.traits(schema=arguments_schema(self.tool))
@@ -58,6 +68,8 @@ class StepTool(BaseTool):
             raise ask.raised[0] if ask.raised else _ask_again(done)
         if not ask.written.watched:
             write_again(done.written, config)
+        if isinstance(done, Raised):
+            raise done.error.restore()
         return done.outcome
 
 

@@ -2,29 +2,30 @@
 
 The step is where the tool itself is called, inside of all middleware: with the arguments that a reviewer changed, and
 once, whatever retries there are around it. A tool gives a message for the model, or a command that changes the state,
-or it asks with `interrupt()`, which is recorded as what it is and raised again. Every other exception is a failure of
-the step.
+or it asks with `interrupt()`, which is recorded as what it is and raised again. So is what
+LangChain raises of arguments that do not fit (`raised_errors`). Every other exception is a failure of the step.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeGuard
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from langgraph.errors import GraphInterrupt
+from langgraph.errors import GraphInterrupt, is_invalid_resume
 from langgraph.types import Command
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.langgraph.life import entered
 from orbiter.guests.langgraph.messages import dump_message, load_message
 from orbiter.guests.langgraph.packed_values import pack, unpack
+from orbiter.guests.langgraph.raised_errors import RaisedError
 from orbiter.guests.langgraph.state_writes import StateWrites
 from orbiter.guests.model_request_codec import text_by_hand
 
@@ -71,6 +72,19 @@ class Told:
     written: tuple[tuple[str, Any], ...] = ()
 
 
+@dataclass(slots=True, frozen=True)
+class Raised:
+    """What a call of this name and id did: it failed, and the agent itself deals with that."""
+
+    name: str
+    call_id: str
+    error: RaisedError
+    written: tuple[tuple[str, Any], ...] = ()
+
+
+Done = Asked | Told | Raised
+
+
 def split_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the model gave, and what the framework added: the state, the runtime."""
     shown = tool.tool_call_schema
@@ -94,8 +108,12 @@ def arguments_schema(tool: Any) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) else None
 
 
-async def call_tool(ask: ToolAsk) -> Asked | Told:
-    """What the tool did. What it runs itself is part of this one step."""
+async def call_tool(ask: ToolAsk) -> Done:
+    """What the tool did. What it runs itself is part of this one step.
+
+    Raises:
+        Exception: What the tool raises.
+    """
     try:
         with entered(None):
             call = {"name": ask.name, "args": {**ask.arguments, **ask.given}, "id": ask.call_id, "type": "tool_call"}
@@ -106,17 +124,20 @@ async def call_tool(ask: ToolAsk) -> Asked | Told:
     return Told(ask.name, ask.call_id, outcome, tuple(ask.written.made))
 
 
-class ToolCallCodec(CallCodec[ToolAsk, Asked | Told]):
+class ToolCallCodec(CallCodec[ToolAsk, Done]):
     """Arguments and results of tool calls. LangChain ends the run at an exception of a tool."""
 
-    def dump(self, result: Asked | Told) -> Any:
+    def dump(self, result: Done) -> Any:
         """What is a result or an error stands at the top, as in our own results, and only there."""
         found: dict[str, Any] = {"tool_name": result.name, "tool_call_id": result.call_id}
         if isinstance(result, Asked):
             return {**found, "content": "asked with interrupt()", "asked": [pack(each) for each in result.questions]}
-        outcome = result.outcome
         if result.written:
             found["written"] = pack(result.written)
+        if isinstance(result, Raised):
+            raised = {name: each for name, each in asdict(result.error).items() if each}
+            return {**found, "error": result.error.text or result.error.classes[0], "raised": raised}
+        outcome = result.outcome
         if not isinstance(outcome, ToolMessage):
             return {**found, "content": _said(outcome), "command": pack(outcome)}
         message = dump_message(outcome)
@@ -126,23 +147,32 @@ class ToolCallCodec(CallCodec[ToolAsk, Asked | Told]):
         found[key] = json.dumps(said, ensure_ascii=False) if as_json else said
         return {**found, "json": as_json, "message": message}
 
-    def load(self, value: Any) -> Asked | Told:
+    def load(self, value: Any) -> Done:
         if "asked" in value:
             questions = tuple((asked, schema) for asked, schema in map(unpack, value["asked"]))
             return Asked(value["tool_name"], value["tool_call_id"], questions)
+        written = tuple((channel, each) for channel, each in unpack(value["written"])) if "written" in value else ()
+        if "raised" in value:
+            error = RaisedError(**{"classes": (), "text": "", **value["raised"]})
+            return Raised(value["tool_name"], value["tool_call_id"], error, written)
         outcome: Any
         if "command" in value:
             outcome = unpack(value["command"])
         else:
             said = value["error"] if "error" in value else value["content"]
             outcome = load_message({**value["message"], "content": json.loads(said) if value["json"] else said})
-        written = tuple((channel, each) for channel, each in unpack(value["written"])) if "written" in value else ()
         return Told(value["tool_name"], value["tool_call_id"], outcome, written)
 
-    def _failed(self, arguments: ToolAsk, message: str) -> Asked | Told:
+    def _told_anyway(self, arguments: ToolAsk, exc: Exception) -> Done | None:
+        """LangChain tells the model of arguments that do not fit."""
+        if is_invalid_resume(exc) or not isinstance(exc, ValidationError):
+            return None
+        return Raised(arguments.name, arguments.call_id, RaisedError.of(exc), tuple(arguments.written.made))
+
+    def _failed(self, arguments: ToolAsk, message: str) -> Done:
         return self._told(arguments, message, "error")
 
-    def by_hand(self, arguments: ToolAsk, value: Any) -> Asked | Told:
+    def by_hand(self, arguments: ToolAsk, value: Any) -> Done:
         return self._told(arguments, text_by_hand(value))
 
     def _told(self, ask: ToolAsk, text: str, status: Any = "success") -> Told:
