@@ -119,6 +119,7 @@ EXTRAS = {
     "langgraph": "orbiter.guests.langgraph.agent",
     "openai-agents": "orbiter.guests.openai_agents.agent",
     "otel": "runtime.worker.telemetry.otlp_sender",
+    "dbos": "runtime.worker.engines.dbos",
 }
 """A module of ours that loads what the extra brings, by extra."""
 

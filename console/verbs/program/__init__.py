@@ -4,5 +4,5 @@ Imports `runtime.operations.requests`, `runtime.operations`, `console`, `console
 `console.mcp`, `console.preferences`, `console.verbs`, `console.verbs.decisions`, `orbiter`, `orbiter.mcp`,
 `orbiter.parsing`, `orbiter.redaction`, `runtime.config`, `runtime.daemon`, `runtime.judgement.*`,
 `runtime.link.transports`, `runtime.record`, `runtime.record.state`, `runtime.service`, `runtime.swarms`,
-`runtime.worker`, `screens.render`, `screens.shell`, `screens.views.*`, `themes` and `click`.
+`runtime.worker`, `runtime.worker.engines`, `screens.render`, `screens.shell`, `screens.views.*`, `themes` and `click`.
 """

@@ -13,6 +13,7 @@ from runtime.config.workspace_keys import add_key
 from runtime.record.address import EXAMPLE, PostgresAddress
 from runtime.record.places import init_database, journal_address
 from runtime.record.transfer import export_directory, import_directory
+from runtime.worker.engines.choice import init_queue
 
 
 @verb()
@@ -21,8 +22,9 @@ from runtime.record.transfer import export_directory, import_directory
 @click.option("--worker", metavar="ROLE", default="", help="With init: this role of the database may drive runs.")
 @click.option("--operator", metavar="ROLE", default="", help="With init: this role may also record what people decide.")
 @click.option("--viewer", metavar="ROLE", default="", help="With init: this role of the database may read.")
+@click.option("--dbos", is_flag=True, help='With init: also make the queue for engine = "dbos".')
 async def database(
-    action: str, directory: str | None, *, worker: str, operator: str, viewer: str, as_json: bool
+    action: str, directory: str | None, *, worker: str, operator: str, viewer: str, dbos: bool, as_json: bool
 ) -> int:
     """Make the workspace's schema (init), fill it from a state directory (import), or write it to one (export).
 
@@ -36,10 +38,13 @@ async def database(
     address = _address()
     if (directory is None) != (action == "init"):
         raise BadInput("init takes no directory" if directory else f"say which: database {action} .orbiter")
-    if (worker or operator or viewer) and action != "init":
-        raise BadInput("--worker, --operator and --viewer belong to init")
+    if (worker or operator or viewer or dbos) and action != "init":
+        raise BadInput("--worker, --operator, --viewer and --dbos belong to init")
     if directory is None:
         done = await init_database(address.url, worker=worker, operator=operator, viewer=viewer)
+        if dbos:
+            await init_queue(address, worker=worker, operator=operator, viewer=viewer)
+            done += ", with a queue of DBOS"
         print_json({"workspace": address.workspace, "done": done}) if as_json else print_line(done)
         return 0
     place = Path(directory).absolute()  # noqa: ASYNC240 - no I/O

@@ -12,6 +12,7 @@ import click
 from console.checks import (
     installation,
     mcp_servers,
+    queue,
     settings,
     state,
     terminal,
@@ -42,6 +43,7 @@ CHECKS: Final[dict[str, Check]] = {
     "disk": state.check_disk,
     "runtime": state.check_runtime,
     "journal": state.check_journal,
+    "queue": queue.check_queue,
     "settings": settings.check_settings,
     "keymap": settings.check_keymap,
     "theme": settings.check_themes,

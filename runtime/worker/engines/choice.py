@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record.address import EXAMPLE, PostgresAddress
@@ -35,7 +36,7 @@ def choose_engine(
     try:
         from runtime.worker.engines.dbos import DbosEngine
     except ImportError as exc:
-        raise EngineError(f"engine = \"dbos\" needs DBOS: pip install 'orbiter-console[dbos]' ({exc})") from exc
+        raise _missing_package(exc) from exc
     return partial(
         DbosEngine,
         address=address,
@@ -45,3 +46,40 @@ def choose_engine(
         code=config.code,
         limits=config.limits,
     )
+
+
+async def init_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
+    """Make the queue of a workspace that is there, or bring it up to date; existing roles may then use it.
+
+    Raises:
+        EngineError: it cannot be made, or DBOS is not installed.
+        JournalError: this role may not, or a role does not exist.
+    """
+    try:
+        from runtime.worker.engines.dbos import make_queue
+    except ImportError as exc:
+        raise _missing_package(exc) from exc
+    await make_queue(address, worker=worker, operator=operator, viewer=viewer)
+
+
+async def describe_queue(address: PostgresAddress) -> str:
+    """What gives out the runs of a workspace, and how many wait and are driven, in words.
+
+    Raises:
+        EngineError: the queue is not there, cannot be used, or DBOS is not installed.
+    """
+    try:
+        from runtime.worker.engines.dbos_tables import QueueTables
+    except ImportError as exc:
+        raise _missing_package(exc) from exc
+    try:
+        installed = version("dbos")
+    except PackageNotFoundError as exc:
+        raise _missing_package(exc) from exc
+    async with QueueTables(address) as tables:
+        counts = await tables.counts()
+    return f"DBOS {installed}: {counts.get('ENQUEUED', 0)} runs wait, {counts.get('PENDING', 0)} are driven"
+
+
+def _missing_package(exc: ImportError) -> EngineError:
+    return EngineError(f"engine = \"dbos\" needs DBOS: pip install 'orbiter-console[dbos]' ({exc})")
