@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.operations.context import OperationContext, Origin
-from runtime.operations.node_names import find_node
+from runtime.operations.handlers.node_names import find_node
 from runtime.operations.operations import Operations
 from runtime.operations.requests.runs import ForkRun, RewindRun, ShowWaits
 from runtime.operations.rewind_rules import InvalidControl
