@@ -392,7 +392,7 @@ async def test_the_audit_says_who_decided_what_and_how_long_it_took() -> None:
     async with app_on(filled()).run_test(size=(120, 40)) as pilot:
         await pilot.press("3", "a")
         await until(pilot, lambda: isinstance(pilot.app.screen, AuditScreen))
-        await shown(pilot, "answered grant", "1m05s", "it is its own folder", "bob")
+        await shown(pilot, "answered: Grant permission", "1m05s", "it is its own folder", "bob")
         lines = [line for line in screen_text(pilot.app) if "ada" in line or "bob" in line]
         assert "aborted" in lines[0], "newest first"
         await pilot.press("down")

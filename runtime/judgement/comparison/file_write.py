@@ -14,7 +14,8 @@ MAX_BYTES: Final = 256 * 1024
 """A larger file, or text, is not compared."""
 _MAX_LINES: Final = 4_000
 _MAX_ROWS: Final = 400
-_MAX_ROW_CHARS: Final = 400
+MAX_ROW_CHARS: Final = 400
+"""A longer row of a difference is cut."""
 _HEAD_ROWS: Final = 2
 """Rows of a unified difference that name the files."""
 _VERB: Final = "fs.write:"
@@ -120,6 +121,6 @@ def compare_write(written: WrittenText, before: bytes | None, *, size: int = 0, 
 
 def _rows(old: list[str], new: list[str]) -> tuple[str, ...]:
     if not old:
-        return tuple(f"+{line}"[:_MAX_ROW_CHARS] for line in new[:_MAX_ROWS])
+        return tuple(f"+{line}"[:MAX_ROW_CHARS] for line in new[:_MAX_ROWS])
     rows = difflib.unified_diff(old, new, lineterm="", n=1)
-    return tuple(row[:_MAX_ROW_CHARS] for row in islice(rows, _HEAD_ROWS, _HEAD_ROWS + _MAX_ROWS))
+    return tuple(row[:MAX_ROW_CHARS] for row in islice(rows, _HEAD_ROWS, _HEAD_ROWS + _MAX_ROWS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runtime.judgement.comparison.file_write import FileComparison
+from runtime.judgement.comparison.file_write import MAX_ROW_CHARS, FileComparison
 from screens.render.confusables import mark_confusables
 from screens.render.formatting import pluralize
 from screens.render.layout import Span, Spans
@@ -24,6 +24,13 @@ class ShownWrite(NamedTuple):
     def tells_text(self) -> bool:
         """Whether the difference says what would be written."""
         return self.comparison.state in ("new", "there") and bool(self.comparison.rows)
+
+    @property
+    def has_whole_text(self) -> bool:
+        """Whether the rows of the difference are all of the text, so that who has seen them has read the argument."""
+        found = self.comparison
+        whole = found.state == "new" and len(found.rows) == found.lines_after
+        return whole and all(len(row) < MAX_ROW_CHARS for row in found.rows)
 
 
 def file_block(write: ShownWrite, context: RenderContext, most_rows: int | None) -> Block:
@@ -45,7 +52,7 @@ def file_block(write: ShownWrite, context: RenderContext, most_rows: int | None)
     lines.append((Span(words, "ink-strong"),))
     lines += (_difference_line(each, context) for each in rows)
     labelled = [label_row("" if number else _LABEL, line) for number, line in enumerate(lines)]
-    folds = most_rows is not None and (bool(hidden) or write.tells_text)  # the argument itself is folded, too
+    folds = most_rows is not None and write.tells_text and (bool(hidden) or not write.has_whole_text)
     return Block(_LABEL, tuple(labelled), folds=folds)
 
 

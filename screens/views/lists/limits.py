@@ -36,7 +36,7 @@ from screens.views.shared.render_context import RenderContext
 
 LIMIT_COLUMNS: Final = (
     Column("state", width=11),
-    Column("of", width=26, grow=2),
+    Column("of", width=16, grow=2),
     Column("limit", width=11),
     Column("used", width=10),
     Column("how much", width=21, drop=1),

@@ -66,7 +66,7 @@ _REQUEST_HEADS: Final[dict[Kind, str]] = {
 
 def _head_lines(report: IncidentReport, context: RenderContext, incident: Incident | None) -> list[Spans]:
     """The head and what it is about. Only a failure is called an error, and begins with its type and severity; of a
-    request they stand last (seed 002 has them in every report).
+    request it stands last as what it is recorded (the exported report has both, as seed 002 has).
     """
     opened = incident.opened if incident is not None else None
     request = _REQUEST_HEADS.get(incident_kind(opened)) if opened is not None else None
@@ -84,7 +84,7 @@ def _head_lines(report: IncidentReport, context: RenderContext, incident: Incide
     kind = [("Error Type", report.error_type.upper()), ("Severity", report.severity.upper())]
     if request is not None:
         what = [("Task", report.task), ("Operation", report.failed_operation), ("Message", report.error_message)]
-        about = what + kind
+        about = [*what, ("Recorded As", report.error_type.lower())]
     else:
         about = [
             *kind,

@@ -267,7 +267,7 @@ async def test_a_run_shows_its_tree_its_report_and_its_prompt(size: tuple[int, i
         assert "Needs  fs.write:/data/out/digest.md" in text
         report = "\n".join(pilot.app.screen.query_one("#page", TextPage).plain_lines())
         assert "PERMISSION REQUEST" in report
-        assert "Error Type: PERMISSION_DENIED" in report
+        assert "Recorded As: permission_denied" in report
         assert 'write_file(path="/data/out/digest.md"' in text
         for label in ("Decide later", "Grant permission once", "Deny, with a word to the agent", "Abort execution"):
             assert label in text
@@ -708,7 +708,7 @@ async def test_help_is_made_from_the_bindings() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
         await pilot.pause()
         text = text_of(pilot)
-        assert "The decision" in text.splitlines()[1]
+        assert "This decision" in text.splitlines()[1]
         assert "The next decision" in text
         await pilot.press("end")
         await until(pilot, lambda: "Take the marked choice" in text_of(pilot))

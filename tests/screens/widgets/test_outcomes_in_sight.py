@@ -8,6 +8,7 @@ from runtime.judgement.reports.explanation.sentence import read_template
 from screens.render.layout import plain_text, width_of
 from screens.views.decisions.prompt_lines import line_rows
 from screens.widgets.prompts.option_columns import OptionColumns
+from screens.widgets.prompts.outcome_text import OutcomeText
 from tests.console.app.test_app import armed, broken, console, prompt_of
 from tests.runtime.judgement.reports.explanation.cases import every_failure, every_kind
 
@@ -25,7 +26,7 @@ async def test_no_outcome_is_cut_at_80_columns_whichever_option_is_marked() -> N
     async with console(broken(), run_id="run-3", size=(80, 24)) as (pilot, _):
         await armed(pilot)
         prompt = prompt_of(pilot)
-        columns = prompt.query_one(OptionColumns)
+        columns, outcome = prompt.query_one(OptionColumns), prompt.query_one(OutcomeText)
         assert pilot.app.size.width == 80
         for number, (name, run) in enumerate((*every_failure(), *every_kind())):
             opened = run.incident.opened.model_copy(update={"incident_id": f"case-{number}", "question": ""})
@@ -36,8 +37,8 @@ async def test_no_outcome_is_cut_at_80_columns_whichever_option_is_marked() -> N
                 row = plain_text(columns._cell(choice, marked=True))
                 assert choice.wordings, f"{name}: {choice.option} says what it will do"
                 assert width_of(columns._cell(choice, marked=True)) < columns.visible_size.width, f"{name}: {row!r}"
-                said = prompt._outcome_lines(choice)
-                assert line_rows(said, prompt._outcome_width) <= below, f"{name}: {said} needs more than {below} rows"
+                said = outcome._sentences(choice)
+                assert line_rows(said, outcome._text_width) <= below, f"{name}: {said} needs more than {below} rows"
                 assert choice.outcome in row or choice.outcome in " ".join(plain_text(line) for line in said)
                 checked.add(choice.option)
     assert checked >= set(OUTCOMES)

@@ -139,7 +139,7 @@ async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds
 async def test_a_lasting_grant_is_offered_once_the_whole_action_was_in_sight() -> None:
     story = Story("run-4", "long", START)
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
-    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"text": "line " * 200}})
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"letter": "line " * 200}})
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, link):
         await armed(pilot)
         await pressed(pilot, "G")
