@@ -30,10 +30,10 @@ from runtime.record.sqlite import content_check, maintenance, registry, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
 from runtime.record.sqlite.exit_guard import forget, stop_at_exit
 from runtime.record.sqlite.file_identity import JournalFiles
+from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.sqlite.position_probe import PositionProbe
 from runtime.record.sqlite.reader import Reader
 from runtime.record.sqlite.schema import (
-    SCHEMA_VERSION,
     OlderJournal,
     connect,
     create_file,

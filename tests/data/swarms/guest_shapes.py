@@ -11,7 +11,7 @@ from langchain.agents import create_agent
 from langchain_core.tools import tool
 from pydantic import BaseModel
 from pydantic_ai import Agent, RunContext
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 
 from orbiter.guests import guest
@@ -65,8 +65,11 @@ def of_today(ctx: RunContext[object]) -> FunctionToolset[object]:
 def types_of(messages: list[ModelMessage]) -> str:
     """The rows that the tools gave, as a history processor or a hook reads them."""
     there()
-    one, two = (part.content for part in messages[-1].parts)  # type: ignore[union-attr]
-    return f"{one.row}, {two[1].row}"  # type: ignore[union-attr]
+    one, two = (part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart))
+    assert isinstance(one, Seat)
+    assert isinstance(two, list)
+    assert isinstance(two[1], Seat)
+    return f"{one.row}, {two[1].row}"
 
 
 toolsets = Agent(
@@ -90,7 +93,7 @@ def count(number: int) -> str:
 def heard(messages: Sequence[Any]) -> str:
     """What the tools of a LangChain agent gave."""
     there()
-    return graphs.results(messages)
+    return graphs.results(list(messages))
 
 
 def wrong_arguments(middleware: Sequence[Any]) -> Any:

@@ -100,7 +100,7 @@ async def test_nothing_new_begins_and_the_file_is_left_as_it_is(tmp_path: Path, 
 async def _watched(runtime: EmbeddedRuntime, journal: Path) -> None:
     """Return when the runtime has seen the files as they are, with its own token."""
     assert runtime._runtime is not None
-    host = runtime._runtime._host
+    host = runtime._runtime._driving_thread
     assert isinstance(host._journal, SqliteJournal)
     assert host._journal._files is not None
     content = host._journal._files.content

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from orbiter.text_encoding import drop_surrogates
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import schema
+from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
@@ -115,7 +116,7 @@ async def test_a_reader_brings_a_file_of_an_earlier_program_up_to_date(tmp_path:
         await connection.close()
     async with await SqliteJournal.open(path, readonly=True) as journal:
         assert await journal.runs() == []
-    assert ask(path, "SELECT user_version FROM pragma_user_version") == [(schema.SCHEMA_VERSION,)]
+    assert ask(path, "SELECT user_version FROM pragma_user_version") == [(SCHEMA_VERSION,)]
 
 
 async def test_a_file_of_an_earlier_program_that_cannot_be_written_is_refused_in_words(
@@ -194,7 +195,7 @@ async def test_text_that_is_no_text_is_replaced_and_breaks_no_run(journal: Sqlit
 
 
 async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
-    ask(journal.path, f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
+    ask(journal.path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     for readonly in (False, True):
         with pytest.raises(JournalError, match="newer program"):
             await SqliteJournal.open(journal.path, readonly=readonly)
@@ -220,7 +221,7 @@ async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: Sq
 
 
 async def test_every_schema_has_a_way_forward() -> None:
-    assert sorted(schema.MIGRATIONS) == list(range(1, schema.SCHEMA_VERSION))
+    assert sorted(schema.MIGRATIONS) == list(range(1, SCHEMA_VERSION))
 
 
 async def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
