@@ -3,7 +3,7 @@
 The step is where the tool itself is called, inside of all middleware: with the arguments that a reviewer changed, and
 once, whatever retries there are around it. A tool gives a message for the model, or a command that changes the state,
 or it asks with `interrupt()`, which is recorded as what it is and raised again. So is what
-LangChain raises of arguments that do not fit (`raised_errors`). Every other exception is a failure of the step.
+LangChain raises of arguments that do not fit (`wrong_arguments`). Every other exception is a failure of the step.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.langgraph.life import entered
 from orbiter.guests.langgraph.messages import dump_message, load_message
 from orbiter.guests.langgraph.packed_values import pack, unpack
-from orbiter.guests.langgraph.raised_errors import RaisedError
 from orbiter.guests.langgraph.state_writes import StateWrites
+from orbiter.guests.langgraph.wrong_arguments import WrongArguments
 from orbiter.guests.model_request_codec import text_by_hand
 
 Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
@@ -74,11 +74,11 @@ class Told:
 
 @dataclass(slots=True, frozen=True)
 class Raised:
-    """What a call of this name and id did: it failed, and the agent itself deals with that."""
+    """What a call of this name and id did: its arguments did not fit, of which the model is told."""
 
     name: str
     call_id: str
-    error: RaisedError
+    error: WrongArguments
     written: tuple[tuple[str, Any], ...] = ()
 
 
@@ -135,8 +135,7 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
         if result.written:
             found["written"] = pack(result.written)
         if isinstance(result, Raised):
-            raised = {name: each for name, each in asdict(result.error).items() if each}
-            return {**found, "error": result.error.text or result.error.classes[0], "raised": raised}
+            return {**found, "error": str(result.error.restore()), "raised": asdict(result.error)}
         outcome = result.outcome
         if not isinstance(outcome, ToolMessage):
             return {**found, "content": _said(outcome), "command": pack(outcome)}
@@ -153,7 +152,7 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
             return Asked(value["tool_name"], value["tool_call_id"], questions)
         written = tuple((channel, each) for channel, each in unpack(value["written"])) if "written" in value else ()
         if "raised" in value:
-            error = RaisedError(**{"classes": (), "text": "", **value["raised"]})
+            error = WrongArguments(**value["raised"])
             return Raised(value["tool_name"], value["tool_call_id"], error, written)
         outcome: Any
         if "command" in value:
@@ -165,9 +164,9 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
 
     def _told_anyway(self, arguments: ToolAsk, exc: Exception) -> Done | None:
         """LangChain tells the model of arguments that do not fit."""
-        if is_invalid_resume(exc) or not isinstance(exc, ValidationError):
+        if not isinstance(exc, ValidationError) or is_invalid_resume(exc):
             return None
-        return Raised(arguments.name, arguments.call_id, RaisedError.of(exc), tuple(arguments.written.made))
+        return Raised(arguments.name, arguments.call_id, WrongArguments.of(exc), tuple(arguments.written.made))
 
     def _failed(self, arguments: ToolAsk, message: str) -> Done:
         return self._told(arguments, message, "error")
