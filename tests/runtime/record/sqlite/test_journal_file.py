@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from orbiter.text_encoding import drop_surrogates
 from runtime.record.journal import JournalError
 from runtime.record.sqlite import schema
-from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from tests.runtime.record.journal_samples import created, started, summary, texts, warned
