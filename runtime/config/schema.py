@@ -151,8 +151,8 @@ class PermissionSettings(BaseModel):
 class NoticeSettings(BaseModel):
     """From which severity on each channel is told of incidents (see `runtime.judgement.reports.notices`).
 
-    A channel that is not set is silent. Where no channel is set, `errors.notification_channels` says which ones get
-    critical incidents.
+    A channel that is not set is silent. Where no channel is set, a console rings and writes for every decision, and
+    `errors.notification_channels` says which channels of the runtime (`log`, `webhook`) get critical incidents.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

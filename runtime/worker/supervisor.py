@@ -1,4 +1,4 @@
-"""The supervisor: finds runs that can go on, drives them, renews their leases.
+"""The supervisor: finds runs that can go on, and drives them.
 
 The reconciler is one query and one submit: an enqueue may happen too often, never too rarely; `claim` is the only gate
 (facts/engine, section 5). It runs by a hint, when the journal has news (`runtime.worker.wakeup`), when a wait ends, and

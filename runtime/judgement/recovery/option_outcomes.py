@@ -33,10 +33,10 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "If it did happen, it happens twice.",
         ),
         "breakpoint": (
-            "Lets {tool} run now; the breakpoint stays for the next.",
-            "Lets {tool} run; stops at the next.",
-            "Lets {node} begin now; the breakpoint stays for the next.",
-            "Goes on now; stops at the next.",
+            "Runs {tool} now, as shown; the breakpoint stays for later calls.",
+            "Runs {tool} now, as shown.",
+            "Lets {node} begin now; the breakpoint stays for later ones.",
+            "Begins now; later ones stop too.",
         ),
         "misfit": (
             "{name} is told what does not fit, and answers again.",
@@ -99,9 +99,9 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         ),
         "any": (
             "{tool} runs now, once, with exactly these arguments; nothing else is allowed.",
-            "{tool} runs now, exactly as shown.",
+            "{tool} runs now, once.",
             "{invokes} runs now, once; nothing else is allowed.",
-            "It runs now, once, as shown.",
+            "It runs now, once.",
         ),
     },
     "deny": {
@@ -142,8 +142,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "It is left out; the run goes on.",
         ),
         "in doubt": (
-            "{tool} does not run; {agent} is told that it was skipped.",
-            "It is left out; the run goes on.",
+            "{tool} does not run again; {agent} is told that it was skipped.",
+            "No second run; the run goes on.",
         ),
         "any": (
             "{next} gets an empty text from {name}, which is left out.",

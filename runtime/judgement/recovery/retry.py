@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from orbiter.policy import ErrorHandlingConfig
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -22,8 +23,8 @@ from runtime.record.state.fault_taxonomy import (
     Remedy,
 )
 
-MAX_RETRY_DELAY_S: Final = 60.0
-"""The cap of the back-off, in seconds, where `errors.max_retry_delay` sets none (DESIGN section 8)."""
+_DEFAULTS: Final = ErrorHandlingConfig()
+"""The settings `[errors]` where none is set: the one place of the defaults below (DESIGN section 8)."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,12 +39,12 @@ class RetryPolicy:
         ValueError: A value that no policy can have.
     """
 
-    max_attempts: int = 4
-    base: float = 1.0
+    max_attempts: int = _DEFAULTS.max_attempts
+    base: float = _DEFAULTS.base_retry_delay
     factor: float = 2.0
     jitter: float = 0.1
-    max_retry_delay: float = MAX_RETRY_DELAY_S
-    max_hint_delay: float = 120.0
+    max_retry_delay: float = _DEFAULTS.max_retry_delay
+    max_hint_delay: float = _DEFAULTS.max_hint_delay
     fixed: float | None = None
 
     def __post_init__(self) -> None:

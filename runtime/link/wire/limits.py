@@ -1,7 +1,7 @@
 """Limits of what a console reads and keeps of one runtime.
 
-The limits of a line and of its parts are in `lines`; those of the other direction, what a runtime takes from a console,
-are in `connection`, `outbox` and `server`. Sizes are bytes of the lines that were sent.
+The limits of a line and of a message are in `framing`; those of the other direction, what a runtime takes from a
+console, are in `connection`, `outbox` and `server`. Sizes are bytes of the lines that were sent.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def explained_choices(
             choice,
             wordings=wordings,
             proposed=proposed,
-            looks_first=bool(told.otherwise),
+            looks_first=told.act is not None,
             value=value,
         )
         found.append(_with_models(explained, told, context, keys))

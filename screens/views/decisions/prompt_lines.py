@@ -163,7 +163,7 @@ def _told_blocks(told: Explanation, context: RenderContext) -> list[Block]:
 
 def _advice(told: Explanation, context: RenderContext) -> list[Block]:
     """Which option is proposed, and because of what."""
-    words, label = proposal_words(told, context, named=False), told.advice_label
+    words, label = proposal_words(told, context), told.advice_label
     return [Block(label, (label_row(label, (Span(words, "ink-accent"),)),), _TRY)] if words else []
 
 
@@ -280,7 +280,7 @@ def _call(
     given = {str(name): json_text(value) for name, value in arguments.items()}
     names = marked(tool)
     long = {name: value for name, value in given.items() if len(value) > _INLINE_CHARS}
-    inline = {name: f"{len(value)} characters" if name in long else value for name, value in given.items()}
+    inline = {name: _size_words(arguments, name, value) if name in long else value for name, value in given.items()}
     short = ", ".join(f"{name}={value}" for name, value in inline.items())
     if len(tool) + len(short) <= _ONE_LINE_CHARS and "\n" not in short and len(names) == 1:
         (inside,) = marked(short, whole=False) or ("",)
@@ -298,6 +298,12 @@ def _call(
             lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters"
         blocks.append(block("with", lines)._replace(folds=cut, argument=name))
     return blocks
+
+
+def _size_words(arguments: Mapping[str, Any], name: str, shown: str) -> str:
+    """How long an argument is: a text as it is, without the quotes and escapes of its JSON."""
+    value = arguments.get(name)
+    return f"{len(value if isinstance(value, str) else shown)} characters"
 
 
 __all__ = ["Block", "fitting_lines", "limit_words", "mark_invisible", "prompt_blocks", "question_lines"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.reports.explanation.explain import Explanation
@@ -42,30 +42,38 @@ def explanation_lines(
         lines.append(_row("Why", (Span(f"{why} "), *link_events(cited, last))))
     if told.tried is not None:
         lines.append(_row("Tried", (Span(sentence_words(told.tried, context)),)))
-    if proposal := proposal_words(told, context):
+    labels = {each.id: each.label for each in incident.opened.options}
+    proposal = "" if told.kind == "question" else proposal_words(told, context, labels)
+    if proposal:
         lines.append(_row(told.advice_label, (Span(proposal, "ink-accent"),)))
     return [*lines, *_model_lines(incident, context, streamed)]
 
 
-def proposal_words(told: Explanation, context: RenderContext, *, named: bool = True) -> str:
-    """The key of the option that is proposed, its label (`named`), and because of what."""
+def proposal_words(told: Explanation, context: RenderContext, labels: Mapping[str, str] | None = None) -> str:
+    """The key of the option that is proposed, its label, and because of what.
+
+    Args:
+        told: the explanation.
+        context: keys and glyphs.
+        labels: the labels of the options of the incident, by id; None: keys only.
+    """
     if told.option not in OPTIONS or told.because is None:
         return ""
-    key = _key_words(told.option, context, named=named and not told.otherwise)
+    named = labels or {}
+    key = _key_words(told.option, context, "" if told.otherwise else named.get(told.option, ""))
     if told.act is None:
-        other = f" {told.wish}: {_key_words(told.other, context, named=False)}." if told.other in OPTIONS else ""
+        other = f" {told.wish}: {_key_words(told.other, context)}." if told.other in OPTIONS else ""
         return f"{key}, because {sentence_words(told.because, context)}{other}"
     act = sentence_words(told.act, context)
     if told.otherwise:
-        return f"{act}. It did: {key}. It did not: {_key_words(told.otherwise, context, named=False)}."
+        return f"{act}. It did: {key}. It did not: {_key_words(told.otherwise, context)}."
     return f"{act}, then {key}."
 
 
-def _key_words(option: str, context: RenderContext, *, named: bool) -> str:
-    """The key of an option, and its label (`named`)."""
-    spec = OPTIONS[option]
-    key = context.key(f"decision.{option}", spec.key)
-    return f"{key} {spec.label}" if named else key
+def _key_words(option: str, context: RenderContext, label: str = "") -> str:
+    """The key of an option, and its label if there is one."""
+    key = context.key(f"decision.{option}", OPTIONS[option].key)
+    return f"{key} {context.sanitize_line(label, 60)}" if label else key
 
 
 def model_line(incident: Incident, context: RenderContext) -> Spans:

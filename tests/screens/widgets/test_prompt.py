@@ -122,7 +122,7 @@ def test_no_line_of_the_prompt_says_that_no_model_was_asked() -> None:
     context = RenderContext(story.at)
     assert model_line(incident, context) == ()
     page = [plain_text(line) for line in explanation_lines(explain(incident, story.state), context, incident)]
-    assert [line for line in page if line.startswith("Model  no model was asked")] != []
+    assert [line for line in page if line.startswith("Model  no model analysed it")] != []
 
 
 async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds_it() -> None:
@@ -225,7 +225,7 @@ async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Pat
     journal = await open_journal(tmp_path)
     try:
         for lifetime in ("run", "swarm", "always"):
-            with pytest.raises(InvalidCommand, match="for once"):
+            with pytest.raises(InvalidCommand, match="grants once only"):
                 await answer_equal_incidents(
                     Decisions(journal, tmp_path), journal, "i-1", "grant", {"for": lifetime}, by=ev.Actor()
                 )

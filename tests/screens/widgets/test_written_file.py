@@ -48,7 +48,7 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
             found.index("+ * three projects: orbiter, apollo, gemini"),
         )
         assert removed + 1 == added < next(at for at, line in enumerate(lines) if "Decide later" in line)
-        assert any("Grant permission once" in line and "It runs now, once, as shown." in line for line in lines)
+        assert any("Grant permission once" in line and "runs now, once." in line for line in lines)
 
 
 async def test_a_file_that_is_not_there_is_said_to_be_new() -> None:

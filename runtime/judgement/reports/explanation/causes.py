@@ -58,7 +58,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         ("{provider} refused the call: too many requests.", "{node} was refused: too many requests."),
         (_SAID, ("It asks for a pause of {hint} ({hint_source}).", "It asks for a pause of {hint}.")),
         (
-            Advice("wait_retry", ("the limit ends by itself in {hint}", "a rate limit ends by itself")),
+            Advice("wait_retry",
+                   ("the limit ends by itself {hint} after it was reached", "a rate limit ends by itself")),
             Advice("retry", ("a rate limit ends by itself",)),
             _SWITCH,
         ),
@@ -77,7 +78,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (
             Advice("retry", ("it goes on once the key of {provider} is right for the runtime",
                              "it goes on once the credentials are right"),
-                   ("Correct {key_variable} in the environment or env_file of the runtime and restart it",
+                   ("Correct {key_variable} in the environment or env_file of the runtime, restart it (this run waits)",
                     "Correct the credentials of {node}")),
             _SWITCH,
         ),
@@ -144,7 +145,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (("{where} on {failed_alike} attempts.", "{where}: {said}.", *_SAID),),
         (
             _LOOK,
-            Advice("edit", ("{host_argument} is an argument, and {retried_by_hand} did not help",)),
+            Advice("edit", ("{retried_by_hand} did not help, and {host_argument} may be the wrong address",),
+                   other="retry", wish="When it answers there again"),
             Advice("wait_retry", ("{several_attempts} are close together",)),
             Advice("retry", ("{several_attempts} are close together", "the connection may be back")),
             _SWITCH,
@@ -170,7 +172,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (Advice("switch_model", ("{other_model} answered in this run", "the same model refuses the same")), _BY_HAND),
     ),
     Cause.OUTPUT_INVALID: CauseWords(
-        ("The answer of {name} does not have the form that is wanted.", "The answer does not have the form wanted."),
+        ("The answer of {name} does not fit the form that the swarm asks for.", "The answer does not fit its form."),
         (_ONLY_SAID,),
         (
             Advice("input", ("{name} can correct it when it is told what is wrong",)),
@@ -326,8 +328,7 @@ KINDS: Final[dict[str, CauseWords]] = {
     "breakpoint": CauseWords(
         ("{node} has not begun: an operator set a breakpoint before it.",),
         (("Nothing failed.",),),
-        (Advice("retry", ("the breakpoint only lets you look first",),
-                other="edit", wish="To change it first"),),
+        (Advice("retry", ("nothing failed",), ("Read what it will do",)),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),

@@ -32,6 +32,6 @@ def model_note(incident: Incident) -> ModelNote:
     if incident_kind(incident.opened) not in ("failure", "in doubt") or incident.opened.fault.impact is Impact.PROCESS:
         return ModelNote("not for this kind")
     if found is None:
-        return ModelNote("not asked yet", "no model was asked; [analysis] in orbiter.toml says which")
+        return ModelNote("not asked yet", "no model analysed it: name one as `model` under [analysis] in orbiter.toml")
     reason = one_line(found.reason, 300)
     return ModelNote("none", f"no model answered: {reason}" if reason else "no model answered")

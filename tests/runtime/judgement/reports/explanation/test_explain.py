@@ -129,7 +129,10 @@ def test_after_a_retry_by_hand_the_argument_is_what_to_change() -> None:
     run.tell(again, node, "flow/booker")
     found = rows(run)
     assert "ada: Retry operation, and it failed again" in found["Tried"]
-    assert found["Try"] == "edit, because 127.0.0.1:8931 is an argument, and a retry by hand did not help."
+    assert found["Try"] == (
+        "edit, because a retry by hand did not help, and 127.0.0.1:8931 may be the wrong address."
+        " When it answers there again: retry."
+    )
 
 
 def test_a_rate_limit_says_for_how_long() -> None:
@@ -139,7 +142,10 @@ def test_a_rate_limit_says_for_how_long() -> None:
         'HTTP 429 rate_limit_exceeded: "Rate limit reached for requests per minute".',
         "It asks for a pause of 42s (retry-after header).",
     ]
-    assert (found.option, found.because and found.because.text) == ("wait_retry", "the limit ends by itself in 42s.")
+    assert (found.option, found.because and found.because.text) == (
+        "wait_retry",
+        "the limit ends by itself 42s after it was reached.",
+    )
     assert found.consequences["retry"].text == ("Asks anthropic:claude-haiku-4-5 again, same messages, attempt 4.")
     assert found.consequences["skip"].text == ("reporter gets an empty text from booker, which ends here.")
 
@@ -147,7 +153,9 @@ def test_a_rate_limit_says_for_how_long() -> None:
 def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     found = explained(failed(Cause.AUTH_FAILED, "llm"))
     assert found.act is not None
-    assert found.act.text == "Correct ANTHROPIC_API_KEY in the environment or env_file of the runtime and restart it"
+    assert found.act.text == (
+        "Correct ANTHROPIC_API_KEY in the environment or env_file of the runtime, restart it (this run waits)"
+    )
     assert dict(found.rows())["Try"] == f"{found.act.text}, then retry."
     local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
     assert local.act is not None

@@ -17,7 +17,9 @@ def analysed(**fields: object) -> Told:
 
 def test_before_any_model_is_asked() -> None:
     found = model_note(failed(Cause.NETWORK).incident)
-    assert found == ModelNote("not asked yet", "no model was asked; [analysis] in orbiter.toml says which")
+    assert found == ModelNote(
+        "not asked yet", "no model analysed it: name one as `model` under [analysis] in orbiter.toml"
+    )
 
 
 def test_while_a_model_is_asked() -> None:
