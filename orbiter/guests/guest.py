@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
@@ -139,6 +140,11 @@ def guest(agent: Any, *, name: str = "", **options: Any) -> Guest:
     """
     factory = None
     framework = framework_of(agent)
+    if inspect.iscoroutinefunction(agent):
+        raise AgentConfigurationError(
+            f"guest() takes a function that makes an agent at once; {agent.__name__} is an async function",
+            suggestion=f"Write it with def, as in def {agent.__name__}(): return Agent('openai:gpt-5').",
+        )
     if framework is None and callable(agent):
         factory = complete_factory(agent)
         agent = factory()
