@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
@@ -168,4 +169,4 @@ def _adapter(framework: Framework) -> type[Guest]:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
