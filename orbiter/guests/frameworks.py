@@ -103,7 +103,18 @@ FRAMEWORKS: tuple[Framework, ...] = (
 
 def framework_of(value: Any) -> Framework | None:
     """The framework of an agent; None for everything else. Imports nothing."""
-    for found in type(value).__mro__:
+    return _framework_of_class(type(value))
+
+
+def is_agent_class(value: Any) -> bool:
+    """Whether it is a framework's own class of agents, not an agent. Imports nothing."""
+    if not isinstance(value, type) or (framework := _framework_of_class(value)) is None:
+        return False
+    return framework_of_module(value.__module__) is framework
+
+
+def _framework_of_class(kind: type) -> Framework | None:
+    for found in kind.__mro__:
         for framework in FRAMEWORKS:
             if found.__name__ in framework.classes and found.__module__.partition(".")[0] == framework.module:
                 return framework

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
@@ -139,6 +141,11 @@ def guest(agent: Any, *, name: str = "", **options: Any) -> Guest:
     """
     factory = None
     framework = framework_of(agent)
+    if inspect.iscoroutinefunction(agent):
+        raise AgentConfigurationError(
+            f"guest() takes a function that makes an agent at once; {agent.__name__} is an async function",
+            suggestion=f"Write it with def, as in def {agent.__name__}(): return Agent('openai:gpt-5').",
+        )
     if framework is None and callable(agent):
         factory = complete_factory(agent)
         agent = factory()
@@ -162,4 +169,4 @@ def _adapter(framework: Framework) -> type[Guest]:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

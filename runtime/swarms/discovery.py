@@ -11,7 +11,7 @@ from typing import Any, Final
 from orbiter.runner import provider_for
 from runtime.swarms import imports, loader
 from runtime.swarms.definitions import Definition, definitions_in
-from runtime.swarms.loader import SwarmLoadError
+from runtime.swarms.load_errors import SwarmLoadError
 
 _MAX_FILES: Final = 2_000
 _MAX_FOUND: Final = 200

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from orbiter._internal.worker_threads import ThreadPool
 from runtime.record.state.events import utc_now
 from runtime.swarms import loader
-from runtime.swarms.loader import SwarmLoadError
+from runtime.swarms.load_errors import SwarmLoadError
 
 log = logging.getLogger("runtime.imports")
 

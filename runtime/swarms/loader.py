@@ -13,33 +13,27 @@ import inspect
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from orbiter._internal.user_code import text_with_timeout
-from orbiter.errors import OrbiterError
 from orbiter.guests import Guest, guest
 from orbiter.guests.factories import takes_middleware
-from orbiter.guests.frameworks import framework_of, framework_of_module
+from orbiter.guests.frameworks import framework_of, is_agent_class
 from orbiter.tool import Tool
 from runtime.judgement.reports.tracebacks import OUR_PACKAGES
 from runtime.swarms import module_reload
 from runtime.swarms.compiled_source import OnceCompiledLoader
 from runtime.swarms.definitions import names_in
+from runtime.swarms.load_errors import SwarmLoadError, explain_error, explain_refusal, is_runnable, runnable_names
 from runtime.swarms.module_reload import SWARM_FOLDERS
 
 _added_folders: list[str] = []
 """What was put on the path for swarms."""
 IMPORT_TURN_S = 1.0
 """How long, in seconds, a load keeps other loads waiting. After that they go on beside it: it may never return."""
-
-
-class SwarmLoadError(OrbiterError):
-    """A swarm's reference does not lead to a swarm."""
 
 
 @dataclass(slots=True, eq=False)
@@ -141,24 +135,22 @@ def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -
     except SwarmLoadError:
         raise
     except BaseException as exc:
-        raise SwarmLoadError(_explain_error(exc, ref)) from exc
+        raise SwarmLoadError(explain_error(exc, ref)) from exc
 
 
 def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
     target, _, attribute = ref.rpartition(":")
     module = _import_fresh(target, root, begun)
     found = _attribute(module, attribute, target)
-    if not _runs(found) and callable(found):
+    made = not is_runnable(found) and callable(found)
+    if made:
         found = guest(found) if takes_middleware(found) else found()
     if framework_of(found) is not None:
         found = guest(found)
     if isinstance(found, Guest) and not found.name:
         found.name = attribute.rpartition(".")[2]
-    if not callable(getattr(found, "run", None)):
-        raise SwarmLoadError(
-            f"{ref} is {_kind(found)}, not an agent or a swarm:"
-            f" name the variable that holds one; {_runnable_names(module)}"
-        )
+    if not is_runnable(found) or not callable(getattr(found, "run", None)):
+        raise SwarmLoadError(explain_refusal(found, ref, module, made=made))
     return found
 
 
@@ -203,7 +195,7 @@ def _from_file(path: Path) -> ModuleType:
     except BaseException as exc:
         if sys.modules.get(name) is module:
             del sys.modules[name]
-        raise SwarmLoadError(_explain_error(exc, str(path))) from exc
+        raise SwarmLoadError(explain_error(exc, str(path))) from exc
     return module
 
 
@@ -222,9 +214,9 @@ def _from_name(name: str, root: Path) -> ModuleType:
             raise SwarmLoadError(
                 f"module {name!r} was not found (looked in {root} and in this Python's packages)"
             ) from exc
-        raise SwarmLoadError(_explain_error(exc, name)) from exc
+        raise SwarmLoadError(explain_error(exc, name)) from exc
     except BaseException as exc:
-        raise SwarmLoadError(_explain_error(exc, name)) from exc
+        raise SwarmLoadError(explain_error(exc, name)) from exc
 
 
 def _on_sys_path(folder: Path) -> None:
@@ -246,71 +238,21 @@ def _attribute(module: ModuleType, attribute: str, target: str) -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise SwarmLoadError(f"{target} has no {attribute!r}; {_runnable_names(module)}")
+            raise SwarmLoadError(f"{target} has no {attribute!r}; {runnable_names(module)}")
         found = getattr(found, part)
-    if not _runs(found) and not _needs_no_arguments(found) and not takes_middleware(found):
-        raise SwarmLoadError(
-            f"{target}:{attribute} is {_kind(found)}, not an agent or a swarm: name the variable that holds one;"
-            f" {_runnable_names(module)}"
-        )
+    if is_runnable(found):
+        return found
+    if inspect.iscoroutinefunction(found) or not (_needs_no_arguments(found) or takes_middleware(found)):
+        raise SwarmLoadError(explain_refusal(found, f"{target}:{attribute}", module))
     return found
-
-
-def _runs(found: Any) -> bool:
-    return hasattr(found, "run") or framework_of(found) is not None
 
 
 def _needs_no_arguments(found: Any) -> bool:
     """Whether it can be called for a swarm."""
-    if isinstance(found, Tool):
+    if isinstance(found, Tool) or is_agent_class(found):
         return False
     try:
         inspect.signature(found).bind()
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _kind(found: Any) -> str:
-    if isinstance(found, Tool):
-        return "a tool"
-    if isinstance(found, type):
-        return "a class"
-    if callable(found):
-        return "a function that takes arguments"
-    kind = type(found).__name__
-    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
-
-
-def _runnable_names(module: ModuleType) -> str:
-    """What to name instead."""
-    names = _swarms_in(module)
-    return (
-        f"it defines: {', '.join(names)}"
-        if names
-        else "it defines nothing that runs: write an agent or a swarm into it, as in swarm = Swarm(agents=[...])"
-    )
-
-
-def _swarms_in(module: ModuleType) -> list[str]:
-    found = vars(module).items()
-    return [name for name, value in found if callable(getattr(value, "run", None)) and not isinstance(value, type)]
-
-
-def _explain_error(exc: BaseException, where: str) -> str:
-    if isinstance(exc, SyntaxError):
-        return f"{exc.filename or where}, line {exc.lineno}: {exc.msg}: correct it and try again"
-    frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if "importlib" not in frame.filename]
-    frames = [frame for frame in frames if Path(frame.filename).resolve() != Path(__file__).resolve()]
-    place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
-    said = text_with_timeout(exc)
-    what = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
-    return f"{place}: {what}: {_mend(exc)}"
-
-
-def _mend(exc: BaseException) -> str:
-    """What to do about an error in a user's file."""
-    if not isinstance(exc, ImportError):
-        return "correct it and try again"
-    framework = framework_of_module(exc.name or "")
-    return "install what it needs into this environment" + (f": {framework.install}" if framework is not None else "")

@@ -13,9 +13,10 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, GraphOutput
 
 from orbiter._internal.loop.value_step import record_value
+from orbiter.ask import NeedsInput
 from orbiter.errors import AgentError
 from orbiter.guests.guest import Guest
-from orbiter.guests.langgraph.graph_input import graph_input, run_result
+from orbiter.guests.langgraph.graph_input import InputMismatch, graph_input, run_result
 from orbiter.guests.langgraph.interrupts import answer_all, ask
 from orbiter.guests.langgraph.life import Life, entered
 from orbiter.guests.langgraph.middleware import MARK
@@ -97,7 +98,10 @@ class LangGraphGuest(Guest):
         graph = agent.copy({"checkpointer": JournalSaver(None if fine else life)})
         arguments = self._arguments(thread)
         with entered(life):
-            given = graph_input(graph, input, messages or [])
+            try:
+                given = graph_input(graph, input, messages or [])
+            except InputMismatch as exc:
+                raise NeedsInput(str(exc), exc.schema) from exc
             return run_result(await _drive(life, graph, given, arguments), self.name)
 
 

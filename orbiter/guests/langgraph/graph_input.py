@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from orbiter.errors import AgentError
@@ -15,17 +16,27 @@ from orbiter.guests.langgraph.model_call import usage_of
 from orbiter.types import Message, RunResult, Usage
 
 
+class InputMismatch(AgentError):
+    """A user's message is not what a graph takes.
+
+    Attributes:
+        schema: JSON schema of what it takes.
+    """
+
+    schema: dict[str, Any] | None = None
+
+
 def graph_input(graph: Any, text: str, messages: Sequence[Message]) -> Any:
     """What the graph takes for a user's message, by its input's schema: messages; the fields of a JSON object; the one
     text that it takes.
 
     Raises:
-        AgentError: It takes several fields, and the message is not a JSON object.
+        InputMismatch: It takes several fields, and the message is not a JSON object.
     """
     conversation = {"messages": [*to_theirs(messages), ("user", text)]}
     if _takes_messages(graph):
         return conversation
-    schema = graph.get_input_jsonschema()
+    schema = _input_schema(graph)
     fields = schema.get("properties", {}) if schema.get("type") == "object" else {}
     if "messages" in fields:
         return conversation
@@ -40,10 +51,11 @@ def graph_input(graph: Any, text: str, messages: Sequence[Message]) -> Any:
         wanted = texts if len(texts) == 1 else wanted
     if len(wanted) == 1:
         return {wanted[0]: text if fields[wanted[0]].get("type") == "string" else given}
-    raise AgentError(
+    raise InputMismatch(
         f"the graph takes {', '.join(map(repr, fields))}: write the input as a JSON object, for example"
         f" {json.dumps(dict.fromkeys(fields, '…'), ensure_ascii=False)}",
         suggestion="Write the input as a JSON object with the graph's fields.",
+        schema=schema,
     )
 
 
@@ -52,6 +64,21 @@ def _takes_messages(graph: Any) -> bool:
     builder = getattr(graph, "builder", None)
     schemas = getattr(builder, "schemas", {})
     return "messages" in schemas.get(getattr(builder, "input_schema", None), ())
+
+
+def _input_schema(graph: Any) -> dict[str, Any]:
+    """The JSON schema of a graph's input. pydantic makes none of a `typing.TypedDict` before Python 3.12; then it has
+    the names of the fields, and which of them are texts.
+    """
+    try:
+        found: dict[str, Any] = graph.get_input_jsonschema()
+    except PydanticUserError as exc:
+        if exc.code != "typed-dict-version":
+            raise
+        hints = get_type_hints(graph.builder.input_schema)
+        fields = {name: {"type": "string"} if hint is str else {} for name, hint in hints.items()}
+        return {"type": "object", "properties": fields}
+    return found
 
 
 def run_result(state: Any, agent: str) -> RunResult:

@@ -533,3 +533,18 @@ class Conforming:
 
 
 conforming = Conforming()
+
+
+class Journey(TypedDict):
+    """What a graph takes that has no messages."""
+
+    start: str
+    end: str
+    days: int
+
+
+def _travel(state: Journey) -> dict[str, Any]:
+    return {"end": f"{state['end']} for {state['days']}"}
+
+
+journey = StateGraph(Journey).add_node("travel", _travel).add_edge(START, "travel").compile()

@@ -76,6 +76,12 @@ async def test_structured_output_and_dependencies() -> None:
     assert seen == [7]
 
 
+async def test_an_agent_without_a_name_has_none_after_a_run() -> None:
+    agent = Agent(answering("x"))
+    await guest(agent, name="given").run("hi")
+    assert agent.name is None
+
+
 async def test_the_frameworks_own_exceptions_pass() -> None:
     found = guest(Agent(answering("x")), name="a", run_options={"usage_limits": UsageLimits(request_limit=0)})
     with pytest.raises(UsageLimitExceeded):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import typing
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -110,6 +111,12 @@ async def test_a_graph_that_takes_several_fields_says_so() -> None:
 
     with pytest.raises(AgentError, match=r"takes 'first', 'second': write the input as a JSON object"):
         await guest(graph_of(lambda state: {}, schema=Two), name="g").run("go")
+
+
+async def test_the_input_of_a_typed_dict_of_pythons_own_is_read_on_every_python() -> None:
+    plain = typing.TypedDict("plain", {"text": str})  # noqa: UP013
+    builder = StateGraph(plain).add_node("shout", lambda state: {"text": f"{state['text']}!"}).add_edge(START, "shout")
+    assert (await guest(builder.compile(), name="g").run("go")).parsed == {"text": "go!"}
 
 
 async def test_a_users_own_checkpointer_works_without_a_runtime() -> None:

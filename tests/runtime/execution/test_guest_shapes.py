@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from orbiter.guests import guest
 from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import Bench
 from tests.runtime.guest_bench import LANGGRAPH, effects, parked, starts
@@ -43,7 +42,3 @@ async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
     alone = load_swarm(f"{FILE}:{name}", tmp_path)
     assert (await alone.run("go")).output == output
-
-
-def test_a_name_that_a_framework_infers_does_not_stay_with_the_agent(tmp_path: Path) -> None:
-    assert guest(load_swarm(f"{FILE}:toolsets", tmp_path)._agent).name == ""

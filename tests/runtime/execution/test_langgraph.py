@@ -256,6 +256,19 @@ async def test_a_fine_agent_reads_messages_stops_at_breakpoints_and_is_forked_fr
     assert bench.effects.count("reach up") == 1
 
 
+async def test_an_input_that_a_graph_does_not_take_is_asked_for_with_its_fields(bench: Bench) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await start(bench, "journey")
+        (failed,) = await bench.incidents(run)
+        await bench.until(run, parked)
+    async with bench.driving(grace_s=0.0):
+        await bench.answer(failed, "input", value={"start": "Bern", "end": "Ulm", "days": 2})
+        state = await bench.ended(run)
+    assert "the graph takes 'start', 'end', 'days': write the input as a JSON object" in failed.opened.question
+    assert (failed.opened.answer_schema or {})["properties"]["days"]["type"] == "integer"
+    assert json.loads(state.output) == {"start": "Bern", "end": "Ulm for 2", "days": 2}
+
+
 async def test_what_a_tool_writes_to_the_state_by_itself_is_there_when_the_call_is_recalled(bench: Bench) -> None:
     (bench.root / "down").touch()
     async with bench.driving(grace_s=0.0):

@@ -17,7 +17,7 @@ from runtime.record.places import open_journal
 from runtime.record.state.durable_run import DurableRun
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
-from runtime.swarms.loader import SwarmLoadError
+from runtime.swarms.load_errors import SwarmLoadError
 from runtime.worker.driving_thread import DrivingThread
 from tests.data.swarms.hostile import EXCEPTIONS, PLACES
 from tests.runtime.bench import ME, Bench

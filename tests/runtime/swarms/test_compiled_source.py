@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtime.swarms import compiled_source
-from runtime.swarms.loader import SwarmLoadError, load_swarm
+from runtime.swarms.load_errors import SwarmLoadError
+from runtime.swarms.loader import load_swarm
 
 SWARM = """
 from orbiter import Agent

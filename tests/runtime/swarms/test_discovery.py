@@ -12,7 +12,8 @@ from orbiter.errors import AgentError
 from orbiter.guests.frameworks import FRAMEWORKS
 from runtime.swarms.definitions import definitions_in, names_in
 from runtime.swarms.discovery import check_swarm, find_swarms
-from runtime.swarms.loader import SwarmLoadError, load_swarm
+from runtime.swarms.load_errors import SwarmLoadError
+from runtime.swarms.loader import load_swarm
 
 SWARM = """
 from orbiter import Agent, Swarm as Team
