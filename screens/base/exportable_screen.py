@@ -11,7 +11,6 @@ from textual.screen import Screen
 from screens.render.formatting import pluralize
 from screens.shell.messages import CopyText, ExportText, TakePicture
 from screens.widgets.line_view import LineView
-from screens.widgets.prompts.option_columns import OptionColumns
 
 
 class ExportableScreen(Screen[None]):
@@ -29,11 +28,11 @@ class ExportableScreen(Screen[None]):
     def pane(self) -> LineView | None:
         """The pane that is copied and exported: the one with the focus, or what it is about."""
         focused = self.focused
-        if isinstance(focused, LineView) and not isinstance(focused, OptionColumns):
+        if isinstance(focused, LineView) and focused.EXPORTED:
             return focused
         around = focused.ancestors if focused is not None else [self]
         found = (view for node in around for view in node.query(LineView) if view.display)
-        return next((view for view in found if not isinstance(view, OptionColumns)), None)
+        return next((view for view in found if view.EXPORTED), None)
 
     async def copy_text(self) -> str:
         """The text of that pane, all of its lines. Gives way to other work, for there may be many."""

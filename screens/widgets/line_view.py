@@ -22,6 +22,9 @@ from screens.widgets.theme_colors import ThemeColors
 class LineView(ScrollView, inherit_bindings=False):
     """What is on a line, and on which ground, is for those who inherit from this to say (`line_at`)."""
 
+    EXPORTED: ClassVar[bool] = True
+    """Whether its text is what a screen copies and exports."""
+
     DEFAULT_CSS = """
     LineView {
         overflow-x: hidden;

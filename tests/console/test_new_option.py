@@ -145,7 +145,7 @@ async def test_its_key_and_words_stand_on_the_page_of_keys(improvise: OptionSpec
     async with console(story_of("run-1"), run_id="run-1", size=(100, 60)) as (pilot, _):
         await armed(pilot)
         await pilot.press("question_mark")
-        await until(pilot, lambda: "The decision" in text_of(pilot))
+        await until(pilot, lambda: "This decision" in text_of(pilot))
         shown = [line for line in text_of(pilot).splitlines() if improvise.label in line]
         assert any(
             ["w", *improvise.pressed_label.split()] == [each for each in line.split() if each != "│"] for line in shown

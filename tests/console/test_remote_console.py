@@ -252,7 +252,7 @@ def test_what_keeps_it_from_opening_is_one_line_before_any_screen(home: Home, pl
         ("--host", "far:/nowhere-at-all"): (1, "nowhere-at-all"),
         ("--host", "far"): (1, "far has no program 'orbiter-console' in the PATH"),
         ("--host", "nobody@far"): (1, "Permission denied"),
-        ("--host", "trap"): (2, "names no hosts"),
+        ("--host", "trap"): (2, "must not name hosts"),
         ("--host", "far", "--embedded"): (2, "give one of them"),
         ("--viewer",): (2, "are for --host"),
     }

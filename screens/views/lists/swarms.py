@@ -46,7 +46,7 @@ SWARM_KEY_PREFIX: Final = "swarm:"
 """What the key of a swarm's line begins with."""
 SWARM_COLUMNS: Final = (
     Column("state", width=15),
-    Column("run", width=24, grow=1, ending=True),
+    Column("run", width=20, grow=1, ending=True),
     Column("progress", width=30, grow=3),
     Column("trend", width=MAX_BARS, drop=2),
     Column("tokens", width=6, right=True, drop=3),

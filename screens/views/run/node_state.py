@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from runtime.record.state.durable_run import Node
 from screens.render.glyphs import state_word
+
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import Node
 
 _WORDS: Final = {"succeeded": "done"}
 NO_HOLDING: Final[Mapping[str, int]] = MappingProxyType({})

@@ -40,6 +40,7 @@ class OptionColumns(LineView, can_focus=True):
     OptionColumns { background: $panel; scrollbar-gutter: auto; }
     """
     GROUND: ClassVar[str] = "panel"
+    EXPORTED: ClassVar[bool] = False
 
     BINDING_GROUP_TITLE = "Prompt"
     BINDINGS: ClassVar[list[BindingType]] = [

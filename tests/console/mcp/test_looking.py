@@ -176,8 +176,9 @@ async def test_a_viewer_starts_no_runtime_and_says_what_does(tmp_path: Path) -> 
     await access.close()
 
 
-async def test_a_runtime_that_dies_under_a_request_is_started_again_and_asked_again(scene: Scene) -> None:
+async def test_a_runtime_that_dies_under_a_request_is_started_again_and_asked_again(tmp_path: Path) -> None:
     """The request is under way when the link is cut: it waits for a runtime, and so one must be started."""
+    scene = await asyncio.to_thread(parked_scene, tmp_path)  # of its own: it may have no other runtime
     state = scene.root / ".orbiter"
     config = load_configuration(scene.root).execution_config()
     first, second = (EmbeddedRuntime(state, config, driving=False) for _ in range(2))

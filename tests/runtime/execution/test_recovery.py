@@ -651,7 +651,7 @@ async def test_a_star_that_a_model_wrote_becomes_no_pattern_by_itself(bench: Ben
         run = await bench.start("saver")
         incident = await only(bench, run)
     asked = incident.opened.model_copy(update={"action": {"permission": f"fs.write:{bench.root}/**", "agent": "saver"}})
-    with pytest.raises(InvalidCommand, match="say --pattern, or once"):
+    with pytest.raises(InvalidCommand, match="give --pattern, or grant it once"):
         await bench.decisions.proposed_grant(run, asked, {"for": "always"}, by=ME)
     made = await bench.decisions.proposed_grant(run, asked, {"for": "always", "pattern": "**"}, by=ME)
     assert made.pattern == "**"

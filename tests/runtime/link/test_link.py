@@ -177,7 +177,7 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
 async def test_whatever_is_no_look_is_closed_to_viewers(bench: Bench) -> None:
     server = await bench.serve()
     looking_verbs = {name for name, verb in server.verbs.items() if not verb.request.acts}
-    of_recovery = {"audit", "digest", "export", "ledger", "metrics", "precedent", "preview", "report"}
+    of_recovery = {"audit", "compare_write", "digest", "export", "ledger", "metrics", "precedent", "preview", "report"}
     of_screens = {"breakers", "budgets", "log", "logfile", "permissions", "swarms", "uses"}
     of_runs = {"diff", "events", "incident", "incidents", "runs", "search", "show", "status", "waits", "workers"}
     assert looking_verbs == of_recovery | of_screens | of_runs
