@@ -269,13 +269,11 @@ class Supervisor:
             )
             wake_at = None if taken.found or self._busy else await self._journal.next_wake()
         except (JournalError, EngineError) as exc:
-            if (
-                str(exc) != self._last_error
-            ):  # it is asked for four times a second, and the log is to keep what came before
-                queue = isinstance(exc, EngineError)
+            queue = isinstance(exc, EngineError)
+            if str(exc) != self._last_error:  # found four times a second, and the log is to keep what came before
                 log.exception("runs are not given out" if queue else "the journal cannot be used")
             self._last_error = str(exc)
-            self._queue_error = str(exc) if isinstance(exc, EngineError) else ""
+            self._queue_error = self._last_error if queue else ""
             return self._period_s
         self._last_error = self._queue_error = ""
         if taken.has_room:

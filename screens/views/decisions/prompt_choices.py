@@ -44,7 +44,7 @@ class PromptChoice:
     proposed: bool = False
     """The rules propose it."""
     looks_first: bool = False
-    """What a look outside shows decides whether it is this one: it is not marked as what to press."""
+    """Something has to be looked at or corrected before it: it is not marked as what to press."""
     press: KeyPress = "acts"
     """What its key does first."""
     wordings: tuple[str, ...] = ()
