@@ -75,6 +75,7 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""
         self._files: JournalFiles | None = None
+        self._closed = False
         self.path = path
         self._glance = PositionProbe(path)
         watch = ChangeWatch(path, self._glance.position, self._writing, poll_s)
@@ -120,6 +121,8 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
 
     async def close(self) -> None:
         """Write what is queued, end the tails, and let go of the file. May be called twice."""
+        if self._closed:  # the file belongs to others now: what they did to it is not looked at
+            return
         self._tails.close()
         connections = [self._reader.connection]
         if self._writer is not None:
@@ -133,6 +136,7 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
             with sqlite_errors("cannot close", self.path):
                 await connection.close()
             forget(connection)
+        self._closed = True
 
     def now(self) -> datetime:
         return self._clock()

@@ -280,6 +280,14 @@ def test_a_summary_is_written_as_it_says_itself(task: str) -> None:
         assert Summary.from_json(found.to_json()) == replace(found, input=drop_surrogates(task))
 
 
+async def test_it_is_closed_twice_though_another_has_the_file_by_then(journal: SqliteJournal) -> None:
+    await journal.close()
+    copy = journal.path.with_name("copy.db")
+    copy.write_bytes(journal.path.read_bytes())
+    copy.replace(journal.path)
+    await journal.close()
+
+
 async def test_what_others_say_to_the_workspace_holds_at_once(journal: SqliteJournal) -> None:
     """That nothing is new there is told without the reader's thread, and never of something that is."""
     seq = 0
