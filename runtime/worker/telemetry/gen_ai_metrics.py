@@ -20,6 +20,7 @@ from opentelemetry.sdk.resources import Resource
 
 from runtime.judgement.traces import conventions as c
 from runtime.judgement.traces.span import Span
+from runtime.worker.telemetry.receiver_session import receiver_session
 
 _DEFAULT_INTERVAL_S = 60.0
 
@@ -28,7 +29,8 @@ class GenAiMetrics:
     """For one thread. The SDK's own timer is not used: a receiver that is down must not log every minute."""
 
     def __init__(self, resource: Resource) -> None:
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=math.inf)
+        exporter = OTLPMetricExporter(session=receiver_session("METRICS"))
+        reader = PeriodicExportingMetricReader(exporter, export_interval_millis=math.inf)
         off = AlwaysOffExemplarFilter()
         self._provider = MeterProvider([reader], resource, shutdown_on_exit=False, exemplar_filter=off)
         meter = self._provider.get_meter(c.SCOPE, schema_url=c.SCHEMA_URL)
