@@ -36,6 +36,10 @@ def check_traces(world: CheckContext) -> Iterator[Finding]:
         return
     where = next((found for name in _VARIABLES if (found := world.environment.get(name))), "http://localhost:4318")
     address = urlsplit(where)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        told = f"the receiver's address {sanitize_line(where)!r} does not begin with http:// or https:// and a host"
+        yield Finding("traces", "fail", told, "set OTEL_EXPORTER_OTLP_ENDPOINT, for example to http://localhost:4318")
+        return
     receiver = sanitize_line(f"{address.scheme}://{address.hostname}" + (f":{address.port}" if address.port else ""))
     try:
         word = asyncio.run(_last_word(world.place.state))

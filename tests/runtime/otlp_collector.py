@@ -29,13 +29,15 @@ class OtlpCollector:
         status: What is answered; 200 accepts.
         hanging: While it is not set, requests are left without an answer.
         body: What is answered, beside the status.
+        answer_headers: Headers of each answer.
         largest: With how many spans a request is refused as too large; 0: none is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, listening: bool = True) -> None:
         self.status = 200
         self.largest = 0
         self.body = b""
+        self.answer_headers: dict[str, str] = {}
         self.answering = threading.Event()
         self.answering.set()
         self.asked = threading.Semaphore(0)
@@ -55,6 +57,8 @@ class OtlpCollector:
                 collector.answering.wait()
                 status = collector.take(self.path, body, {key.lower(): value for key, value in self.headers.items()})
                 self.send_response(status)
+                for name, value in collector.answer_headers.items():
+                    self.send_header(name, value)
                 self.send_header("content-length", str(len(collector.body)))
                 self.end_headers()
                 self.wfile.write(collector.body)
@@ -65,7 +69,9 @@ class OtlpCollector:
             def handle_error(self, *_: object) -> None:
                 """The process that asked was killed."""
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = Server(("127.0.0.1", 0), Handler, bind_and_activate=False)
+        self._server.server_bind()  # a port that is bound and not listened to refuses connections, and stays ours
+        self._listening = listening
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
@@ -97,14 +103,21 @@ class OtlpCollector:
         return [found for request in list(self.requests) for each in request.resource_spans for found in _spans(each)]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        if self._listening:
+            self.listen()
         return self
+
+    def listen(self) -> None:
+        """Take connections from now on."""
+        self._server.server_activate()
+        self._thread.start()
 
     def __exit__(self, *_: object) -> None:
         self.answering.set()
-        self._server.shutdown()
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
         self._server.server_close()
-        self._thread.join()
 
 
 def _spans(found: ResourceSpans) -> list[Received]:

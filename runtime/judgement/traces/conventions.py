@@ -2,7 +2,7 @@
 
 `gen_ai.*` are those of OpenTelemetry's conventions for generative AI, which have the status Development: only the
 latest are written, whatever `OTEL_SEMCONV_STABILITY_OPT_IN` says, with the version in `SCHEMA_URL`. A new version is a
-change of this table. Metrics have the names of the release before as well, under its own schema.
+change of this table.
 
 Sources:
 - https://github.com/open-telemetry/semantic-conventions-genai (release 0.1.0: the workflow's name is in
@@ -74,13 +74,6 @@ TOKEN_BOUNDS: Final = tuple(float(4**power) for power in range(14))
 """The bounds of histograms of tokens: 1, 4, 16, … 67,108,864."""
 DURATION_BOUNDS_S: Final = tuple(0.01 * 2**power for power in range(14))
 """The bounds of histograms of seconds: 0.01, 0.02, … 81.92."""
-
-# The same two facts under the names of release 1.41.0, the last one before the GenAI conventions had releases of their
-# own: dashboards that are in use read these.
-EARLIER_SCHEMA_URL: Final = "https://opentelemetry.io/schemas/1.41.0"
-TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - of a model
-OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
-TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - as above
 
 # -- ours --------------------------------------------------------------------------------------------------------------
 

@@ -14,35 +14,42 @@ from collections.abc import Sequence
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-from opentelemetry.metrics import Histogram, Meter
 from opentelemetry.sdk.metrics import AlwaysOffExemplarFilter, MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
 from runtime.judgement.traces import conventions as c
 from runtime.judgement.traces.span import Span
+from runtime.worker.telemetry.receiver_session import receiver_session
 
 _DEFAULT_INTERVAL_S = 60.0
-_EARLIER_TYPES = {c.INPUT_TOKENS: "input", c.OUTPUT_TOKENS: "output"}
 
 
 class GenAiMetrics:
     """For one thread. The SDK's own timer is not used: a receiver that is down must not log every minute."""
 
     def __init__(self, resource: Resource) -> None:
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter(), export_interval_millis=math.inf)
+        exporter = OTLPMetricExporter(session=receiver_session("METRICS"))
+        reader = PeriodicExportingMetricReader(exporter, export_interval_millis=math.inf)
         off = AlwaysOffExemplarFilter()
         self._provider = MeterProvider([reader], resource, shutdown_on_exit=False, exemplar_filter=off)
         meter = self._provider.get_meter(c.SCOPE, schema_url=c.SCHEMA_URL)
-        self._durations = _durations(meter, c.INFERENCE_DURATION)
+        self._durations = meter.create_histogram(
+            c.INFERENCE_DURATION,
+            "s",
+            "GenAI operation duration.",
+            explicit_bucket_boundaries_advisory=c.DURATION_BOUNDS_S,
+        )
         self._used = {
             attribute: meter.create_counter(name, "{token}", "The number of tokens used.")
             for name, attribute in c.USED_TOKENS.items()
         }
-        self._tokens_of_a_call = {attribute: _tokens(meter, name) for name, attribute in c.TOKENS_OF_A_CALL.items()}
-        earlier = self._provider.get_meter(c.SCOPE, schema_url=c.EARLIER_SCHEMA_URL)
-        self._earlier_durations = _durations(earlier, c.OPERATION_DURATION)
-        self._earlier_tokens = _tokens(earlier, c.TOKEN_USAGE)
+        self._tokens_of_a_call = {
+            attribute: meter.create_histogram(
+                name, "{token}", "Number of tokens of one call.", explicit_bucket_boundaries_advisory=c.TOKEN_BOUNDS
+            )
+            for name, attribute in c.TOKENS_OF_A_CALL.items()
+        }
         self._sent_at = -math.inf
         self.changed = False
         """Whether something was counted that was not sent yet."""
@@ -63,9 +70,10 @@ class GenAiMetrics:
             self.changed = True
             labels: dict[str, Any] = {key: value for key, value in span.facts.items() if "usage" not in key}
             self._durations.record(span.seconds, labels)
-            self._earlier_durations.record(span.seconds, labels)
             labels.pop(c.ERROR_TYPE, None)
-            self._count_tokens(span, labels)
+            for attribute, histogram in self._tokens_of_a_call.items():
+                if isinstance(tokens := span.facts.get(attribute), int):
+                    histogram.record(tokens, labels)
             same = tuple(labels.items())
             for attribute in self._used:
                 if isinstance(tokens := span.facts.get(attribute), int):
@@ -73,25 +81,7 @@ class GenAiMetrics:
         for (attribute, same), tokens in used.items():
             self._used[attribute].add(tokens, {**dict(same), c.TOKEN_MODALITY: c.UNKNOWN_MODALITY})
 
-    def _count_tokens(self, span: Span, labels: dict[str, Any]) -> None:
-        for attribute, histogram in self._tokens_of_a_call.items():
-            if isinstance(tokens := span.facts.get(attribute), int):
-                histogram.record(tokens, labels)
-                self._earlier_tokens.record(tokens, {**labels, c.TOKEN_TYPE: _EARLIER_TYPES[attribute]})
-
     def send(self) -> None:
         """Send them. What the receiver does not take stays counted, and goes with the next."""
         self._sent_at, self.changed = time.monotonic(), False
         self._provider.force_flush()
-
-
-def _durations(meter: Meter, name: str) -> Histogram:
-    return meter.create_histogram(
-        name, "s", "GenAI operation duration.", explicit_bucket_boundaries_advisory=c.DURATION_BOUNDS_S
-    )
-
-
-def _tokens(meter: Meter, name: str) -> Histogram:
-    return meter.create_histogram(
-        name, "{token}", "Number of tokens of one call.", explicit_bucket_boundaries_advisory=c.TOKEN_BOUNDS
-    )

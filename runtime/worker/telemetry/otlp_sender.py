@@ -23,35 +23,34 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
-from requests import Response, Session
 
 from runtime.judgement.traces.conventions import FORK_OF, SCHEMA_URL, SCOPE
 from runtime.judgement.traces.span import Span
 from runtime.worker.telemetry.gen_ai_metrics import GenAiMetrics
+from runtime.worker.telemetry.receiver_session import receiver_session
 
 _KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
 _REFUSALS = frozenset({400, 413, 422})
 """Answers that say that the request itself is wrong: it would be refused again."""
 _TOO_LARGE_TO_SEND = "exceeds max_request_size"
 """What the library says of a request that it does not even send (64 MiB): it is sent in parts, as after 413."""
-_CREDENTIALS = (
-    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_CREDENTIAL_PROVIDER",
-    "OTEL_PYTHON_EXPORTER_OTLP_HTTP_TRACES_CREDENTIAL_PROVIDER",
-)
 _STATUS = re.compile(r"code: (\d{3})")
+"""In what the library logs, where a session of the user's own sends."""
 _TRANSIENT = re.compile(r"Transient error (.{1,300}?) encountered", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """Whether the receiver accepted. `refused`: it never will; `reason`: what it, or the way there, said. `rejected`:
-    how many spans of a request that it accepted it did not take, which must not be sent again (OTLP, partial success).
+    how many spans of a request that it accepted it did not take, which must not be sent again (OTLP, partial success);
+    `retry_after_s`: for how long it asks to be left alone.
     """
 
     accepted: bool
     refused: bool = False
     reason: str = ""
     rejected: int = 0
+    retry_after_s: float = 0.0
 
 
 class OtlpSender:
@@ -66,35 +65,32 @@ class OtlpSender:
         resource = Resource.create({**service, "service.version": version("orbiter-console")})
         self._resource = resource
         self._scope = InstrumentationScope(SCOPE, version("orbiter-console"), SCHEMA_URL)
-        self._exporter = OTLPSpanExporter(session=self._session())
-        self._partial = ExportTraceServiceResponse()
+        self._session = receiver_session("TRACES")
+        self._exporter = OTLPSpanExporter(session=self._session)
         self._heard = _Heard()
         self._metrics = None if os.environ.get("OTEL_METRICS_EXPORTER") == "none" else GenAiMetrics(resource)
 
     def send(self, spans: Sequence[Span]) -> Sent:
         """Send spans once; the library tries again for as long as `OTEL_EXPORTER_OTLP_TIMEOUT` says (10 s)."""
-        self._partial.Clear()
+        if self._session is not None:
+            self._session.forget()
         with self._heard as heard:
             result = self._exporter.export([self._readable(span) for span in spans])
         if result is SpanExportResult.SUCCESS:
-            partial = self._partial.partial_success
-            return Sent(True, reason=partial.error_message, rejected=partial.rejected_spans)
+            return self._accepted()
+        if _TOO_LARGE_TO_SEND in heard.said:
+            return Sent(False, refused=True, reason=heard.said)
+        if self._session is not None and self._session.said:
+            refused, waits_s = self._session.status in _REFUSALS, self._session.retry_after_s
+            return Sent(False, refused, self._session.said, retry_after_s=waits_s)
         status = _STATUS.search(heard.said)
-        refused = _TOO_LARGE_TO_SEND in heard.said or (status is not None and int(status[1]) in _REFUSALS)
-        return Sent(False, refused, heard.said or "not accepted")
+        return Sent(False, status is not None and int(status[1]) in _REFUSALS, heard.said or "not accepted")
 
-    def _session(self) -> Session | None:
-        """A session that reads answers, which the library does not; None where a variable names another."""
-        if any(os.environ.get(name) for name in _CREDENTIALS):
-            return None
-        session = Session()
-        session.hooks["response"].append(self._read)
-        return session
-
-    def _read(self, response: Response, **_: object) -> None:
+    def _accepted(self) -> Sent:
+        answer = ExportTraceServiceResponse()
         with suppress(DecodeError):  # a receiver that answers with something else has accepted
-            if response.status_code == 200:
-                self._partial.ParseFromString(response.content)
+            answer.ParseFromString(self._session.body if self._session is not None else b"")
+        return Sent(True, reason=answer.partial_success.error_message, rejected=answer.partial_success.rejected_spans)
 
     def count(self, spans: Sequence[Span]) -> str:
         """Count model calls in the metrics, and send these when they are due; what went wrong, if anything did."""

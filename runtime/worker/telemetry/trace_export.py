@@ -47,6 +47,8 @@ SEND_LIMIT_S = 60.0
 """After how many seconds a receiver that does not answer is given up for now, whatever the library's own limit is."""
 FIRST_RETRY_DELAY_S = 1.0
 MAX_RETRY_DELAY_S = 300.0
+_MAX_REASONS = 5
+"""How many different reasons of one outage are told."""
 PAUSE_FACTOR = 25.0
 """How much longer it pauses than its thread computed. Reading the events takes the loop a quarter of that: beside runs
 both take a twentieth of the processor at most. What it cannot send meanwhile waits in the journal.
@@ -107,6 +109,8 @@ class TraceExport:
         self._batch: _Batch | None = None
         self._limit = MAX_BATCH_SPANS
         self._failures = 0
+        self._reasons: set[str] = set()
+        self._retry_after_s = 0.0
         self._metrics_trouble = ""
         self._rejection = ""
         self._news = asyncio.Event()
@@ -228,12 +232,14 @@ class TraceExport:
                 self._limit = len(part) // 2
             elif result.refused:
                 log.error(
-                    "the receiver of traces refuses the span %r, which is left out: %s", part[0].name, result.reason
+                    "the receiver of traces refuses the span %r, which is left out: %s",
+                    part[0].name,
+                    self._masked(result.reason),
                 )
                 batch.spans = batch.spans[1:]
                 batch.sent += 1
             else:
-                await self._hold_back(result.reason)
+                await self._hold_back(result)
                 return False
         return True
 
@@ -263,26 +269,35 @@ class TraceExport:
 
     def _tell_of_rejected(self, result: Sent) -> None:
         if result.rejected and result.reason != self._rejection:
-            masked = make_redactor(self._redact).text(result.reason)[:500]
+            masked = self._masked(result.reason)
             log.error("the receiver of traces took a request without %d of its spans: %s", result.rejected, masked)
         self._rejection = result.reason if result.rejected else ""
 
     def _tell_of_metrics(self, trouble: str) -> None:
         if trouble and not self._metrics_trouble:
-            log.warning("metrics are not accepted (OTEL_METRICS_EXPORTER=none sends none): %s", trouble)
+            log.warning("metrics are not accepted (OTEL_METRICS_EXPORTER=none sends none): %s", self._masked(trouble))
         self._metrics_trouble = trouble
 
-    async def _hold_back(self, reason: str) -> None:
+    async def _hold_back(self, result: Sent) -> None:
+        """Tell why spans wait: at first, and when there is another reason, as after a key that was corrected badly."""
         self._failures += 1
-        if self._failures == 1:
-            log.warning("traces are held back, and tried again ever more slowly; nothing is lost: %s", reason)
-            masked = make_redactor(self._redact).text(reason)[:500]
-            await self._journal.post(ev.WORKSPACE_RUN_ID, ev.TracesHeldBack(reason=masked))
+        self._retry_after_s = result.retry_after_s
+        reason = self._masked(result.reason)
+        if reason in self._reasons or len(self._reasons) >= _MAX_REASONS:
+            return
+        self._reasons.add(reason)
+        log.warning("traces are held back, and tried again ever more slowly; nothing is lost: %s", reason)
+        await self._journal.post(ev.WORKSPACE_RUN_ID, ev.TracesHeldBack(reason=reason))
 
     async def _recover(self) -> None:
         if self._failures:
             log.info("traces are accepted again")
-        self._failures = 0
+        self._failures, self._retry_after_s = 0, 0.0
+        self._reasons.clear()
+
+    def _masked(self, text: str) -> str:
+        return make_redactor(self._redact).text(text)[:500]
 
     def _pause_s(self) -> float:
-        return min(MAX_RETRY_DELAY_S, self._first_pause_s * 2.0 ** min(self._failures - 1, 16))
+        own = self._first_pause_s * 2.0 ** min(self._failures - 1, 16)
+        return min(MAX_RETRY_DELAY_S, max(own, self._retry_after_s))

@@ -449,6 +449,8 @@ def test_an_mcp_server_that_cannot_be_used_is_told_beside_the_others(place: Work
 def test_traces_say_where_they_go_and_what_keeps_them_back(place: Workspace) -> None:
     assert found(traces.check_traces, place)["traces"].detail == "not sent: [otel] enabled is false"
     (place.root / "orbiter.toml").write_text("[otel]\nenabled = true\n")
+    told = found(traces.check_traces, place, {"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4318"})["traces"]
+    assert (told.state, "does not begin with http:// or https://" in told.detail) == ("fail", True)
     receiver = {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://user:hidden@otel.example:4318/api?key=hidden"}
     told = found(traces.check_traces, place, receiver)["traces"]
     assert (told.state, told.detail) == ("ok", "sent to https://otel.example:4318; nothing was sent yet")
