@@ -53,7 +53,7 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
 
 async def test_a_file_that_is_not_there_is_said_to_be_new() -> None:
     async with asked({}) as (pilot, _):
-        await until(pilot, lambda: "not there yet, text has 35" in text_of(pilot))
+        await until(pilot, lambda: "not there yet, text has 35 lines" in text_of(pilot))
 
 
 async def test_a_file_that_changes_meanwhile_is_said() -> None:
