@@ -55,7 +55,7 @@ class RuntimeScreen(MessageScreen):
     """Actions that change something where the runs are: not offered to a login that may only look."""
     BINDING_GROUP_TITLE = "Everywhere"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "next_decision", "Next", tooltip="The next decision", id="app.next_decision"),
+        Binding("n", "next_decision", "Next decision", tooltip="The next decision", id="app.next_decision"),
         *(
             Binding(place.key, f"place('{place.name}')", place.title, show=False, id=f"app.{place.name}")
             for place in SCREENS.values()

@@ -156,7 +156,7 @@ class RunActionScreen(RuntimeScreen):
 
     ACTS = frozenset({"act"})
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("p", "act('freeze')", "Freeze", tooltip="Freeze the run, or let it go on", id="run.freeze"),
+        Binding("p", "act('freeze')", "Freeze run", tooltip="Freeze the run, or let it go on", id="run.freeze"),
         Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
         Binding("X", "act('cancel')", "Cancel", show=False, tooltip="Cancel this call of a tool, and nothing else",
                 id="run.cancel"),

@@ -46,7 +46,7 @@ class RunScreen(RunActionScreen):
     BINDING_GROUP_TITLE = "Run"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "next_pane", "Next pane", show=False, id="run.next_pane"),
-        Binding("w", "waits", "Waits", tooltip="What this waits for, down to what holds it up", id="run.waits"),
+        Binding("w", "waits", "Why it waits", tooltip="What this waits for, down to what holds it up", id="run.waits"),
         Binding("f", "find_fault", "Fault", show=False, tooltip="The node that the decision is about",
                 id="run.find_fault"),
         Binding("T", "timeline", "Timeline", show=False, tooltip="Bars over time in place of the page",

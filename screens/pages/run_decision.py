@@ -22,6 +22,7 @@ from screens.pages.write_comparison import WriteComparison
 from screens.shell.answer_hold import HeldAnswer
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.run.explanation import model_line
+from screens.views.run.node_names import shown_name
 from screens.views.run.report import advised_option
 from screens.widgets.prompts.prompt import Prompt
 
@@ -82,7 +83,10 @@ class RunDecision:
             prompt.put_away(_outcome_text(before))
         another = False
         if incident is not None:
-            held = len(nodes_waiting_on(state, incident.opened.node_id))
+            held = [
+                shown_name(state.nodes[each.node_id], state)
+                for each in nodes_waiting_on(state, incident.opened.node_id)
+            ]
             may_act = screen.session.may_act(state.id)
             told = explain(incident, state) if incident.opened.incident_id != self.incident_id else None
             another = prompt.ask(

@@ -7,17 +7,13 @@ from textual.containers import Vertical
 
 from runtime.record.state.durable_run import DurableRun
 from screens.pages.run_graph import GraphView
-from screens.render.layout import Spans, span
+from screens.render.layout import span
 from screens.shell.context import ConsoleContext
 from screens.views.lists.runs import head_line
-from screens.views.run import timeline
 from screens.views.run.graph import SwarmGraph, swarm_graph
 from screens.views.run.status import status_line
 from screens.widgets.bar import Bar, MessageBar
 
-_LINE_FROM = 100
-"""Cells of a screen from which on the head has room for the run's timeline, and how wide that is."""
-_LINE = 30
 _GRAPH_FROM = (150, 40)
 """Cells and rows of a screen from which on the graph of the swarm stands above its tree."""
 
@@ -38,7 +34,6 @@ class RunHead(Vertical):
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__()
         self._session = session
-        self._line: tuple[object, Spans] = (None, ())
 
     def compose(self) -> ComposeResult:
         ellipsis = self._session.glyphs.ellipsis
@@ -50,7 +45,7 @@ class RunHead(Vertical):
     def show(self, state: DurableRun, incident_id: str) -> None:
         """Show the head of a run whose prompt has this incident."""
         context = self._session.render_context()
-        self.query_one("#head", Bar).show(head_line(state, context), self._run_line(state))
+        self.query_one("#head", Bar).show(head_line(state, context))
         words = status_line(state, context)
         status = self.query_one("#status", Bar)
         status.show(words)
@@ -59,17 +54,6 @@ class RunHead(Vertical):
         size = self.screen.size
         roomy = size.width >= _GRAPH_FROM[0] and size.height >= _GRAPH_FROM[1]
         self.query_one(GraphView).show(swarm_graph(state, context, size.width - 2) if roomy else SwarmGraph())
-
-    def _run_line(self, state: DurableRun) -> Spans:
-        """The run's timeline; looked at less often where that takes longer."""
-        if self.screen.size.width < _LINE_FROM:
-            return ()
-        context = self._session.render_context()
-        every = 1 + len(state.nodes) // 2000
-        seen = (state.phase, state.terminal or int(context.now.timestamp()) // every)
-        if seen != self._line[0]:
-            self._line = (seen, timeline.run_line(state, context, _LINE))
-        return self._line[1]
 
     def _show_guide(self, state: DurableRun, incident_id: str) -> None:
         guide, session = self.query_one("#guide", MessageBar), self._session

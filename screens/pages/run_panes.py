@@ -11,11 +11,11 @@ from textual.content import Content
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun
 from screens.pages.run_detail import DetailPage
-from screens.render.layout import Column, join_spans, span
+from screens.render.layout import join_spans, span
 from screens.render.tree_outline import OutlineSource
 from screens.shell.context import ConsoleContext
 from screens.views.run import timeline
-from screens.views.run.tree import NODE_COLUMNS, RunTree
+from screens.views.run.tree import NODE_COLUMNS, RunTree, node_columns
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.text_page import TextPage
 
@@ -46,7 +46,7 @@ class RunPanes(Container):
         nodes.empty = context.nothing_matches() if only is not None else "Nothing has run yet"
         title = span("Nodes", "")
         shown: OutlineSource = RunTree(state, context, only, self._since, self._texts_of(state.id))
-        columns: tuple[Column, ...] = NODE_COLUMNS
+        columns = node_columns(state)
         if self.has_class("-timeline"):
             columns = timeline.TIMELINE_COLUMNS
             scale = timeline.scale_of(state, context.now, nodes.width_of(columns, timeline.BAR))

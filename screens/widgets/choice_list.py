@@ -102,6 +102,21 @@ class ChoiceList(LineView, can_focus=True):
         return f"Nothing is ticked: {tick} ticks, enter once more sends none."
 
     @property
+    def count(self) -> int:
+        """How many there are to choose from."""
+        return len(self._offer.values)
+
+    @property
+    def how_many(self) -> str:
+        """How many may be ticked, as what follows ``ticks``."""
+        least, most = self._offer.least, self._offer.most
+        if least and most:
+            return f" {least}" if least == most else f" {least} to {most}"
+        if least > 1 or most:
+            return f" {least} or more" if not most else f" at most {most}"
+        return " any number"
+
+    @property
     def several(self) -> bool:
         return self._offer.several
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual.binding import Binding
 from textual.screen import Screen
 
-from screens.render.key_names import UNBOUND
+from screens.render.key_names import UNBOUND, key_in_words
 from screens.render.layout import (
     Span,
     Spans,
@@ -51,7 +52,7 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
     for active in screen.active_bindings.values():
         binding = active.binding
         if binding.show and active.enabled and binding.key != UNBOUND and binding.action not in hints:
-            key = screen.app.get_key_display(binding)
+            key = _key_that_works(screen, binding)
             hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
             place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0
             hints[binding.action] = (place, hint)
@@ -59,6 +60,13 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
     always_from = len(_EVERYWHERE) - _ALWAYS_SHOWN
     here = [hint for at, hint in here_first if at <= always_from]
     return here, [hint for at, hint in here_first if at > always_from]
+
+
+def _key_that_works(screen: Screen[Any], binding: Binding) -> str:
+    """The key of a binding in words: while a text is typed a character is part of it, and what works is another."""
+    shown = screen.app.get_key_display(binding)
+    typed = len(shown) == 1 and screen.focused is not None and screen.focused.check_consume_key(shown, shown)
+    return key_in_words(binding.key) if typed else shown
 
 
 def _width(hints: list[Spans]) -> int:

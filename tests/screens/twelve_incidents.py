@@ -35,7 +35,7 @@ def park(story: Story, node: str, found: Classification, place: Any, **more: Any
 def fares(title: str, *members: str) -> tuple[Story, str]:
     """A run that compares rail fares, and its root."""
     story = Story("run-1", title, START)
-    story.tell(ev.RunCreated(ref="/work/fares.py:flow", title=title, input=f"{title}.\nAs a table.", options={}))
+    story.tell(ev.RunCreated(ref="/work/fares.py:flow", title=title, input=f"{title}.", options={}))
     story.tell(ev.RunStarted(epoch=1, owner="runtime-1"))
     root = story.open("swarm", "flow", members=list(members)) if members else story.open("swarm", "flow")
     return story, root
@@ -136,10 +136,13 @@ def too_long() -> Story:
         technical="This model's maximum context length is 128000 tokens",
         exception="ModelContextLengthError",
     )  # fmt: skip
-    call = story.start("llm", "openai:gpt-5-mini", agent, 1, agent="summariser", model="openai:gpt-5-mini")
+    model: dict[str, Any] = {"agent": "summariser", "model": "openai:gpt-5-mini"}
+    call = story.start("llm", "openai:gpt-5-mini", agent, 1, **model)
     for attempt, (before, after) in enumerate(((1_900_000, 900_000), (900_000, 640_000)), 1):
+        story.wait(1).fail(call, found, attempt)
         story.tell(ev.StepCompacted(round=attempt, bytes_before=before, bytes_after=after), call, agent)
-    story.wait(1).fail(call, found)
+        story.start("llm", "openai:gpt-5-mini", agent, 1, attempt=attempt + 1, **model)
+    story.wait(1).fail(call, found, 3)
     park(story, call, found, "llm", action={"model": "openai:gpt-5-mini"}, message="HTTP 400")
     return story.wait(20)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from runtime.judgement.amounts import format_cost_limit
 from runtime.record.state.durable_run import DurableRun, Node
@@ -20,8 +20,7 @@ _COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def proposed_extension(opened: IncidentOpened, state: DurableRun) -> float | None:
-    """How much more to propose: what the members that are left will need if they need as much as those that are done
-    did, else half as much again.
+    """How much more to propose: what the members that are left will need (`MembersLeft.needs`), else half as much.
 
     Args:
         opened: the incident.
@@ -38,7 +37,7 @@ def proposed_extension(opened: IncidentOpened, state: DurableRun) -> float | Non
     used = _number(about.get("used")) or 0.0
     if limit in _COUNTED:
         found = members_left(state, str(about.get("scope") or ""), limit)
-        return found[0] * found[1] if found is not None else max(1, math.ceil(allowed / 2))
+        return found.needs if found is not None else max(1, math.ceil(allowed / 2))
     half = max(allowed, used) / 2 or 1.0
     return float(math.ceil(half)) if limit == "max_total_tokens" else _rounded(half)
 
@@ -71,22 +70,44 @@ def _rounded(value: float) -> float:
     return math.ceil(value * 10**digits - 1e-9) / 10**digits if digits > 0 else float(math.ceil(value))
 
 
-def members_left(state: DurableRun, scope: str, limit: str) -> tuple[int, int] | None:
-    """How many members of a workflow are not done, and how much each of those that are has used; None where that
-    cannot be told, or no member is left.
+class MembersLeft(NamedTuple):
+    """Members of a workflow that are not done.
+
+    Attributes:
+        to_come: those that have not begun.
+        at_work: those that have begun, each with what it has used.
+        each: what a member that is done has used, in the middle.
     """
+
+    to_come: tuple[str, ...]
+    at_work: tuple[tuple[str, int], ...]
+    each: int
+
+    @property
+    def needs(self) -> int:
+        """What they will need: each as much as those that are done; one that has used that much as much again."""
+        more = (self.each - used if used < self.each else used for _, used in self.at_work)
+        return len(self.to_come) * self.each + sum(more)
+
+
+def members_left(state: DurableRun, scope: str, limit: str) -> MembersLeft | None:
+    """The members of a workflow that are not done; None where that cannot be told, or no member is left."""
     if limit not in _COUNTED:
         return None
     top = state.nodes.get(scope or (state.roots[0] if state.roots else ""))
     if top is None or top.info.get("mode", "workflow") != "workflow":
         return None
-    members = [str(each) for each in top.info.get("members", ())]
+    members = dict.fromkeys(str(each) for each in top.info.get("members", ()))
     agents = {node.name: node for _, node in state.walk(top.id) if node.name in members}
     done = [_calls_below(state, node, limit) for node in agents.values() if node.terminal]
-    left = len(set(members)) - len(done)
-    return (left, max(1, math.ceil(median(done)))) if done and left > 0 else None
+    at_work = tuple((name, _calls_below(state, node, limit)) for name, node in agents.items() if not node.terminal)
+    to_come = tuple(name for name in members if name not in agents)
+    if not done or not (at_work or to_come):
+        return None
+    return MembersLeft(to_come, at_work, max(1, math.ceil(median(done))))
 
 
 def _calls_below(state: DurableRun, top: Node, limit: str) -> int:
     kinds: Any = _COUNTED[limit]
-    return sum(node.kind in kinds and node.attempts > 0 for _, node in state.walk(top.id))
+    begun = (node for _, node in state.walk(top.id) if node.attempts > 0 and node.phase != "waiting")
+    return sum(node.kind in kinds for node in begun)

@@ -17,7 +17,7 @@ BRIEF_CHARS: Final = 35
 OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     "retry": {
         "model": (
-            "Asks {model} again, same messages, attempt {next_attempt}; about {median}.",
+            "Asks {model} again, same messages, attempt {next_attempt}; earlier calls took {median}.",
             "Asks {model} again, same messages, attempt {next_attempt}.",
             "Asks {model} again, same messages.",
             "Asks the same model again.",
@@ -29,12 +29,12 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "Makes the same call again.",
         ),
         "in doubt": (
-            "If it did happen, it happens twice. Runs {tool} now.",
+            "If it did happen, it happens twice: {tool} runs now.",
             "If it did happen, it happens twice.",
         ),
         "breakpoint": (
-            "Runs {tool} now, as shown; the breakpoint stays for later calls.",
-            "Runs {tool} now, as shown.",
+            "{tool} runs now with these arguments; later calls stop here too.",
+            "{tool} runs now with these arguments.",
             "Lets {node} begin now; the breakpoint stays for later ones.",
             "Begins now; later ones stop too.",
         ),
@@ -60,6 +60,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "wait_retry": {
         "any": (
+            "Waits until {hint_until} ({hint} after the refusal), then calls again.",
+            "Waits until {hint_until}, then calls again.",
             "Waits {hint} (or as you say), then calls again. Waiting costs nothing.",
             "Waits {hint}, then calls again.",
             "Waits as long as you say, then calls again. Waiting costs nothing.",
@@ -68,19 +70,20 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "switch_model": {
         "any": (
-            "You choose another model than {model}, for this call only.",
+            "You choose one for this call; later calls ask {model} again.",
             "You choose another model, for this call only.",
             "You choose one, for this call only.",
         ),
     },
     "edit": {
         "permission": (
-            "You edit the arguments; {tool} runs once with them. Nothing else is allowed.",
+            "You edit the arguments; {tool} runs once with them, nothing else.",
             "You edit them; then it runs once.",
         ),
         "any": (
-            "You edit the arguments; {tool} runs once; {agent} is told.",
+            "You edit the arguments; {tool} runs once; {agent} gets the result.",
             "You edit the arguments; {tool} runs once with them.",
+            "You edit them; then {tool} runs once.",
             "You edit them; then it runs once.",
         ),
     },
@@ -98,7 +101,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "You choose how long, then y.",
         ),
         "any": (
-            "{tool} runs now, once, with exactly these arguments; nothing else is allowed.",
+            "{tool} runs now, once, with exactly these arguments, nothing else.",
             "{tool} runs now, once.",
             "{invokes} runs now, once; nothing else is allowed.",
             "It runs now, once.",
@@ -134,6 +137,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         "model": (
             "{next} gets an empty text from {name}, which ends here.",
             "{name} ends here, with an empty text as its result.",
+            "{name} ends, with an empty text.",
             "It ends here, with an empty text.",
         ),
         "tool": (
@@ -142,12 +146,14 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "It is left out; the run goes on.",
         ),
         "in doubt": (
-            "{tool} does not run again; {agent} is told that it was skipped.",
+            "{agent} is told that it was skipped, even if it did happen.",
+            "{agent} is told that it was skipped.",
             "No second run; the run goes on.",
         ),
         "any": (
             "{next} gets an empty text from {name}, which is left out.",
             "{name} is left out, with an empty text as its result.",
+            "{name} is left out: an empty text.",
             "It is left out, with an empty text.",
         ),
     },
@@ -160,8 +166,9 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "extend": {
         "any": (
-            "Raises {limit_name} from {allowed} to {extended} (about {extension_cost}), or as you say.",
+            "Raises {limit_name} from {allowed} to {extended} (about {extension_cost} more), or as you say.",
             "Raises {limit_name} from {allowed} to {extended}, or as you say.",
+            "Raises it from {allowed} to {extended}, or as you say.",
             "Raises it to {extended}, or as you say.",
             "Raises the limit by what you say.",
         ),
@@ -178,7 +185,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "abort": {
         "any": (
-            "Ends the whole run; {finished_calls} on record.",
+            "Ends the whole run; what is done stays on record: {finished_calls}.",
+            "Ends the whole run; what is done is kept.",
             "Ends the whole run.",
         ),
     },

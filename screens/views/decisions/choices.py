@@ -26,6 +26,10 @@ class ChoiceOffer:
     """What each is called; empty: as it is written."""
     boxes: bool = False
     """Also one of them is ticked, and not only marked: it may be left out."""
+    least: int = 0
+    """So many of several must be ticked."""
+    most: int = 0
+    """So many of several may be; 0: all."""
 
 
 def _schema_of(opened: IncidentOpened, choice: PromptChoice) -> Mapping[str, Any]:
@@ -49,7 +53,16 @@ def offer_of(opened: IncidentOpened, choice: PromptChoice) -> ChoiceOffer | None
     if field is None or not field.choices:
         return None
     values = tuple(each.value for each in field.choices)
-    return ChoiceOffer(values, several=field.kind == "several", titles=tuple(each.title for each in field.choices))
+    several = field.kind == "several"
+    least, most = (_limit_of(schema, name) if several else 0 for name in ("minItems", "maxItems"))
+    titles = tuple(each.title for each in field.choices)
+    return ChoiceOffer(values, several=several, titles=titles, least=least, most=most)
+
+
+def _limit_of(schema: Mapping[str, Any], name: str) -> int:
+    """A limit of an array's length; 0 where there is none."""
+    found = schema.get(name)
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 < found < 1_000 else 0
 
 
 def wants_file(opened: IncidentOpened, choice: PromptChoice) -> bool:

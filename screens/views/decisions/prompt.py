@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from runtime.judgement.recovery.budget_extension import quantity_words
 from runtime.judgement.recovery.option_table import LIFETIMES
@@ -10,7 +11,7 @@ from runtime.judgement.reports.explanation.budget_facts import LIMIT_WORDS
 from runtime.judgement.reports.explanation.incident_kind import incident_kind
 from runtime.record.state.events import IncidentOpened
 from screens.render.confusables import mark_confusables
-from screens.render.formatting import format_elapsed, pluralize, whole_seconds
+from screens.render.formatting import format_elapsed, whole_seconds
 from screens.render.layout import (
     Span,
     Spans,
@@ -33,25 +34,31 @@ def is_whole(opened: IncidentOpened) -> bool:
     return len(text) < MAX_CHARS // 2 and text.count("\n") < MAX_LINES - 1
 
 
-def title_line(opened: IncidentOpened, context: RenderContext, held: int = 0, place: str = "") -> Spans:
-    """What it is, for how long it has been waiting, how many nodes wait on it (`held`), and which of the run's open
-    decisions it is (`place`).
+def title_line(opened: IncidentOpened, context: RenderContext, held: Sequence[str] = (), place: str = "") -> Spans:
+    """What it is, for how long it has been waiting, what waits on it (`held`: the names of nodes, the nearest first),
+    and which of the run's open decisions it is (`place`).
     """
     return join_spans(
         (
             (context.state_glyph("waiting"), Span(" "), Span(title_words(opened, context), "state-waiting")),
             span(f"waits {format_elapsed(opened.ts, None, context.now)}", "ink-muted"),
-            span(_held_words(held), "ink-muted"),
+            span(_held_words(held, context), "ink-muted"),
             span(place, "ink-muted"),
         ),
     )
 
 
-def _held_words(held: int) -> str:
-    """``2 nodes wait for it``."""
+_NAMED_HELD: Final = 2
+"""So many of those that wait are named."""
+
+
+def _held_words(held: Sequence[str], context: RenderContext) -> str:
+    """``holds up librarian, flow``."""
     if not held:
         return ""
-    return f"{pluralize(held, 'node')} {'waits' if held == 1 else 'wait'} for it"
+    names = ", ".join(context.sanitize_line(name, 20) for name in held[:_NAMED_HELD])
+    more = f" and {len(held) - _NAMED_HELD} more" if len(held) > _NAMED_HELD else ""
+    return f"holds up {names}{more}"
 
 
 def title_words(opened: IncidentOpened, context: RenderContext) -> str:
@@ -64,7 +71,8 @@ def title_words(opened: IncidentOpened, context: RenderContext) -> str:
     if kind == "failure" and isinstance(about, Mapping):
         limit = str(about.get("limit"))
         used = f"{quantity_words(limit, about.get('used'))} of {quantity_words(limit, about.get('allowed'))}"
-        return context.sanitize_line(f"{LIMIT_WORDS.get(limit, limit)} used up: {used}", 80)
+        whose = f"{names[-2]}{context.glyphs.dot}" if len(names) > 1 else ""
+        return f"{whose}{context.sanitize_line(f'{LIMIT_WORDS.get(limit, limit)} used up: {used}', 80)}"
     words = {
         "permission": f"{mark_confusables(who)} asks for permission",
         "question": f"{names[-2] if len(names) > 1 else name} asks",

@@ -36,7 +36,10 @@ def typing_hint(label: str, keys: Mapping[str, str], told: Sequence[Spans], glyp
 def legend(choices: Sequence[PromptChoice], glyphs: Glyphs) -> list[Spans]:
     """What the marks behind and before the labels mean, as far as they are in sight."""
     marks = (
-        (f"{glyphs.opens} opens a form, unmarked act at once", any(each.press == "opens" for each in choices)),
+        (
+            f"{glyphs.opens} form, (then y) asks, else at once",
+            any(each.press == "opens" for each in choices),
+        ),
         (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),
         ("(model) a model advises this", any(each.advised for each in choices)),
     )

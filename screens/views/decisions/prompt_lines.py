@@ -289,14 +289,14 @@ def _call(
         blocks, long = [block("Call", names)], given
     ordered = sorted(long.items(), key=lambda item: len(item[1]) > FOLDED_CHARS)
     for name, value in ordered:
-        room = len(value) if fold_chars is None else max(0, fold_chars - len(f"{name} = … 99999 more characters"))
-        cut = len(value) > room
+        cut = fold_chars is not None and len(f"{name} = {value}") > fold_chars
+        room = max(0, fold_chars - len(f"{name} = … 99999 more characters")) if cut and fold_chars else len(value)
         shown = value[:room].split("\n")[: max(FOLDED_ROWS, room // FOLDED_CHARS)] if cut else [value]
         lines = marked(f"{name} = " + "\n".join(shown), whole=False)
         hidden = len(value) - sum(map(len, shown))
         if cut:
             lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters"
-        blocks.append(block("with", lines)._replace(folds=cut, argument=name))
+        blocks.append(block("With", lines)._replace(folds=cut, argument=name))
     return blocks
 
 

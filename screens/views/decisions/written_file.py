@@ -65,21 +65,24 @@ def _state_words(found: FileComparison, context: RenderContext) -> str:
     after = f"{name} has {pluralize(found.lines_after, 'line')}, {_bytes(found.bytes_after)}"
     if found.state == "new":
         return f"not there yet; {after}"
-    before = f"there already: {pluralize(found.lines_before, 'line')}, {_bytes(found.bytes_before)}"
+    before = f"exists: {pluralize(found.lines_before, 'line')}, {_bytes(found.bytes_before)}"
     if found.state == "there":
-        return f"{before}; {after}"
+        return f"{before}; would be overwritten: {after}"
     if found.state == "same":
         return f"{before}, the same as {name}"
     why = context.sanitize_line(found.detail, 80)
-    size = f"there already ({_bytes(found.bytes_before)}), " if found.bytes_before else ""
+    size = f"exists ({_bytes(found.bytes_before)}), " if found.bytes_before else ""
     return f"{size}not compared: {why}"
 
 
 def _short_words(found: FileComparison, context: RenderContext, shown: int, changed: int) -> str:
     """The same where some of the changed rows are left out."""
-    now = pluralize(found.lines_before, "line") + " now" if found.state == "there" else "not there yet"
+    shows = f"{shown} of {changed} changes:"
+    if found.state == "there":
+        lines = pluralize(found.lines_before, "line")
+        return f"exists, would be overwritten ({lines}, then {found.lines_after}); {shows}"
     name = context.sanitize_line(found.argument, 20)
-    return f"{now}, {name} has {found.lines_after}; {shown} of {changed} changed rows:"
+    return f"not there yet, {name} has {pluralize(found.lines_after, 'line')}; {shows}"
 
 
 def _bytes(count: int) -> str:

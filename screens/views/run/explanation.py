@@ -61,13 +61,13 @@ def proposal_words(told: Explanation, context: RenderContext, labels: Mapping[st
         return ""
     named = labels or {}
     key = _key_words(told.option, context, "" if told.otherwise else named.get(told.option, ""))
+    other = f" {told.wish}: {_key_words(told.other, context)}." if told.other in OPTIONS else ""
     if told.act is None:
-        other = f" {told.wish}: {_key_words(told.other, context)}." if told.other in OPTIONS else ""
         return f"{key}, because {sentence_words(told.because, context)}{other}"
     act = sentence_words(told.act, context)
     if told.otherwise:
-        return f"{act}. It did: {key}. It did not: {_key_words(told.otherwise, context)}."
-    return f"{act}, then {key}."
+        return f"{act}. If it did: {key}. If not: {_key_words(told.otherwise, context)}."
+    return f"{act}, then {key}.{other}"
 
 
 def _key_words(option: str, context: RenderContext, label: str = "") -> str:

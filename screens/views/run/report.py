@@ -32,14 +32,16 @@ def report_lines(
 
     `incident` knows whether a model is being asked, and `streamed` what of its answer has come.
     """
-    lines = [*_head_lines(report, context, incident)]
+    request = _request_head(incident)
+    lines = [*_head_lines(report, context, request)]
     if report.why:
         lines += _field("Why", report.why, context)
-    lines += _listed("Error Context", report.context_lines(), context)
+    lines += _listed("Context" if request else "Error Context", report.context_lines(), context)
     if report.capability:
         lines += _field("Capability", report.capability, context)
     if report.metadata:
-        lines += [_label("Error Metadata"), *(((Span("  "), *line)) for line in json_lines(report.metadata, context))]
+        label, metadata = ("Details", _request_details(report)) if request else ("Error Metadata", report.metadata)
+        lines += [_label(label), *(((Span("  "), *line)) for line in json_lines(metadata, context))]
     if stats := report.stats():
         lines += _field("Execution Stats", stats, context)
     if report.summary:
@@ -52,7 +54,10 @@ def report_lines(
         lines += _field("Retry", report.why_no_retry, context)
     if report.at_deadline:
         lines += _field("At The Deadline", report.at_deadline, context)
-    return [*lines, (), *_analysis(report, context, incident, streamed)]
+    analysis = _analysis(report, context, incident, streamed)
+    if request and not report.analysis and (incident is None or incident.analysing is None):
+        return lines  # the seed's fixed sentence speaks of an error
+    return [*lines, (), *analysis]
 
 
 _REQUEST_HEADS: Final[dict[Kind, str]] = {
@@ -64,27 +69,37 @@ _REQUEST_HEADS: Final[dict[Kind, str]] = {
 """The head of a report of what did not fail."""
 
 
-def _head_lines(report: IncidentReport, context: RenderContext, incident: Incident | None) -> list[Spans]:
-    """The head and what it is about. Only a failure is called an error, and begins with its type and severity; of a
-    request it stands last as what it is recorded (the exported report has both, as seed 002 has).
+def _request_head(incident: Incident | None) -> str:
+    """The head of a report of what is no error: a request, a limit, and what may have happened; empty for errors."""
+    if incident is None:
+        return ""
+    opened = incident.opened
+    if opened.in_doubt:
+        return "IT MAY HAVE HAPPENED"
+    used_up = "BUDGET REPORT" if opened.fault.cause is Cause.LIMIT_REACHED else ""
+    return _REQUEST_HEADS.get(incident_kind(opened), used_up)
+
+
+def _request_details(report: IncidentReport) -> dict[str, object]:
+    """The metadata of what is no error: what it is recorded as in place of the class that carried it."""
+    details = {name: value for name, value in report.metadata.items() if name != "exception"}
+    return {"recorded_as": report.error_type.lower(), **details}
+
+
+def _head_lines(report: IncidentReport, context: RenderContext, request: str) -> list[Spans]:
+    """The head and what it is about. Only a failure is called an error, and begins with its type and severity (the
+    exported report always has both, as seed 002 has).
     """
-    opened = incident.opened if incident is not None else None
-    request = _REQUEST_HEADS.get(incident_kind(opened)) if opened is not None else None
-    if opened is not None and opened.in_doubt:
-        request = "IT MAY HAVE HAPPENED"
-    used_up = opened is not None and opened.fault.cause is Cause.LIMIT_REACHED
-    ink = "state-waiting" if request is not None else f"severity-{report.severity}"
-    head = request or ("BUDGET REPORT" if used_up else "ERROR REPORT")
-    sign = context.glyphs.state["waiting"] if request is not None else context.glyphs.warning
+    ink = "state-waiting" if request else f"severity-{report.severity}"
+    sign = context.glyphs.state["waiting"] if request else context.glyphs.warning
     first: Spans = (
         Span(f"{sign} ", ink),
-        Span(head, ink, bold=True),
+        Span(request or "ERROR REPORT", ink, bold=True),
         Span(f" - {report.timestamp:%Y-%m-%d %H:%M:%S}", "ink-muted"),
     )
     kind = [("Error Type", report.error_type.upper()), ("Severity", report.severity.upper())]
-    if request is not None:
-        what = [("Task", report.task), ("Operation", report.failed_operation), ("Message", report.error_message)]
-        about = [*what, ("Recorded As", report.error_type.lower())]
+    if request:
+        about = [("Task", report.task), ("Operation", report.failed_operation), ("Message", report.error_message)]
     else:
         about = [
             *kind,

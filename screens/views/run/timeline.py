@@ -205,25 +205,3 @@ def _merge_cells(cells: list[TimelineState], context: RenderContext) -> list[Spa
         else:
             found.append(Span(signs[doing], _INKS[doing]))
     return found
-
-
-def run_line(state: DurableRun, context: RenderContext, width: int) -> Spans:
-    """The whole run in one line: where any step worked, and where anything waited for a person. Steps are looked at
-    until all of it is accounted for: of a run with thousands under way, the first few do.
-    """
-    scale, end = scale_of(state, context.now, width), state.finished_at or context.now
-    cells: list[TimelineState] = [""] * (scale.cell(end) + 1)
-
-    def mark(since: datetime, until: datetime, doing: TimelineState) -> None:
-        first, last = scale.cell(since), scale.cell(min(until, end))
-        cells[first : last + 1] = [doing] * (last + 1 - first)
-
-    steps = (node for node in state.nodes.values() if node.is_step and node.opened_at is not None)
-    while "" in cells and (node := next(steps, None)) is not None:
-        assert node.opened_at is not None
-        mark(node.opened_at, node.closed_at or end, "work")
-    for incident in state.incidents.values():
-        node = state.nodes.get(incident.opened.node_id)
-        if node is not None:
-            mark(incident.opened.ts, _answered(incident, node.closed_at or end), "person")
-    return tuple(_merge_cells(cells, context))

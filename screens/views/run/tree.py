@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -34,6 +34,14 @@ NODE_COLUMNS: Final = (
     Column("tokens", width=6, right=True, drop=2),
 )
 """Wide enough for "retries in 1m05s" and "waiting 59m"."""
+_NAMES_FIRST: Final = tuple(
+    replace(each, width=30) if each.name == "node" else replace(each, drop=3) if each.name == "tries" else each
+    for each in NODE_COLUMNS
+)
+"""The same where no step was tried again: there names have room before attempts and tokens do."""
+
+_MOST_LOOKED_AT: Final = 200
+"""Of a run with more nodes the column of attempts is there in any case."""
 
 _UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})
 
@@ -154,6 +162,13 @@ class RunTree:
         return (self.only is None or node.id in self.only) and (node.kind != "value" or bool(node.incidents))
 
 
+def node_columns(state: DurableRun) -> tuple[Column, ...]:
+    """The columns of a run's tree: where no step was tried again, names have the room of the attempts."""
+    nodes = state.nodes
+    tried_again = len(nodes) > _MOST_LOOKED_AT or any(node.attempts > 1 for node in nodes.values())
+    return NODE_COLUMNS if tried_again else _NAMES_FIRST
+
+
 def filter_nodes(state: DurableRun, pattern: RowFilter, *, faults_only: bool) -> frozenset[str] | None:
     """The nodes that a filter means, those with faults, or both; and all above them. None: nothing is left out."""
     if not pattern.active and not faults_only:
@@ -185,13 +200,17 @@ def _searchable_text(node: Node) -> str:
 
 
 def argument_digest(node: Node) -> str:
-    """What a tool was called with, in a few words as they came: it tells calls of one name apart. Empty for others."""
+    """What a tool was called with, in a few words as they came: it tells calls of one name apart. A long text beside
+    short ones does not. Empty for others.
+    """
     if node.kind != "tool":
         return ""
     arguments = node.effective.get("arguments", node.requested.get("arguments"))
     if not isinstance(arguments, dict):
         return ""
-    return ", ".join(_ends(str(value)) for value in islice(arguments.values(), _MAX_VALUES))
+    texts = [str(value) for value in islice(arguments.values(), _MAX_VALUES)]
+    short = [text for text in texts if len(text) <= _MAX_VALUE_CHARS and "\n" not in text]
+    return ", ".join(short or map(_ends, texts))
 
 
 def _ends(text: str) -> str:

@@ -169,6 +169,11 @@ class AnswerField(Vertical):
         )
 
     @property
+    def keeps_typed(self) -> bool:
+        """Whether something is typed that stands there again after it was left."""
+        return self.has_typed and not self.has_class("-secret") and not self.has_class("-picks")
+
+    @property
     def edited_arguments(self) -> dict[str, str] | None:
         """What is typed where arguments are edited, by argument, or all as JSON under no name; None elsewhere."""
         if self._choice is None or self._choice.param is None or self._choice.param.kind != "json":
@@ -215,8 +220,9 @@ class AnswerField(Vertical):
         if not picks.several:
             return {"down": "or a digit marks one", "enter": "sends it"}
         ticked = context.sanitize_line(", ".join(picks.ticked_titles), 60)
-        sends = f"sends {ticked}" if ticked else "sends none (asks first)"
-        return {context.key("picks.tick", "space"): "ticks", "enter": sends}
+        sends = f"sends {ticked}" if ticked else "sends (none: asks)"
+        digits = "1" if picks.count == 1 else f"1-{min(9, picks.count)}"
+        return {f"{digits} or {context.key('picks.tick', 'space')}": f"ticks{picks.how_many}", "enter": sends}
 
     @property
     def _needs_text(self) -> bool:

@@ -165,10 +165,11 @@ class OptionColumns(LineView, can_focus=True):
     def _head(self, choice: PromptChoice, sign: str, ink: str, *, marked: bool) -> list[Span]:
         """The key and the label of a choice."""
         key = _KEY_NAMES.get(choice.key, choice.key)
+        star = PROPOSED_MARK if choice.starred else ""
         cell: list[Span] = [
             Span(sign, "line-focus"),
-            Span(f"{key:>{_KEY_WIDTH - 1}}", "ink-key", bold=True),
-            Span(PROPOSED_MARK, "ink-accent", bold=True) if choice.starred else Span(" "),
+            Span(star, "ink-accent", bold=True),
+            Span(f"{key:>{_KEY_WIDTH - 1 - len(star)}} ", "ink-key", bold=True),
             Span(choice.shown_label(self._glyphs.opens), ink, bold=marked),
         ]
         if choice.advised:

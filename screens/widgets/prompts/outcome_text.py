@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.binding import BindingType
 
-from screens.render.layout import Span, Spans
+from screens.render.layout import Span, Spans, span
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
 from screens.views.decisions.prompt_lines import line_rows
 from screens.views.decisions.prompt_rows import MAX_OUTCOME_ROWS
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.text_page import TextPage
+
+_HOW_TO_MARK: Final = "up and down mark an option, and this line says what it will do."
 
 
 class OutcomeText(TextPage, can_focus=False):
@@ -36,12 +38,15 @@ class OutcomeText(TextPage, can_focus=False):
         return min(MAX_OUTCOME_ROWS, max(found, default=0))
 
     def _sentences(self, choice: PromptChoice) -> list[Spans]:
-        """What the choice will do; beside that to decide later what the proposed one will do, else the first."""
+        """What the choice will do; beside that to decide later what the proposed one will do, else how to have an
+        option explained: one that is not proposed must not look as if it were.
+        """
         shown = [choice]
         if choice.option == LATER_OPTION:
-            others = [each for each in self._options.choices if each.option != LATER_OPTION]
-            shown += ([each for each in others if each.proposed] or others)[:1]
+            shown += [each for each in self._options.choices if each.starred][:1]
         said = [line for each in shown for line in self._outcome_of(each)]
+        if choice.option == LATER_OPTION and len(shown) == 1 and len(self._options.choices) > 1:
+            said.append(span(_HOW_TO_MARK, "ink-muted"))
         return said if line_rows(said, self._text_width) <= MAX_OUTCOME_ROWS else said[-1:]
 
     def _outcome_of(self, choice: PromptChoice) -> Sequence[Spans]:

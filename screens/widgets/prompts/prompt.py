@@ -6,6 +6,8 @@ Its manners are rules (`arms after a moment`, `enter never grants`, …), each w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual import events
 
 from runtime.judgement.recovery.option_table import effect_of
@@ -50,7 +52,7 @@ class Prompt(ChoosingPrompt):
     def ask(
         self,
         opened: IncidentOpened,
-        held: int = 0,
+        held: Sequence[str] = (),
         advised: str = "",
         *,
         may_act: bool = True,
@@ -66,7 +68,7 @@ class Prompt(ChoosingPrompt):
 
         Args:
             opened: the incident.
-            held: how many nodes it holds up.
+            held: the names of the nodes that it holds up, the nearest first.
             advised: the option that an analysis recommends.
             may_act: whether this login may answer.
             told: its explanation, as it was when it was first shown.

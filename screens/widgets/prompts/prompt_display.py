@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -99,7 +100,7 @@ class PromptDisplay(Vertical):
         self._lifetime = ""
         self._matched = ""
         self._title = ""
-        self._held = 0
+        self._held: Sequence[str] = ()
         self._advised = ""
         self._told: Explanation | None = None
         self._proposal: AnswerProposed | None = None
@@ -332,8 +333,8 @@ class PromptDisplay(Vertical):
     def _typing_hint(self, opened: IncidentOpened, choice: PromptChoice) -> Spans:
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
-        unsent = "" if field.warning else " (unsent)"
-        keys = {**field.keys(), "esc": f"other options{unsent}" if self._by_itself else "goes back"}
+        kept = " (your text is kept)" if field.keeps_typed else ""
+        keys = {**field.keys(), "esc": f"other options{kept}" if self._by_itself else "goes back"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
         told = (self._arming.ignored_text(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))

@@ -267,7 +267,7 @@ async def test_a_run_shows_its_tree_its_report_and_its_prompt(size: tuple[int, i
         assert "Needs  fs.write:/data/out/digest.md" in text
         report = "\n".join(pilot.app.screen.query_one("#page", TextPage).plain_lines())
         assert "PERMISSION REQUEST" in report
-        assert "Recorded As: permission_denied" in report
+        assert '"recorded_as": "permission_denied"' in report
         assert 'write_file(path="/data/out/digest.md"' in text
         for label in ("Decide later", "Grant permission once", "Deny, with a word to the agent", "Abort execution"):
             assert label in text

@@ -42,7 +42,7 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
         await until(pilot, lambda: "File" in text_of(pilot))
         lines = text_of(pilot).splitlines()
         found = [line.strip() for line in lines]
-        assert "File   31 lines now, text has 35; 2 of 6 changed rows:" in found
+        assert "File   exists, would be overwritten (31 lines, then 35); 2 of 6 changes:" in found
         removed, added = (
             found.index("- * two projects: orbiter, apollo"),
             found.index("+ * three projects: orbiter, apollo, gemini"),
@@ -53,7 +53,7 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
 
 async def test_a_file_that_is_not_there_is_said_to_be_new() -> None:
     async with asked({}) as (pilot, _):
-        await until(pilot, lambda: "not there yet, text has 35" in text_of(pilot))
+        await until(pilot, lambda: "not there yet, text has 35 lines" in text_of(pilot))
 
 
 async def test_a_file_that_changes_meanwhile_is_said() -> None:

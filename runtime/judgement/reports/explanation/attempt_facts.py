@@ -13,6 +13,7 @@ from runtime.judgement.reports.explanation.model_choices import models_that_answ
 from runtime.judgement.reports.explanation.sentence import Fact
 from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words, model_name
 from runtime.judgement.reports.narration import Count, Foreign, Instant, Part, Seconds
+from runtime.record.state.events import IncidentAnswered
 
 _MAX_CITED: Final = 4
 
@@ -77,9 +78,9 @@ def _began(case: Case) -> Fact | None:
 
 
 def _compactions(case: Case) -> Fact | None:
-    """``2 times``: how often the request was made smaller."""
+    """``twice``: how often the request was made smaller."""
     made = case.node.compacted if case.node is not None else []
-    times = "once" if len(made) == 1 else f"{len(made)} times"
+    times = {1: "once", 2: "twice"}.get(len(made), f"{len(made)} times")
     return ((times,), tuple(each.seq for each in made)) if made else None
 
 
@@ -104,14 +105,42 @@ def _passed_over(case: Case) -> Fact | None:
     return foreign("; ".join(named), tuple(each.seq for each in made if each.passed_over), 160) if named else None
 
 
+_WHO: Final = {"console": "the operator ", "cli": "the operator ", "mcp": "the agent ", "rule": "the rule "}
+"""What stands before the name of who answered, by the way it came."""
+
+
+def _last_answer(case: Case) -> IncidentAnswered | None:
+    given = [each.answer for each in case.earlier() if each.answer is not None]
+    return given[-1] if given else None
+
+
 def _answered_before(case: Case) -> Fact | None:
-    """Who answered an earlier incident of this node, and how: ``ada: Retry operation``."""
-    given = [each for each in case.earlier() if each.answer is not None]
-    if not given or (answer := given[-1].answer) is None:
+    """Who answered an earlier incident of this node, and how: ``the operator ada chose Retry operation``."""
+    answer = _last_answer(case)
+    if answer is None:
         return None
     spec = OPTIONS.get(answer.option)
-    who: Part = Foreign(answer.by.name, 40) if answer.by.name else "a rule"
-    return ((who, ": ", spec.label if spec is not None else Foreign(answer.option, 40)), (answer.seq,))
+    who: tuple[Part, ...] = ("a rule",)
+    if answer.by.name:
+        who = (_WHO.get(answer.by.channel, ""), Foreign(answer.by.name, 40))
+    parts = (*who, " chose ", spec.label if spec is not None else Foreign(answer.option, 40))
+    return (tuple(part for part in parts if part != ""), (answer.seq,))
+
+
+def _after_answer(case: Case) -> Fact | None:
+    """``, the last one after the operator ada chose Retry operation``: attempts that an answer led to."""
+    answer, made = _last_answer(case), case.tries
+    found = _answered_before(case)
+    after = sum(each.seq > answer.seq for each in made) if answer is not None else 0
+    if found is None or not 0 < after < len(made):
+        return None
+    words, events = found
+    return ((", the last one after " if after == 1 else f", the last {after} after ", *words), events)
+
+
+def _not_an_attempt(case: Case) -> Fact | None:
+    """Known if the answer before is not told with the attempts."""
+    return (("",), case.here) if _after_answer(case) is None else None
 
 
 def _retried_by_hand(case: Case) -> Fact | None:
@@ -177,6 +206,7 @@ def _same_calls(case: Case) -> Fact | None:
 
 
 ATTEMPT_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+    "after_answer": _after_answer,
     "answered_before": _answered_before,
     "attempts": _attempts,
     "began": _began,
@@ -187,6 +217,7 @@ ATTEMPT_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
     "median": _median,
     "next_attempt": _next_attempt,
     "no_attempt": _no_attempt,
+    "not_an_attempt": _not_an_attempt,
     "other_model": _other_model,
     "passed_over": _passed_over,
     "pauses": _pauses,

@@ -8,7 +8,13 @@ from statistics import median
 from typing import Any, Final
 
 from runtime.judgement.amounts import format_cost
-from runtime.judgement.recovery.budget_extension import counted_kinds, members_left, proposed_extension, quantity_words
+from runtime.judgement.recovery.budget_extension import (
+    MembersLeft,
+    counted_kinds,
+    members_left,
+    proposed_extension,
+    quantity_words,
+)
 from runtime.judgement.reports.explanation.case import Case
 from runtime.judgement.reports.explanation.sentence import Fact
 from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign
@@ -29,6 +35,11 @@ LIMIT_WORDS: Final = {
 
 _MOST_USERS: Final = 3
 """So many agents are named."""
+_MOST_NAMED: Final = 2
+"""So many that have not begun are named; more are counted."""
+_SHORT_NAME_CHARS: Final = 24
+_HUNGRY_TIMES, _HUNGRY_LEAST = 2, 8
+"""Who has used so many times what the others did, and so much at least, may be in a loop."""
 
 
 def _budget(case: Case) -> Mapping[str, Any]:
@@ -74,18 +85,49 @@ def _extension(case: Case) -> Fact | None:
 
 
 def _members_left(case: Case) -> Fact | None:
-    """``3 members are left, and those done took 4 calls each``: what the proposed amount comes from."""
+    """``reviewer has not begun, writer took 12 calls and is not done, those done took 4 each``: what the proposed
+    amount comes from.
+    """
+    about = _budget(case)
+    found = _left(case)
+    if found is None:
+        return None
+    parts: list[Part] = []
+    if found.to_come:
+        parts += [*_few_names(found.to_come), f" {'has' if len(found.to_come) == 1 else 'have'} not begun, "]
+    for name, used in found.at_work[:_MOST_USERS]:
+        took = f" took {used} call{'' if used == 1 else 's'} and" if used else ""
+        parts += [Foreign(name, _SHORT_NAME_CHARS), f"{took} is not done, "]
+    parts.append(f"those done took {found.each} each")
+    root = case.state.nodes.get(str(about.get("scope") or "") or case.state.roots[0])
+    return (tuple(parts), (root.opened_seq if root else case.opened.seq,))
+
+
+def _left(case: Case) -> MembersLeft | None:
     about = _budget(case)
     if proposed_extension(case.opened, case.state) is None:
         return None
-    found = members_left(case.state, str(about.get("scope") or ""), str(about.get("limit") or ""))
+    return members_left(case.state, str(about.get("scope") or ""), str(about.get("limit") or ""))
+
+
+def _few_names(names: tuple[str, ...]) -> tuple[Part, ...]:
+    """``reviewer and editor``, ``5 agents``."""
+    if len(names) > _MOST_NAMED:
+        return (f"{len(names)} agents",)
+    first, *rest = (Foreign(name, _SHORT_NAME_CHARS) for name in names)
+    return (first, *(part for each in rest for part in (" and ", each)))
+
+
+def _hungry(case: Case) -> Fact | None:
+    """``writer``: an agent at work that has used far more than those that are done."""
+    found = _left(case)
     if found is None:
         return None
-    left, each = found
-    are, calls = ("member is", "calls") if left == 1 else ("members are", "calls")
-    took = f"{each} {calls if each != 1 else 'call'} each"
-    root = case.state.nodes.get(str(about.get("scope") or "") or case.state.roots[0])
-    return ((f"{left} {are} left, and those done took {took}",), (root.opened_seq if root else case.opened.seq,))
+    name, used = max(found.at_work, key=lambda each: each[1], default=("", 0))
+    if used < max(_HUNGRY_TIMES * found.each, _HUNGRY_LEAST):
+        return None
+    last = [node.opened_seq for node in case.state.nodes.values() if node.agent == name and node.opened_seq]
+    return ((Foreign(name, _SHORT_NAME_CHARS),), (max(last),)) if last else None
 
 
 def _top_users(case: Case) -> Fact | None:
@@ -176,6 +218,7 @@ BUDGET_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
     "extended": _extended,
     "extension": _extension,
     "extension_cost": _extension_cost,
+    "hungry": _hungry,
     "limit_name": _limit_name,
     "limit_owner": _limit_owner,
     "members_left": _members_left,

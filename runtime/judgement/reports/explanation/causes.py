@@ -37,8 +37,8 @@ class CauseWords(NamedTuple):
 
 _SAID: Final[Alternatives] = ("{where}: {said}.", "{said}.", "{where}.")
 _STILL_TOO_LARGE: Final[Alternatives] = (
-    "Made smaller {compactions}, {compacted_sizes}, it is still too large.",
-    "Made smaller {compactions}, it is still too large.",
+    "Cut {compactions}, {compacted_sizes}, it is still too large.",
+    "Cut {compactions}, it is still too large.",
 )
 _ONLY_SAID: Final[Alternatives] = ("{said}.", "{where}.")
 _AT_CODE: Final[Alternatives] = ("{exception} in {frame}.", "{exception}.")
@@ -46,9 +46,9 @@ _SWITCH: Final = Advice("switch_model", ("{other_model} answered in this run", "
 _TELL: Final = Advice("deny", ("the agent may find another way when it is told why",))
 _RETRY_ONCE_MENDED: Final = Advice("retry", ("it can go on once that is corrected",))
 _LOOK_FIRST: Final[Alternatives] = (
-    "Look at {host_argument} whether {tool} took effect",
-    "Look where {tool} acts whether it took effect",
-    "Look whether it took effect",
+    "Check at {host_argument} whether {tool} took effect",
+    "Check where {tool} acts whether it took effect",
+    "Check whether it took effect",
 )
 _LOOK: Final = Advice("result", ("{may_have_happened}it may have taken effect",), _LOOK_FIRST)
 _BY_HAND: Final = Advice("result", ("its result can be given in its place",))
@@ -59,7 +59,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_SAID, ("It asks for a pause of {hint} ({hint_source}).", "It asks for a pause of {hint}.")),
         (
             Advice("wait_retry",
-                   ("the limit ends by itself {hint} after it was reached", "a rate limit ends by itself")),
+                   ("the limit ends by itself at {hint_until}, {hint} after the refusal",
+                    "a rate limit ends by itself")),
             Advice("retry", ("a rate limit ends by itself",)),
             _SWITCH,
         ),
@@ -78,7 +79,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (
             Advice("retry", ("it goes on once the key of {provider} is right for the runtime",
                              "it goes on once the credentials are right"),
-                   ("Correct {key_variable} in the environment or env_file of the runtime, restart it (this run waits)",
+                   ("Correct {key_variable} in its environment or env_file, restart the runtime (this run waits)",
                     "Correct the credentials of {node}")),
             _SWITCH,
         ),
@@ -126,7 +127,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     Cause.CONTEXT_OVERFLOW: CauseWords(
         ("The conversation is longer than {model} can read.", "The conversation is longer than the model can read."),
         (_SAID, _STILL_TOO_LARGE),
-        (Advice("switch_model", ("a model with a larger window can read it",)), _BY_HAND),
+        (Advice("switch_model", ("a model that reads longer texts can take it",)), _BY_HAND),
     ),
     Cause.SERVICE_UNAVAILABLE: CauseWords(
         ("{tool} failed: what it uses is busy or down.", "{provider} is overloaded or down.",
@@ -175,8 +176,9 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         ("The answer of {name} does not fit the form that the swarm asks for.", "The answer does not fit its form."),
         (_ONLY_SAID,),
         (
+            Advice("input", ("{retried_by_hand} did not help, and your words may",)),
+            Advice("retry", ("{name} reads what does not fit and answers again", "the next answer may fit")),
             Advice("input", ("{name} can correct it when it is told what is wrong",)),
-            Advice("retry", ("the next answer may fit",)),
             _BY_HAND,
         ),
     ),
@@ -238,9 +240,10 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     Cause.LIMIT_REACHED: CauseWords(
         ("{limit_owner} used all of its {limit_name}: {used_of_allowed}.", "The limit of {limit_name} is reached.",
          "A limit of this run is reached."),
-        (("Calls by agent: {top_users}.",), ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
+        (("Calls by agent: {top_users}.",), ("{hungry} may go round in a circle: look at its calls first.",),
+         ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
         (
-            Advice("extend", ("{members_left}: {extension} more, about {extension_cost}",
+            Advice("extend", ("{members_left}: {extension} more, about {extension_cost} in all",
                               "{members_left}: {extension} more",
                               "the run goes on with {extension} more, about {extension_cost} as calls cost so far",
                               "the run goes on with {extension} more", "the run goes on with more")),
@@ -326,9 +329,10 @@ KINDS: Final[dict[str, CauseWords]] = {
         (Advice("input", ("only a person can answer it",)),),
     ),
     "breakpoint": CauseWords(
-        ("{node} has not begun: an operator set a breakpoint before it.",),
-        (("Nothing failed.",),),
-        (Advice("retry", ("nothing failed",), ("Read what it will do",)),),
+        ("{node} has not begun: a breakpoint is before it; nothing failed.",),
+        (),
+        (Advice("retry", ("nothing failed",), ("Read what {tool} would do now", "Read what it would do now"),
+                other="edit", wish="Not as you want it"),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),
@@ -337,8 +341,9 @@ KINDS: Final[dict[str, CauseWords]] = {
     ),
     "in doubt": CauseWords(
         ("{node} may have run: it is not known whether it took effect.",),
-        (("Its last attempt began at {began}, and no result is recorded.", "It began, and no result is recorded."),
-         ("{tool} is not marked as safe to repeat.",), ("{said}.",)),
+        (("It began at {began}, and no result is recorded: {said}.", "It began, and no result is recorded: {said}.",
+          "It began at {began}, and no result is recorded.", "It began, and no result is recorded."),
+         ("{tool} is not marked as safe to repeat.",)),
         (Advice("result", ("a second {tool} cannot be told from the first", "doing it again may do it twice"),
                 _LOOK_FIRST),),
     ),
@@ -346,10 +351,15 @@ KINDS: Final[dict[str, CauseWords]] = {
 """What is said of cases that are not plain failures, by `Case.kind`."""
 
 TRIED: Final[tuple[Alternatives, ...]] = (
-    ("{attempts} ({pauses})", "{attempts}", "nothing: it was asked before the first call{no_attempt}"),
-    ("made smaller {compactions}",),
+    (
+        "{attempts} ({pauses}){after_answer}",
+        "{attempts}{after_answer}",
+        "{attempts} ({pauses})",
+        "{attempts}",
+        "nothing: it was asked before the first call{no_attempt}",
+    ),
     ("{stood_in} instead",),
     ("passed over: {passed_over}",),
-    ("{answered_before}, and it failed again",),
+    ("{answered_before}, and it failed again{not_an_attempt}",),
 )
 """What was tried: pieces of one sentence, joined by semicolons."""

@@ -101,10 +101,10 @@ class Explanation:
         if self.because is None:
             return ""
         if self.otherwise and self.act is not None:
-            return f"{self.act.text}. It happened: {self.option}. It did not: {self.otherwise}."
-        if self.act is not None:
-            return f"{self.act.text}, then {self.option}."
+            return f"{self.act.text}. If it did: {self.option}. If not: {self.otherwise}."
         other = f" {self.wish}: {self.other}." if self.other else ""
+        if self.act is not None:
+            return f"{self.act.text}, then {self.option}.{other}"
         return f"{self.option}, because {self.because.text}{other}"
 
     @staticmethod
@@ -198,7 +198,7 @@ def _has_failed(case: Case) -> bool:
 def _with_author(case: Case, facts: FactSource, words: CauseWords, why: list[Sentence | None]) -> list[Sentence | None]:
     """Where the author's words are the first sentence, the rule's own follows."""
     if not _has_failed(case) or facts("author") is None:
-        return why[:2] if len(why) > 2 and why[0] is not None and why[1] is not None else why
+        return [each for each in why if each is not None][:2]
     return [first_filled(words.what, facts, case.here), *why[:1]]
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Final
 
 from orbiter.models.endpoints import ALIASES, ENDPOINTS
 from runtime.judgement.reports.explanation import error_text
 from runtime.judgement.reports.explanation.case import Case
 from runtime.judgement.reports.explanation.sentence import Fact, one_line, plain_words
-from runtime.judgement.reports.narration import Foreign, Part, Seconds
+from runtime.judgement.reports.narration import Foreign, Instant, Part, Seconds
 
 NAME_CHARS: Final = 60
 SAID_CHARS: Final = 120
 _VALUE_CHARS: Final = 60
 _SEARCHED_CHARS: Final = 10_000
+_LONGEST_HINT_S: Final = 86_400.0
+"""A longer pause is not told as a time of day."""
 _PREFIX: Final = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Denied|Timeout): ")
 
 
@@ -87,7 +90,9 @@ def _said_text(case: Case) -> str:
 
 def _said(case: Case) -> Fact | None:
     found = foreign(_said_text(case), case.here, SAID_CHARS)
-    return (('"', *found[0], '"'), found[1]) if found is not None else None
+    if found is None or '"' in plain_words(found[0]):  # quotes within quotes are hard to read
+        return found
+    return (('"', *found[0], '"'), found[1])
 
 
 def _exception(case: Case) -> Fact | None:
@@ -139,6 +144,14 @@ def _frame(case: Case) -> Fact | None:
 def _hint(case: Case) -> Fact | None:
     hint = case.opened.fault.retry_after_s
     return ((Seconds(hint),), case.here) if hint else None
+
+
+def _hint_until(case: Case) -> Fact | None:
+    """When a pause that was asked for is over: it counts from the refusal, as the wait does that an answer asks for."""
+    hint = case.opened.fault.retry_after_s
+    if not hint or not 0 < hint < _LONGEST_HINT_S or case.opened.seq <= 0:
+        return None
+    return ((Instant(case.opened.ts + timedelta(seconds=hint)),), case.here)
 
 
 def _hint_source(case: Case) -> Fact | None:
@@ -196,7 +209,7 @@ _WORD: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
 
 
 def _quoted_argument(case: Case) -> Fact | None:
-    """``releases, which stands in its argument sql``: a word of the error that an argument has, too."""
+    """``releases, a word of the argument sql``: a word of the error that an argument has, too."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping):
         return None
@@ -204,7 +217,7 @@ def _quoted_argument(case: Case) -> Fact | None:
     for word in _WORD.findall(_said_text(case)[:SAID_CHARS]):
         for name, words in given.items():
             if word in words:
-                return ((Foreign(word, 40), ", which stands in its argument ", Foreign(name, 40)), case.here)
+                return ((Foreign(word, 40), ", a word of the argument ", Foreign(name, 40)), case.here)
     return None
 
 
@@ -223,6 +236,7 @@ STEP_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
     "has_arguments": _has_arguments,
     "hint": _hint,
     "hint_source": _hint_source,
+    "hint_until": _hint_until,
     "host": _host,
     "host_argument": _host_argument,
     "key_variable": _key_variable,

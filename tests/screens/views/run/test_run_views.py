@@ -265,11 +265,6 @@ def test_a_finished_run_fills_the_scale() -> None:
     assert bars(story)["anthropic:claude~0"] == "━" * 19 + "✓"
 
 
-def test_the_line_of_a_run_shows_when_anybody_worked_and_when_a_person_was_waited_for() -> None:
-    story = bar_story()
-    assert plain_text(timeline.run_line(story.state, at(story), 20)) == "━━━━━━━━━━━━━━▒▒▒▒▒▒"
-
-
 @given(
     seconds=st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=6),
     width=st.integers(1, 120),
@@ -286,7 +281,6 @@ def test_no_bar_is_wider_than_its_room(seconds: list[float], width: int, later: 
     scale = timeline.scale_of(story.state, context.now, width)
     for found in story.state.nodes.values():
         assert 0 < width_of(timeline.bar_of(found, story.state, scale, context)) <= width
-    assert width_of(timeline.run_line(story.state, context, width)) <= width
 
 
 # -- the tree, narrowed ----------------------------------------------------------------------------------------
@@ -683,7 +677,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
         link.streamed[story.run_id, key] = StreamedText(1, bad, bad)
     incident = next(iter(state.incidents.values()))
     pages = DetailPages()
-    lines = [status_line(state, context), timeline.run_line(state, context, 30)]
+    lines = [status_line(state, context)]
     scale = timeline.scale_of(state, context.now, 30)
     tree = timeline.Timeline(state, context, scale=scale)
     for key in state.nodes:

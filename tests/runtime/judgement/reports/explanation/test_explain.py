@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from runtime.judgement.recovery.option_outcomes import OUTCOMES
 from runtime.judgement.recovery.option_table import OPTIONS
-from runtime.judgement.recovery.options import make_option
+from runtime.judgement.recovery.options import make_option, options_for
 from runtime.judgement.reports.explanation.attempt_facts import ATTEMPT_FACTS
 from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS
 from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED
@@ -128,7 +129,7 @@ def test_after_a_retry_by_hand_the_argument_is_what_to_change() -> None:
     again = run.incident.opened.model_copy(update={"incident_id": "i-2"})
     run.tell(again, node, "flow/booker")
     found = rows(run)
-    assert "ada: Retry operation, and it failed again" in found["Tried"]
+    assert found["Tried"].endswith("; the operator ada chose Retry operation, and it failed again.")
     assert found["Try"] == (
         "edit, because a retry by hand did not help, and 127.0.0.1:8931 may be the wrong address."
         " When it answers there again: retry."
@@ -136,7 +137,10 @@ def test_after_a_retry_by_hand_the_argument_is_what_to_change() -> None:
 
 
 def test_a_rate_limit_says_for_how_long() -> None:
-    found = explained(failed(Cause.RATE_LIMITED, "llm"))
+    run = failed(Cause.RATE_LIMITED, "llm")
+    until = f"{run.incident.opened.ts + timedelta(seconds=42):%H:%M:%S}"
+    found = explained(run)
+    assert found.consequences["wait_retry"].text == f"Waits until {until} (42s after the refusal), then calls again."
     assert found.what.text == "anthropic refused the call: too many requests."
     assert [each.text for each in found.why] == [
         'HTTP 429 rate_limit_exceeded: "Rate limit reached for requests per minute".',
@@ -144,7 +148,7 @@ def test_a_rate_limit_says_for_how_long() -> None:
     ]
     assert (found.option, found.because and found.because.text) == (
         "wait_retry",
-        "the limit ends by itself 42s after it was reached.",
+        f"the limit ends by itself at {until}, 42s after the refusal.",
     )
     assert found.consequences["retry"].text == ("Asks anthropic:claude-haiku-4-5 again, same messages, attempt 4.")
     assert found.consequences["skip"].text == ("reporter gets an empty text from booker, which ends here.")
@@ -154,7 +158,7 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     found = explained(failed(Cause.AUTH_FAILED, "llm"))
     assert found.act is not None
     assert found.act.text == (
-        "Correct ANTHROPIC_API_KEY in the environment or env_file of the runtime, restart it (this run waits)"
+        "Correct ANTHROPIC_API_KEY in its environment or env_file, restart the runtime (this run waits)"
     )
     assert dict(found.rows())["Try"] == f"{found.act.text}, then retry."
     local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
@@ -163,7 +167,7 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
 
 
 def test_what_may_have_happened_says_where_to_look_and_what_to_take_then() -> None:
-    at = "Look at 127.0.0.1:8931 whether book took effect. It happened: result. It did not: retry."
+    at = "Check at 127.0.0.1:8931 whether book took effect. If it did: result. If not: retry."
     for run in (failed(Cause.CANCELLED, attempts=1, in_doubt=True, effect=Effect.UNKNOWN),
                 failed(Cause.TIMEOUT, effect=Effect.UNKNOWN)):  # fmt: skip
         assert rows(run)["Try"] == at
@@ -182,8 +186,68 @@ def test_a_used_up_budget_says_what_was_spent_and_what_more_of_it_costs() -> Non
     amount = found.amount
     assert amount
     assert found.consequences["extend"].text == (
-        f"Raises model calls from 20 to {20 + amount:.0f} (about ${0.02 * amount:.2f}), or as you say."
+        f"Raises model calls from 20 to {20 + amount:.0f} (about ${0.02 * amount:.2f} more), or as you say."
     )
+
+
+def of_a_workflow(*used: int) -> Told:
+    """A run of as many agents as are given, and one more; each has made so many calls, and the last asks for more."""
+    run = Told()
+    names = [f"agent{number}" for number in range(len(used))]
+    run.tell(ev.RunCreated(ref="trip.py:flow", title="t", input="x", options={}))
+    run.tell(ev.NodeOpened(kind="swarm", name="flow", info={"members": [*names, "editor"], "mode": "workflow"}), "flow")
+    for name, calls in zip(names, used, strict=True):
+        agent = f"flow/{name}"
+        run.tell(ev.NodeOpened(kind="agent", name=name), agent, "flow")
+        for number in range(calls):
+            call = ev.StepStarted(kind="llm", name="openai:gpt-4.1", agent=name, attempt=1, epoch=1)
+            run.tell(call, f"{agent}/c{number}", agent)
+            run.tell(ev.StepEnded(attempt=1, result="ok", seconds=1.0), f"{agent}/c{number}", agent)
+        if name != names[-1]:
+            run.tell(ev.NodeClosed(state="succeeded"), agent, "flow")
+    return run
+
+
+@pytest.mark.parametrize(
+    ("used", "said", "amount", "circles"),
+    [
+        ((4, 4, 12), "editor has not begun, agent2 took 12 calls and is not done, those done took 4 each", 16, True),
+        ((4, 4, 1), "editor has not begun, agent2 took 1 call and is not done, those done took 4 each", 7, False),
+        ((4, 4, 0), "editor has not begun, agent2 is not done, those done took 4 each", 8, False),
+    ],
+)
+def test_a_proposed_amount_counts_what_the_one_at_work_has_taken(
+    used: tuple[int, ...], said: str, amount: int, circles: bool
+) -> None:
+    run = of_a_workflow(*used)
+    total = sum(used)
+    about = {"limit": "max_llm_calls", "allowed": total, "used": total, "of": "the run", "scope": ""}
+    fault = Classification(
+        origin=Origin.RUNNER, cause=Cause.LIMIT_REACHED, persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+    )  # fmt: skip
+    opened = ev.IncidentOpened(
+        incident_id="i-1", fault=fault, action={"model": "openai:gpt-4.1", "budget": about},
+        options=options_for(fault)[0], lineage=("flow", "agent2", "openai:gpt-4.1"),
+    )  # fmt: skip
+    run.tell(opened, "flow/agent2/more", "flow/agent2")
+    found = explained(run)
+    assert found.amount == amount
+    assert found.because is not None
+    assert found.because.text == f"{said}: {amount} more."
+    assert ("agent2 may go round in a circle: look at its calls first." in rows(run)["Why"]) is circles
+
+
+def test_an_answer_that_fits_no_form_goes_back_to_its_agent_before_a_person_has_to_write() -> None:
+    run = failed(Cause.OUTPUT_INVALID, "agent")
+    assert explained(run).option == "retry"
+
+
+def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
+    found = explained(dict(every_kind())["breakpoint"])
+    assert found.act is not None, "what has an act before it is not marked as what to press"
+    assert dict(found.rows())["Try"] == "Read what book would do now, then retry. Not as you want it: edit."
+    assert found.consequences["retry"].text.startswith("book runs now ")
 
 
 def test_a_used_up_budget_proposes_an_amount() -> None:
