@@ -75,6 +75,7 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     def __init__(self, path: Path, reader: Reader, poll_s: float, clock: Clock) -> None:
         """Use `open`."""
         self._files: JournalFiles | None = None
+        self._closing = asyncio.Lock()
         self._closed = False
         self.path = path
         self._glance = PositionProbe(path)
@@ -120,9 +121,16 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
         return journal
 
     async def close(self) -> None:
-        """Write what is queued, end the tails, and let go of the file. May be called twice."""
-        if self._closed:  # the file belongs to others now: what they did to it is not looked at
-            return
+        """Write what is queued, end the tails, and let go of the file. May be called twice, also at once.
+
+        What happened to the files since the first time is not looked at: they are others' then.
+        """
+        async with self._closing:
+            if not self._closed:
+                await self._let_go()
+                self._closed = True
+
+    async def _let_go(self) -> None:
         self._tails.close()
         connections = [self._reader.connection]
         if self._writer is not None:
@@ -136,7 +144,6 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
             with sqlite_errors("cannot close", self.path):
                 await connection.close()
             forget(connection)
-        self._closed = True
 
     def now(self) -> datetime:
         return self._clock()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import aiosqlite
@@ -44,8 +45,9 @@ class TransactionThread:
         return results[0]
 
     async def leave_open(self) -> None:
-        """Let the connection stay open, also when it is closed, until the process ends."""
-        await self.run(lambda connection: setattr(connection, "left", True))
+        """Let the connection stay open, also when it is closed, until the process ends. One that is gone stays gone."""
+        with suppress(ValueError):  # aiosqlite's word for a connection that is closed
+            await self.run(lambda connection: setattr(connection, "left", True))
 
     def take(self) -> Callable[[sqlite3.Connection], None] | None:
         work, self._work = self._work, None

@@ -594,7 +594,7 @@ async def test_runs_are_listed_newest_first_and_by_state(journal: Journal) -> No
 async def test_a_closed_journal_says_so(store: Store) -> None:
     journal = await store.open()
     await journal.create(created(), summary())
-    await journal.close()
+    await asyncio.gather(journal.close(), journal.close())
     await journal.close()
     with pytest.raises(JournalError, match="closed"):
         await journal.create(created("r2"), summary("r2"))
