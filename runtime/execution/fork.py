@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.judgement.reports.analysis_prompt import strip_references
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import nodes_dropped_by
@@ -41,7 +42,9 @@ def _kind(node: Node) -> Any:
 
 
 def _step_events(source: DurableRun, node: Node, mark: str) -> list[ev.JournalEvent]:
-    """A completed step as one attempt, with the answers that made it what it is. Its tokens were paid by the source."""
+    """A completed step as one attempt, with the answers that made it what it is, and with analyses. Its tokens and
+    these were paid by the source.
+    """
     started = ev.StepStarted(
         **_at(node),
         kind=_kind(node),
@@ -61,7 +64,12 @@ def _step_events(source: DurableRun, node: Node, mark: str) -> list[ev.JournalEv
         incident = source.incidents[incident_id]
         if incident.answer is not None:
             own = {"incident_id": f"{incident_id}-{mark}"}
-            found.extend((incident.opened.model_copy(update=own), incident.answer.model_copy(update=own)))
+            found.extend((
+                incident.opened.model_copy(update={**own, "copied": True}), incident.answer.model_copy(update=own)
+            ))  # fmt: skip
+            if (analysis := incident.analysis) is not None:
+                text = strip_references(analysis.text)  # the events that it names are the source's
+                found.append(analysis.model_copy(update={**own, "text": text, "cost_usd": None}))
     ended = ev.StepEnded(
         **_at(node),
         attempt=1,

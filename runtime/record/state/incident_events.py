@@ -61,6 +61,8 @@ class IncidentOpened(JournalEvent):
     """The chain of errors, outermost first, each as ``Type: message``."""
     unattended: bool = False
     """No operator may be asked: the safe default takes effect at once."""
+    copied: bool = False
+    """Of a fork: it was its origin's incident, and is here with the answer that it got there. Nothing waits for it."""
     secret_key: str = ""
     """Where the answer is a secret: what it is sealed with on its way (`runtime.judgement.recovery.secret_box`)."""
 

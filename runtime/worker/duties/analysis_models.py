@@ -47,9 +47,10 @@ def no_model_reason(configured: str) -> str:
 
 def should_analyse(opened: ev.IncidentOpened) -> bool:
     """Whether a failure is behind it, also one that no operator may be asked about: not a question, a breakpoint or a
-    request for a permission, where nothing failed, nor a fault of the process itself (seed 002's FATAL).
+    request for a permission, where nothing failed, nor a fault of the process itself (seed 002's FATAL). What a fork
+    copied was the origin's to be analysed.
     """
-    return opened.fault.impact is not Impact.PROCESS and opened.fault.rule_id not in _NO_FAILURES
+    return not opened.copied and opened.fault.impact is not Impact.PROCESS and opened.fault.rule_id not in _NO_FAILURES
 
 
 def budget_reason(state: DurableRun, budget: Budget) -> str:

@@ -23,10 +23,11 @@ from runtime.judgement.reports.analysis_prompt import (
 )
 from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
 from runtime.judgement.reports.prices import Price, PriceTable
+from runtime.operations.run_controls import RunControls
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.worker.duties.analyst import Analyst
-from tests.runtime.bench import Bench
+from tests.runtime.bench import ME, Bench
 
 MODEL = "scripted:analyst"
 
@@ -180,3 +181,28 @@ async def test_it_is_told_of_every_agent_and_of_every_tool_also_of_those_that_ha
         state = await bench.state(run)
     found = capabilities(state)
     assert found == {"noter": ["note"], "asker": ["ask"], "saver": ["save"], "plain": []}
+
+
+async def test_what_a_fork_copied_with_its_answer_is_not_analysed_again(bench: Bench) -> None:
+    controls = RunControls(bench.journal)
+
+    async def answered(run: str) -> None:
+        (incident,) = await bench.incidents(run)
+        await bench.answer(incident, "result", value="there")
+        await bench.ended(run)
+
+    async with bench.driving():
+        bare = await bench.start("reacher")
+        await answered(bare)  # before an analyst looks
+        async with analysing(bench, ["the host is gone [#3]"]) as asked:
+            of_bare = await bench.ended(await controls.fork(bare, by=ME))
+            await analysed(bench, await bench.start("dead"))
+            assert len(asked) == 1
+            said = await bench.start("reacher")
+            await analysed(bench, said)
+            await answered(said)
+            of_said = await bench.ended(await controls.fork(said, by=ME))
+    assert len(asked) == 2
+    assert [found.analysis for found in of_bare.incidents.values()] == [None]
+    assert [found.analysis and found.analysis.text for found in of_said.incidents.values()] == ["the host is gone"]
+    assert of_said.cost_usd is None
