@@ -137,12 +137,13 @@ class RunScreen(RunActionScreen):
         if incident is not None and self._revealed != incident.opened.incident_id and incident.opened.node_id:
             self._revealed = incident.opened.incident_id
             self.panes.move_cursor(incident.opened.node_id)
-        self.query_one(RunHead).show(state, incident.opened.incident_id if incident is not None else "")
+        head = self.query_one(RunHead)
+        head.show(state, incident.opened.incident_id if incident is not None else "")
         has_report = self._pages.shows_report_of(state, self.nodes.cursor_key, incident)
         self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
         self._draw_page(state)
         explained = not (has_report and self.page.display) and not self._pages.was_asked
-        self._decision.show(state, incident, self.nodes, explained=explained)
+        self._decision.show(state, incident, self.nodes, explained=explained, head_rows=head.extra_rows)
 
     @property
     def _is_roomy(self) -> bool:

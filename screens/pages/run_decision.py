@@ -70,9 +70,12 @@ class RunDecision:
                 return waiting[key]
         return oldest
 
-    def show(self, state: DurableRun, incident: Incident | None, beside: Widget, *, explained: bool) -> None:
+    def show(
+        self, state: DurableRun, incident: Incident | None, beside: Widget, *, explained: bool, head_rows: int = 0
+    ) -> None:
         """One decision follows another where the focus was: in the prompt, or wherever the operator looks around. Where
         there is none any more, `beside` has the focus. `explained`: whether the prompt has the explanation.
+        `head_rows`: rows that the head of the screen has beyond its line.
         """
         prompt, screen = self.prompt, self._screen
         was_in_prompt = prompt.has_focus_within or not self._began
@@ -100,6 +103,7 @@ class RunDecision:
                 place=_place_words(state, incident),
                 explained=explained,
                 write=self._writes.shown(incident.opened) if may_act else None,
+                head_rows=head_rows,
             )
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
         if takes_focus and (another or not isinstance(screen.focused, TextArea | Input)):

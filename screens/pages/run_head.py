@@ -55,6 +55,13 @@ class RunHead(Vertical):
         roomy = size.width >= _GRAPH_FROM[0] and size.height >= _GRAPH_FROM[1]
         self.query_one(GraphView).show(swarm_graph(state, context, size.width - 2) if roomy else SwarmGraph())
 
+    @property
+    def extra_rows(self) -> int:
+        """Rows beyond the line of the run: what holds all of it, and what the tour says."""
+        guide, status = self.query_one("#guide", MessageBar), self.query_one("#status", Bar)
+        rows = guide.rows_in(self.screen.size.width) if guide.has_class("-shown") else 0
+        return rows + status.has_class("-shown")
+
     def _show_guide(self, state: DurableRun, incident_id: str) -> None:
         guide, session = self.query_one("#guide", MessageBar), self._session
         words = session.guide(state, incident_id) if session.guide is not None and not session.guide_hidden else ""

@@ -79,6 +79,10 @@ class MessageBar(Bar):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as the text needs."""
+        return self.rows_in(width)
+
+    def rows_in(self, width: int) -> int:
+        """Rows that the text needs in so many cells, as far as it gets them."""
         return min(self.MAX_LINES, max(1, len(wrap_spans(self._left, max(1, width - 2)))))
 
     def render_line(self, y: int) -> Strip:

@@ -178,6 +178,7 @@ def _need(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     return [block("Needs", [mark_confusables(line) for line in context.sanitize_lines(need)], "ink-strong")]
 
 
+_NOT_GRANTED: Final = "which is not granted"
 _ASKED_WORDS: Final = re.compile(r"(agent )?'?.{0,80}'? needs (the permission )?", re.DOTALL)
 
 
@@ -186,11 +187,9 @@ def _permission_why(opened: IncidentOpened, context: RenderContext, told: Explan
     said = opened.message or opened.fault.user_message
     head, found, tail = said.partition(str(opened.action.get("permission") or "\0"))
     again = bool(found) and _ASKED_WORDS.fullmatch(head) is not None
-    rest = (
-        ("" if tail.lstrip(": ").startswith(str(opened.action.get("tool", "\0"))) else tail.strip(" ."))
-        if again
-        else said
-    )
+    more = tail.strip(" ,.").removesuffix(_NOT_GRANTED).strip(" ,.")
+    tool = str(opened.action.get("tool", "\0"))
+    rest = ("" if more.removeprefix("for ").lstrip(": ").startswith(tool) else more) if again else said
     texts = [sentence_words(each, context) for each in told.why[:1]]
     texts += [mark_confusables(line) for line in context.sanitize_lines(rest)] if rest else []
     return block("Why", texts, gives_way=0 if rest else _ORIGIN)

@@ -31,7 +31,7 @@ class PromptRows:
     """The rows of one prompt on one screen.
 
     Attributes:
-        screen_rows: the height of the screen.
+        screen_rows: the height of the screen, without what its head has beyond its line.
         text_width: cells of a line of what one decides from.
         choice_rows: lines that all choices need.
         outcome_rows: lines below them that say what the marked one will do.

@@ -227,10 +227,11 @@ def node_label(node: Node, context: RenderContext, holding: Mapping[str, int], n
         context.state_glyph(shown_state(node, holding)),
         Span(f" {name}", ink, bold=not node.is_step and not node.terminal),
     ]
-    if node.kind in ("llm", "group", "value", "swarm"):
-        found.append(Span(f" {KIND_WORDS.get(node.kind, node.kind)}", "ink-muted"))
+    kind = KIND_WORDS.get(node.kind, node.kind)
+    if node.kind in ("llm", "group", "value", "swarm") and name != kind:
+        found.append(Span(f" {kind}", "ink-muted"))
     if framework := context.sanitize_line(str(node.info.get("framework", "")), 40):  # a guest's
-        found.append(Span(f" {KIND_WORDS.get(node.kind, node.kind)} ({framework})", "ink-muted"))
+        found.append(Span(f" {kind} ({framework})", "ink-muted"))
     if node.warnings:
         found.append(Span(f" {context.glyphs.warning}", "severity-warning"))
     if given := context.sanitize_line(argument_digest(node), _MAX_VALUES * _MAX_VALUE_CHARS):

@@ -62,6 +62,7 @@ class Prompt(ChoosingPrompt):
         place: str = "",
         explained: bool = True,
         write: ShownWrite | None = None,
+        head_rows: int = 0,
     ) -> bool:
         """Show an incident. Another than before begins again, and arms again; a text that is being typed stays. Who may
         not act is told so at once, and offered nothing.
@@ -77,13 +78,14 @@ class Prompt(ChoosingPrompt):
             place: which of the run's open decisions it is, in words.
             explained: whether the prompt has the explanation; not where it stands beside it.
             write: what a permission to write a file would change on disk.
+            head_rows: rows of the screen that its head has beyond its line.
 
         Returns:
             Whether it is another incident than before.
         """
         self._held, self._advised, self._may_act = held, advised, may_act
         self._proposal, self._write = proposal, write
-        self._model, self._place, self._explained = model, place, explained
+        self._model, self._place, self._explained, self._head_rows = model, place, explained, head_rows
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             self._paint()
             return False

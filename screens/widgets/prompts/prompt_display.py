@@ -109,6 +109,8 @@ class PromptDisplay(Vertical):
         self._note: Spans = ()
         self._model: Spans = ()
         self._place = ""
+        self._head_rows = 0
+        """Rows of the screen that its head has beyond its line: of the tour, or of a graph."""
         self._explained = True
         """Whether the prompt has the explanation; not where the page beside it has."""
         self._folds = False
@@ -183,7 +185,7 @@ class PromptDisplay(Vertical):
     def _rows(self) -> PromptRows:
         """How the rows of the screen are shared, with the choices that were prepared."""
         return PromptRows(
-            screen_rows=self.screen.size.height,
+            screen_rows=self.screen.size.height - self._head_rows,
             text_width=self._text_width,
             choice_rows=self.query_one(OptionColumns).rows,
             outcome_rows=self.query_one(OutcomeText).rows,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -195,7 +195,9 @@ def _has_failed(case: Case) -> bool:
     return case.kind == "failure" or (case.kind == "in doubt" and not case.opened.in_doubt)
 
 
-def _with_author(case: Case, facts: FactSource, words: CauseWords, why: list[Sentence | None]) -> list[Sentence | None]:
+def _with_author(
+    case: Case, facts: FactSource, words: CauseWords, why: list[Sentence | None]
+) -> Sequence[Sentence | None]:
     """Where the author's words are the first sentence, the rule's own follows."""
     if not _has_failed(case) or facts("author") is None:
         return [each for each in why if each is not None][:2]
