@@ -29,10 +29,10 @@ demo: $(COMPLETE) ## the main job, offline, over this directory
 test: lint ## everything that must hold; mypy, which uses one core, runs beside the tests
 	@$(MAKE) --no-print-directory -j2 types check-tests
 
-check-tests: $(COMPLETE) $(PYRIGHT) ## the test suite alone
+check-tests: $(COMPLETE) $(PYRIGHT) ## the test suite alone; the few that fail run once more, and are named
 	@command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || \
 		echo "no sshd: tests of remote operation are skipped (Debian: apt-get install openssh-server)" >&2
-	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	$(BIN)/python -m tests.rerun -q $(PYTEST_ARGS)
 
 coverage: $(COMPLETE) ## the test suite with coverage of all processes; the report is in htmlcov
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS) --cov --cov-report=html --cov-report=term:skip-covered
