@@ -19,6 +19,7 @@ from orbiter._internal.declarations.serialization import (
     import_tool,
     tool_path,
 )
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter._internal.toolset import Toolset
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentConfigurationError, AgentError
@@ -85,6 +86,7 @@ class Agent(Generic[OutputT_co]):
     classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None
     get_retry_policy: Callable[[], Mapping[str, Any]] | None = None
 
+    @name_nearest_keyword("Agent")
     def __init__(
         self,
         *,

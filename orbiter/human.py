@@ -15,6 +15,7 @@ from contextvars import copy_context
 from typing import Any, TextIO
 
 from orbiter import steps
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.ask import ask_operator
 from orbiter.errors import ToolError
 from orbiter.steps import Traits
@@ -80,6 +81,7 @@ class HumanInputTool(Tool):
         ['human_input']
     """
 
+    @name_nearest_keyword("HumanInputTool")
     def __init__(
         self,
         handler: HumanInputHandler | None = None,

@@ -21,6 +21,7 @@ from orbiter._internal.declarations.error_handling import (
     QuotaAction,
     as_error_handling,
 )
+from orbiter._internal.keywords import name_nearest_field
 from orbiter.errors import ConfigurationError, JoinError
 
 __all__ = [
@@ -79,6 +80,7 @@ def failure_word(word: object, place: str, valid: tuple[str, ...] = get_args(Fai
     return cast("FailureMode", _word(word, valid, f"failure policy for {place}:", "failure"))
 
 
+@name_nearest_field
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
     """What a failure means once retries and fallbacks are spent, by where it happened.
@@ -137,6 +139,7 @@ def declared_agent_policy(value: FailurePolicy | Mapping[str, Any] | str | None)
     return FailurePolicy.of(value).agent if said else None
 
 
+@name_nearest_field
 @dataclass(frozen=True, slots=True)
 class JoinPolicy:
     """When a group or team has succeeded.

@@ -13,7 +13,7 @@ from orbiter._internal.declarations.container import Container, members_by_name
 from orbiter._internal.declarations.flow import order_flow
 from orbiter._internal.declarations.recovery_policy import RecoveryPolicy
 from orbiter._internal.declarations.serialization import SerialisationError
-from orbiter._internal.keywords import show_keywords
+from orbiter._internal.keywords import name_nearest_keyword, show_keywords
 from orbiter._internal.nested import SwarmNode
 from orbiter._internal.run_options import STREAM_DEFAULTS, StreamOptions
 from orbiter.agent import Agent
@@ -99,6 +99,7 @@ class Swarm(Container):
 
     _kind: ScopeKind = "swarm"
 
+    @name_nearest_keyword("Swarm")
     def __init__(
         self,
         *,

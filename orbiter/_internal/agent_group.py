@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from orbiter._internal.declarations.container import Container, members_by_name
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.errors import GroupError
 from orbiter.policy import JoinPolicy
 from orbiter.types import Message, RunResult, Usage
@@ -80,6 +81,7 @@ class ParallelGroup(Container):
 
     is_group = True
 
+    @name_nearest_keyword("ParallelGroup")
     def __init__(
         self,
         *,
@@ -125,6 +127,7 @@ class SerialGroup(Container):
 
     is_group = True
 
+    @name_nearest_keyword("SerialGroup")
     def __init__(self, *, name: str, agents: Iterable[Any]) -> None:
         self.name = name
         self.agents = members_by_name(agents, GroupError, "SerialGroup", f"SerialGroup '{name}'")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 O = TypeVar("O", bound=Mapping[str, object])  # noqa: E741 - the options of a function
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
 
 
 def fill_keywords(function: str, given: O, defaults: O) -> O:
@@ -19,11 +21,44 @@ def fill_keywords(function: str, given: O, defaults: O) -> O:
     """
     filled = {**defaults, **given}
     if len(filled) > len(defaults):
-        wrong = next(name for name in given if name not in defaults)
-        near = get_close_matches(wrong, list(defaults), n=1)
-        instead = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(defaults)}."
-        raise TypeError(f"{function}() got an unexpected keyword argument '{wrong}'. {instead}")
+        raise _unknown_keyword(function, next(name for name in given if name not in defaults), list(defaults))
     return cast("O", filled)
+
+
+def name_nearest_keyword(function: str, *, without: Collection[str] = ()) -> Callable[[F], F]:
+    """Refuse a keyword that a constructor does not have, and name the one that is spelled most like it.
+
+    Python's own error says only which keyword is wrong. The signature stays as it is, for type checkers and `help`.
+    `function` is what the error calls it. What stands in `without` is not offered.
+    """
+
+    def checked(constructor: F) -> F:
+        accepted = inspect.signature(constructor).parameters
+        known = [name for name in accepted if name != "self" and name not in without]
+
+        @wraps(constructor)
+        def construct(*args: object, **keywords: object) -> Any:
+            for name in keywords:
+                if name not in accepted:
+                    raise _unknown_keyword(function, name, known)
+            return constructor(*args, **keywords)
+
+        return cast("F", construct)
+
+    return checked
+
+
+def name_nearest_field(made: C) -> C:
+    """As `name_nearest_keyword`, for a dataclass, whose constructor is generated."""
+    constructor = name_nearest_keyword(made.__name__)(made.__init__)
+    made.__init__ = constructor  # type: ignore[misc]
+    return made
+
+
+def _unknown_keyword(function: str, wrong: str, known: Sequence[str]) -> TypeError:
+    near = get_close_matches(wrong.lower(), known, n=1)
+    instead = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
+    return TypeError(f"{function}() got an unexpected keyword argument '{wrong}'. {instead}")
 
 
 def show_keywords(options: type, defaults: Mapping[str, object]) -> Callable[[F], F]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orbiter._internal.declarations.container import Container
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.errors import NestedSwarmError
 from orbiter.steps import ScopeKind
 
@@ -32,6 +33,7 @@ class SwarmNode(Container):
     is_swarm = True
     _kind: ScopeKind = "swarm"
 
+    @name_nearest_keyword("SwarmNode")
     def __init__(self, *, swarm: Any, name: str | None = None) -> None:
         if not hasattr(swarm, "flow_order"):
             raise NestedSwarmError(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from orbiter.errors import ConfigurationError
 
@@ -42,17 +43,29 @@ def _nearest_word(word: str, valid: Sequence[str]) -> str:
 class _CheckedModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    _example: ClassVar[str]
+    """How one is written, for the error of an unknown field."""
+
     @model_validator(mode="before")
     @classmethod
-    def _known_keys(cls, data: Any) -> Any:
+    def _known_fields(cls, data: Any) -> Any:
         if isinstance(data, Mapping):
-            valid = list(cls.model_fields)
-            for key in data:
-                if key not in valid:
-                    raise ValueError(
-                        f"unknown key '{key}'{_nearest_word(str(key), valid)}; valid are: {', '.join(valid)}"
-                    )
+            unknown = [key for key in data if key not in cls.model_fields]
+            if unknown:
+                found = [cls._unknown_field(str(key), data[key]) for key in unknown]
+                raise ValidationError.from_exception_data(cls.__name__, found)
         return data
+
+    @classmethod
+    def _unknown_field(cls, name: str, value: object) -> InitErrorDetails:
+        near = _nearest_word(name, list(cls.model_fields)).removeprefix(", ")
+        context = {
+            "name": name,
+            "instead": near or f"valid are: {', '.join(cls.model_fields)}.",
+            "example": cls._example,
+        }
+        said = PydanticCustomError("unknown_field", "unknown field '{name}': {instead} For example {example}", context)
+        return InitErrorDetails(type=said, loc=(name,), input=value)
 
 
 class ProviderErrorSettings(_CheckedModel):
@@ -60,6 +73,8 @@ class ProviderErrorSettings(_CheckedModel):
 
     `max_retries` counts attempts after the first, as seed 003's adapters do; `base_retry_delay` is in seconds.
     """
+
+    _example: ClassVar[str] = "ProviderErrorSettings(max_retries=2)"
 
     max_retries: int | None = Field(default=None, ge=0, description="attempts after the first")
     base_retry_delay: float | None = Field(default=None, gt=0, description="seconds of the first wait")
@@ -96,8 +111,8 @@ class ErrorHandlingConfig(_CheckedModel):
     table.
 
     Raises:
-        pydantic.ValidationError: A key or value that is not known, with the nearest that is; values that contradict
-            each other.
+        pydantic.ValidationError: A field or value that is not known, with the nearest that is; values that contradict
+            each other. It is a ValueError, as the error of `Swarm(errors={…})` for the same mistake is.
 
     Examples:
         >>> from orbiter import Agent, ErrorHandlingConfig, Swarm
@@ -105,6 +120,8 @@ class ErrorHandlingConfig(_CheckedModel):
         >>> Swarm(agents=[Agent(name="clerk")], errors=errors).errors.max_attempts
         2
     """
+
+    _example: ClassVar[str] = "ErrorHandlingConfig(max_attempts=2)"
 
     use_error_classification: bool = Field(
         default=True, description="whether the two lists below and an author's `classify_error` are used"
@@ -213,6 +230,10 @@ class ErrorHandlingConfig(_CheckedModel):
         }
 
 
+class InvalidErrorHandling(ConfigurationError, ValueError):
+    """A mapping that cannot be an `ErrorHandlingConfig`: a ValueError, as what its constructor raises."""
+
+
 def as_error_handling(value: object) -> ErrorHandlingConfig | None:
     """A configuration from itself, a mapping of its fields, or None for None.
 
@@ -223,7 +244,8 @@ def as_error_handling(value: object) -> ErrorHandlingConfig | None:
         The configuration, checked.
 
     Raises:
-        ConfigurationError: It is something else, or a field is unknown or has a value that it cannot have.
+        ConfigurationError: It is something else, or a field is unknown or has a value that it cannot have; in the
+            second case it is a ValueError as well.
     """
     if value is None or isinstance(value, ErrorHandlingConfig):
         return value
@@ -236,7 +258,20 @@ def as_error_handling(value: object) -> ErrorHandlingConfig | None:
     try:
         return ErrorHandlingConfig.model_validate(value)
     except ValidationError as exc:
-        raise ConfigurationError(f"An error configuration cannot be used: {exc}", config_field="errors") from exc
+        problems = "; ".join(map(_problem_text, exc.errors(include_url=False)))
+        raise InvalidErrorHandling(
+            f"The error configuration cannot be used: {problems}", config_field="errors"
+        ) from exc
+
+
+def _problem_text(error: ErrorDetails) -> str:
+    """One mistake, and where it is, without pydantic's heading."""
+    unknown = error["type"] == "unknown_field"
+    place = ".".join(map(str, error["loc"][:-1] if unknown else error["loc"]))
+    text = error["msg"].removeprefix("Value error, ")
+    if text.startswith("Input should"):
+        text = f"{text.removeprefix('Input ')}, got {error['input']!r}"
+    return f"{place}: {text}" if place else text
 
 
 WORKSPACE_FIELDS = frozenset({"notify_on_critical_errors", "notification_channels", "webhook_url"})

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, GraphOutput
 
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter._internal.loop.value_step import record_value
 from orbiter.ask import NeedsInput
 from orbiter.errors import AgentError
@@ -57,6 +58,7 @@ class LangGraphGuest(Guest):
 
     framework: ClassVar[str] = "langgraph"
 
+    @name_nearest_keyword("guest", without=("agent", "factory"))
     def __init__(
         self,
         name: str,

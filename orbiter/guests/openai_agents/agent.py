@@ -10,6 +10,7 @@ from agents import MaxTurnsExceeded, Model, RunResult, Session
 from agents.run import DEFAULT_MAX_TURNS
 from pydantic_core import to_jsonable_python
 
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.guests.guest import Guest
 from orbiter.guests.openai_agents.clones import describe
 from orbiter.guests.openai_agents.life import GuestOptions
@@ -39,6 +40,7 @@ class OpenAIAgentsGuest(Guest):
 
     framework: ClassVar[str] = "openai-agents"
 
+    @name_nearest_keyword("guest", without=("agent", "factory"))
     def __init__(
         self,
         name: str,

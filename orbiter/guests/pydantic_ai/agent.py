@@ -12,6 +12,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_core import to_jsonable_python
 
+from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.guests.guest import Guest
 from orbiter.guests.pydantic_ai.capability import OrbiterDurability
 from orbiter.guests.pydantic_ai.deferred import OperatorWaiter
@@ -38,6 +39,7 @@ class PydanticAIGuest(Guest):
 
     framework: ClassVar[str] = "pydantic-ai"
 
+    @name_nearest_keyword("guest", without=("agent", "factory"))
     def __init__(
         self,
         name: str,
