@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orbiter.tool import Tool
@@ -15,5 +16,11 @@ class Toolset(ABC):
     name: str = ""
 
     @abstractmethod
-    async def open(self, agent: str, number: int) -> list[Tool]:
-        """The tools, for one run of the agent of this name. `number` counts the agent's sets: the place of a step."""
+    async def open(self, agent: str, number: int, others: Mapping[str, Any]) -> list[Tool]:
+        """The tools, for one run of an agent.
+
+        Args:
+            agent: The agent's name.
+            number: Counts the agent's sets: the place of a step.
+            others: The tools that the agent has so far, by the names that a model knows them by.
+        """

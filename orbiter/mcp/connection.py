@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("orbiter.mcp")
 
-CONNECT_S = 60.0
-"""How long a server may take to start and to answer, in seconds: the first start of a package downloads it."""
+_CLOSE_S = 60.0
+"""Seconds in which a connection must have ended."""
 MAX_BACK_OFF_S = 30.0
 MAX_CONNECTIONS = 8
 """Connections to one server at once, where calls on the others wait for people."""
@@ -89,7 +89,7 @@ class Connection:
         """Close it, and end the program that was started."""
         self._closing.set()
         if self._owner is not None:
-            await asyncio.wait({self._owner}, timeout=CONNECT_S)
+            await asyncio.wait({self._owner}, timeout=_CLOSE_S)
             self._owner.cancel()
 
     async def _hold(self, ready: asyncio.Future[Session]) -> None:
@@ -174,4 +174,4 @@ def _open(server: Server, table: ServerTable) -> Any:
     sessions, logins = load_sdk()
     ready = server.expanded(os.environ)
     auth = logins.login_of(ready, table.tokens) if ready.url and table.tokens is not None else None
-    return sessions.open_session(ready, table.workspace, auth, within_s=CONNECT_S)
+    return sessions.open_session(ready, table.workspace, auth, within_s=server.connect_timeout_s)

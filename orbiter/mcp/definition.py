@@ -20,6 +20,8 @@ from orbiter.redaction import redact
 
 DEFAULT_TIMEOUT_S = 600.0
 """Seconds for one call of a tool, the time in which a person is asked not counted."""
+DEFAULT_CONNECT_TIMEOUT_S = 60.0
+"""Seconds in which a server must have started and answered: the first start of a package downloads it."""
 GrantType = Literal["client_credentials", "authorization_code"]
 """Of OAuth: ``client_credentials`` is a login of a program, ``authorization_code`` one of a person with a browser."""
 SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -49,6 +51,7 @@ class Server:
         issuer: The authorization server that gave them: they are sent to no other.
         grant_type: How a login with `client_id` is made: by a program alone, or by a person.
         timeout_s: Seconds for one call.
+        connect_timeout_s: Seconds until it has started and answered.
         tools: What the operator declares of its tools, by the server's own names.
     """
 
@@ -64,6 +67,7 @@ class Server:
     issuer: str = ""
     grant_type: GrantType = "client_credentials"
     timeout_s: float = DEFAULT_TIMEOUT_S
+    connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S
     tools: Mapping[str, ToolSettings] = field(default_factory=dict)
 
     @property

@@ -51,7 +51,8 @@ class ServerTable:
         configured: Servers of `orbiter.toml`, by name. They go over those of `.mcp.json`.
         trusted: Those of them that stand so in the user's own file, as pairs of name and fingerprint.
         tokens: The user's logins; None: logins are not kept.
-        declared: What `orbiter.toml` says of servers that `.mcp.json` describes, by name: `timeout_s` and `tools`.
+        declared: What `orbiter.toml` says of servers that `.mcp.json` describes, by name: the
+            time limits and `tools`.
     """
 
     workspace: str

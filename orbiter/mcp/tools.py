@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +14,14 @@ from orbiter.mcp.call import ServerCall
 from orbiter.mcp.definition import SERVER_NAME
 from orbiter.mcp.exchange import Exchange, accept_change
 from orbiter.mcp.failures import classify_error
+from orbiter.mcp.foreign_text import clean_line
 from orbiter.mcp.listing import LISTING, Listing, ListingRequest, list_tools
 from orbiter.mcp.table import ServerTable, local_table
 from orbiter.mcp.tool_definition import ToolDefinition, plain_name
+from orbiter.mcp.tool_names import distinct_names, model_name
 from orbiter.steps import Place, Scope, Step, Traits
 from orbiter.tool import Tool, current_tool_context
 
-_MAX_NAME_CHARS = 64
-"""Characters of a tool's name that every provider takes."""
 _CALLS = 1_000
 """Places of the second listing, behind those of the first."""
 
@@ -67,7 +66,7 @@ class ServerTools(Toolset):
     def __iter__(self) -> Iterator[Toolset]:
         yield self
 
-    async def open(self, agent: str, number: int) -> list[Tool]:
+    async def open(self, agent: str, number: int, others: Mapping[str, Any]) -> list[Tool]:
         """The tools, listed as a step of the agent that runs."""
         scope = steps.current()
         table = scope.mcp_servers() or local_table()
@@ -80,13 +79,21 @@ class ServerTools(Toolset):
         if listing.note:
             scope.warn(f"MCP server {self.server}: {listing.note}")
         settings = _settings(table, self.server)
-        named, clashes = distinct_names(self.server, listing.tools)
-        if clashes:
-            scope.warn(
-                f"MCP server {self.server}: {', '.join(clashes)} left out: for a model they have the names of others;"
-                " choose with only=[…]"
-            )
-        return [ServerTool(table, self.server, each, settings.get(each.name)) for each in named]
+        taken = {
+            name: (tool.server, tool.own_name) if isinstance(tool, ServerTool) else ("", name)
+            for name, tool in others.items()
+        }
+        names = distinct_names(self.server, [each.name for each in listing.tools], taken)
+        for own, name in names.items():
+            usual = model_name(self.server, own)
+            if name != usual:
+                scope.warn(
+                    f"MCP server {self.server}: the model knows the tool {clean_line(own, 80)!r} as {name}: another"
+                    f" tool of the agent has the name {usual}. To leave one of them out, name the others with only=[…]"
+                )
+        return [
+            ServerTool(table, self.server, each, settings.get(each.name), names[each.name]) for each in listing.tools
+        ]
 
     async def _list(self, scope: Scope, agent: str, request: ListingRequest, number: int) -> Listing:
         traits = Traits(idempotent=True, server=self.server, classify_error=classify_error)
@@ -112,12 +119,13 @@ class ServerTool(Tool):
     composite = True
 
     def __init__(
-        self, table: ServerTable, server: str, definition: ToolDefinition, settings: ToolSettings | None
+        self, table: ServerTable, server: str, definition: ToolDefinition, settings: ToolSettings | None, name: str
     ) -> None:
         self._table = table
-        self._server = server
+        self.server = server
         self._definition = definition
-        self.name = model_name(server, definition.name)
+        self.own_name = definition.name
+        self.name = name
         self.description = definition.description
         self.parameters = definition.schema
         declared = settings or ToolSettings()
@@ -139,7 +147,7 @@ class ServerTool(Tool):
         scope = steps.current()
         call = ServerCall(
             table=self._table,
-            server=self._server,
+            server=self.server,
             tool=self._definition,
             name=self.name,
             call_id=context.tool_call_id,
@@ -151,29 +159,6 @@ class ServerTool(Tool):
         if result.error is not None:
             raise ToolError(result.error)
         return result.content
-
-
-def model_name(server: str, tool: str) -> str:
-    """The name by which a model knows a tool: the server's, then the tool's own, of which the end is always there."""
-    whole = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}_{tool}")
-    return whole[-_MAX_NAME_CHARS:].lstrip("_-") or whole
-
-
-def distinct_names(server: str, tools: Iterable[ToolDefinition]) -> tuple[list[ToolDefinition], list[str]]:
-    """The tools without those whose names for a model are taken, and the names of these. A name is the tool's whose own
-    name it shows unchanged; else the first one's.
-    """
-    found: dict[str, ToolDefinition] = {}
-    clashes = []
-    for each in tools:
-        name = model_name(server, each.name)
-        known = found.get(name)
-        if known is None or (each.name != known.name and name.endswith(f"_{each.name}")):
-            found[name] = each
-            clashes += [known.name] if known is not None else []
-        else:
-            clashes.append(each.name)
-    return list(found.values()), sorted(clashes)
 
 
 def _risk(definition: ToolDefinition) -> str:

@@ -15,6 +15,9 @@ from runtime.config.environment import CONFIG_FILE
 from runtime.config.schema import McpSettings, ServerSettings
 from runtime.record.user_directories import state_home
 
+_ABOUT_A_SERVER = {"timeout_s", "connect_timeout_s", "tools"}
+"""Settings that do not say what is started or reached."""
+
 
 def server_table(workspace: Path, settings: McpSettings, own: McpSettings, environ: Mapping[str, str]) -> ServerTable:
     """The servers. Those of `own` (the user's own file) are trusted as they stand there; where the workspace's file
@@ -34,11 +37,15 @@ def server_table(workspace: Path, settings: McpSettings, own: McpSettings, envir
 def _only_declares(settings: ServerSettings) -> bool:
     """Whether the table says something of a server that `.mcp.json` describes, and is not one of its own."""
     said = settings.model_fields_set
-    return bool(said) and said <= {"timeout_s", "tools"}
+    return bool(said) and said <= _ABOUT_A_SERVER
 
 
 def _declared(settings: ServerSettings) -> dict[str, Any]:
-    return {"timeout_s": settings.timeout_s, "tools": dict(settings.tools)}
+    return {
+        "timeout_s": settings.timeout_s,
+        "connect_timeout_s": settings.connect_timeout_s,
+        "tools": dict(settings.tools),
+    }
 
 
 def _servers(settings: McpSettings) -> dict[str, Server]:
@@ -46,6 +53,6 @@ def _servers(settings: McpSettings) -> dict[str, Server]:
     for name, each in settings.servers.items():
         if _only_declares(each):
             continue
-        written = each.model_dump(exclude={"timeout_s", "tools"}) | {"args": list(each.args)}
+        written = each.model_dump(exclude=_ABOUT_A_SERVER) | {"args": list(each.args)}
         found[name] = replace(parse_server(name, written, CONFIG_FILE), **_declared(each))
     return found

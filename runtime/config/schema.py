@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from orbiter.guests.tool_settings import ToolSettings
-from orbiter.mcp.definition import DEFAULT_TIMEOUT_S, GrantType
+from orbiter.mcp.definition import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_TIMEOUT_S, GrantType
 from runtime.execution.execution_config import EngineName
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
@@ -212,7 +212,7 @@ class GuestSettings(BaseModel):
 
 class ServerSettings(BaseModel):
     """An MCP server, beside those of the workspace's `.mcp.json`: either `command` or `url`. A table with only
-    `timeout_s` or `tools` is about the server of that name in `.mcp.json`.
+    time limits or `tools` is about the server of that name in `.mcp.json`.
 
     ``${NAME}`` and ``${NAME:-default}`` stand for variables of the environment. A server of the user's own file is
     trusted; one of the workspace's is started only after it was approved.
@@ -237,6 +237,12 @@ class ServerSettings(BaseModel):
         gt=0,
         allow_inf_nan=False,
         description="seconds for one call; time in which a person is asked does not count",
+    )
+    connect_timeout_s: float = Field(
+        default=DEFAULT_CONNECT_TIMEOUT_S,
+        gt=0,
+        allow_inf_nan=False,
+        description="seconds until it has started and answered; the first start of a package downloads it",
     )
     tools: dict[str, ToolSettings] = Field(
         default_factory=dict, description="what is declared of its tools, one table for each, by the server's own names"

@@ -101,7 +101,11 @@ class AgentRules:
 
     async def _answer_refusal(self, request: AnswerIncident, settings: McpSettings) -> str:
         option = request.option
-        if option in OPTIONS and option not in agent_options():
+        if option not in OPTIONS:
+            _, opened, _ = await self._context.incident(request.incident_id)
+            offered = ", ".join(each.id for each in opened.options)
+            return f"unknown option {option!r}: {opened.incident_id} offers {offered}"
+        if option not in agent_options():
             return f"{option!r} is never answered by an agent: propose it, and a person decides"
         if option not in settings.may_answer:
             return (

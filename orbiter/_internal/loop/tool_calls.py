@@ -57,8 +57,9 @@ class ToolCalls:
         """
         agent = self.agent
         for number, toolset in enumerate(agent.toolsets):
-            opened = {tool.name: tool for tool in await toolset.open(agent.name, number)}
-            if taken := opened.keys() & {*agent.tools, *self.delegates}:
+            others = {**agent.tools, **self.delegates}
+            opened = {tool.name: tool for tool in await toolset.open(agent.name, number, others)}
+            if taken := opened.keys() & others.keys():
                 raise AgentError(
                     f"Duplicate tool name '{min(taken)}' on agent '{agent.name}': '{toolset.name}' brings it too",
                     suggestion="Give the agent's own tool another name=, or leave the other out with only=.",

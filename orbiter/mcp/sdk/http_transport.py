@@ -24,6 +24,7 @@ from orbiter.mcp.sdk.watch import Watch, status_words
 MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 """Bytes of one HTTP response, or of one event of a stream. `program` has the limit of a program's messages."""
 _CONNECT_S = 30.0
+"""Seconds for the network alone: it is within the server's `connect_timeout_s`."""
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 """As W3C's Trace Context has it."""
 _SESSION = "mcp-session-id"

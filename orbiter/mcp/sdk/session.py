@@ -87,16 +87,23 @@ async def open_session(
             raise LoginNeeded(server.name, said_by(leaf)) from exc
         if watch.login_wanted and not isinstance(leaf, errors.OrbiterError | OAuthFlowError):
             raise LoginNeeded(server.name) from exc
-        if not isinstance(leaf, errors.OrbiterError | ServerUnreachable) and (why := _why_not_open(leaf, watch, limit)):
+        if not isinstance(leaf, errors.OrbiterError | ServerUnreachable) and (
+            why := _why_not_open(leaf, watch, server if limit.expired() else None)
+        ):
             raise ServerUnreachable(f"the MCP server {server.name!r} cannot be reached: {why}") from exc
         raise
 
 
-def _why_not_open(exc: BaseException, watch: Watch, limit: asyncio.Timeout) -> str:
-    """Why a session did not begin, in words for a person; empty: nothing more is known than the error says."""
+def _why_not_open(exc: BaseException, watch: Watch, late: Server | None) -> str:
+    """Why a session did not begin, in words for a person; empty: nothing more is known than the error says. `late`: the
+    server, if it took too long.
+    """
     why = watch.account()
-    if limit.expired():
-        return f"it did not answer in time{why and f'; {why}'}"
+    if late is not None:
+        return (
+            f"it did not answer within {late.connect_timeout_s:g} s (connect_timeout_s in [mcp.servers.{late.name}])"
+            f"{why and f'; {why}'}"
+        )
     if isinstance(exc, FileNotFoundError) and exc.filename:
         return f'the program {exc.filename!r} was not found: install it, or give "command" its whole path'
     return why

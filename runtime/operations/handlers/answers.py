@@ -145,6 +145,8 @@ async def _compare_write(ops: OperationContext, request: asked.CompareWrite, _or
 
 
 async def _list(ops: OperationContext, request: asked.ListIncidents, _: Origin) -> tuple[OpenIncident, ...]:
+    if request.run_id:
+        await ops.summary(request.run_id)
     found = await ops.journal.incidents(request.run_id or None)
     same = Counter(each.opened.fingerprint or each.opened.incident_id for each in found)
     from runtime.operations import queries

@@ -6,7 +6,8 @@ field is ignored: the runtime may be of a later version.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast, get_args, get_origin
+from collections.abc import Iterator
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -55,4 +56,22 @@ def _convert(value: Any, kind: Any, hint: str) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as exc:
         said = explain(exc, "")
-        raise InvalidField(said or f"{exc}; {hint}") from exc
+        raise InvalidField(f"{said}{_choice(kind, said)}" or f"{exc}; {hint}") from exc
+
+
+def _choice(kind: Any, said: str) -> str:
+    """The values that the field takes, where the error is that its value is none of them."""
+    field, _, text = said.partition(": ")
+    if not text.startswith("Invalid enum value") or not isinstance(kind, type):
+        return ""
+    values = [*_literals(get_type_hints(kind).get(field))]
+    return f"; it takes {', '.join(values)}" if values else ""
+
+
+def _literals(hint: Any) -> Iterator[str]:
+    """The values of every `Literal` in a type."""
+    for each in get_args(hint):
+        if get_origin(hint) is Literal:
+            yield str(each)
+        else:
+            yield from _literals(each)

@@ -10,7 +10,7 @@ from runtime.judgement.comparison.comparison_types import RunComparison
 from runtime.judgement.reports.report_types import WaitChain
 from runtime.operations.requests.incident_results import IncidentRow
 from runtime.operations.requests.struct import Instant, JsonObject, Request, Text
-from runtime.record.state.summary import NodePhase, PublicSummary
+from runtime.record.state.summary import NodePhase, PublicSummary, RunPhase
 
 BreakpointKind = Literal["tool", "agent"]
 
@@ -175,7 +175,7 @@ class ListRuns(Request[tuple[PublicSummary, ...]], frozen=True):
     all_hosts: ClassVar[bool] = True
 
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 200
-    states: tuple[str, ...] = ()
+    states: tuple[RunPhase, ...] = ()
 
 
 class RunMatch(PublicSummary, frozen=True):
@@ -195,7 +195,7 @@ class SearchRuns(Request[tuple[RunMatch, ...]], frozen=True):
 
     text: Text
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 200
-    states: tuple[str, ...] = ()
+    states: tuple[RunPhase, ...] = ()
 
 
 class NodeRow(Struct, frozen=True, kw_only=True):

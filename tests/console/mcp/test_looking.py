@@ -63,14 +63,41 @@ async def test_a_viewer_is_offered_what_changes_nothing(scene: Scene) -> None:
         assert [each.name for each in (await client.list_tools()).tools] == LOOKING
 
 
-async def test_arguments_are_checked_by_the_types_of_the_request(scene: Scene) -> None:
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("list_runs", {"limit": 0}, "limit: Expected `int` >= 1"),
+    ("list_runs", {"limit": 10_001}, "limit: Expected `int` <= 10000"),
+    ("list_runs", {"limit": "3"}, "limit: Expected `int`, got `str`"),
+    ("list_runs", {"states": ["asleep"]}, "'asleep'; it takes queued, running, waiting, frozen, completed"),
+    ("list_runs", {"lim": 3}, "it takes limit, states"),
+    ("show_run", {}, "run_id: is missing"),
+    ("show_run", {"run_id": 7}, "run_id: Expected `str`, got `int`"),
+    ("show_run", {"run_id": "nope"}, "unknown run 'nope'"),
+    ("list_incidents", {"run_id": "nope"}, "unknown run 'nope'"),
+    ("list_incidents", {"state": "open"}, "it takes run_id"),
+    ("get_report", {"incident_id": "nope"}, "the id nope must be that of one incident"),
+    ("propose_answer", {"incident_id": "nope", "option": "retry", "reason": "x"}, "unknown incident 'nope'"),
+    ("propose_answer", {"incident_id": "", "option": "heal", "reason": "x"}, "incident_id: is missing"),
+    ("answer_incident", {"incident_id": "nope", "option": "heal", "reason": "x"}, "the id nope must be that of"),
+    ("answer_incident", {"incident_id": "i", "option": "grant", "params": "{}", "reason": "x"}, "params: Expected"),
+    ("answer_incident", {"incident_id": "i", "option": "retry", "revision": 1.5, "reason": "x"}, "revision: Expected"),
+    ("answer_incident", {"incident_id": "i", "option": "retry", "reach": "run", "reason": "x"}, "'reach' is unknown"),
+    ("start_run", {"ref": "a.py:b", "options": {}}, "'options' is unknown here: it takes ref, input, title"),
+    ("freeze_run", {"reason": "x"}, "run_id: is missing"),
+    ("abort_run", {"run_id": "nope", "reason": ""}, "reason: is missing"),
+]
+"""What is wrong about a call, and what its words begin with or hold."""
+
+
+async def test_what_is_wrong_about_a_call_is_said_in_words(scene: Scene) -> None:
     async with runtime_at(scene) as runtime, client_of(runtime) as client:
-        assert "limit" in await refused(client, "list_runs", limit=0)
-        assert "it takes limit, states" in await refused(client, "list_runs", lim=3)
-        assert "run_id: is missing" in await refused(client, "show_run")
-        assert "unknown run 'nope'" in await refused(client, "show_run", run_id="nope")
+        for tool, arguments, words in WRONG:
+            assert words in await refused(client, tool, **arguments), (tool, arguments)
+        option = {"incident_id": scene.incident, "option": "heal", "reason": "x"}
+        for tool in ("propose_answer", "answer_incident"):
+            assert "grant" in await refused(client, tool, **option), f"{tool} does not say what is offered"
         with pytest.raises(MCPError, match="unknown tool 'drop_all'"):
             await client.call_tool("drop_all", {})
+    assert {tool for tool, _, _ in WRONG} == {*TOOLS}
 
 
 async def test_incidents_and_their_reports_are_resources(scene: Scene) -> None:

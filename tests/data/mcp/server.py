@@ -49,8 +49,11 @@ def effect(line: str) -> None:
 
 
 def noted(ctx: Context, line: str) -> None:
-    """An effect in the file that the caller names in a header, for callers that share a server."""
-    with Path((ctx.headers or {})["x-effects"]).open("a", encoding="utf-8") as file:
+    """An effect; over HTTP in the file that the caller names in a header, for callers that share a server."""
+    if ctx.headers is None:
+        effect(line)
+        return
+    with Path(ctx.headers["x-effects"]).open("a", encoding="utf-8") as file:
         file.write(line + "\n")
 
 

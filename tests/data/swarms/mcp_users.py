@@ -39,6 +39,21 @@ for _name, _calls in CALLS.items():
 script("mcp/twice", Script([Reply(calls=[Call("ref_write", {"path": "1", "text": "x"})])] * 2 + ["${result}"]))
 twice = Agent(name="twice", model="scripted:mcp/twice", tools=[*mcp_tools("ref", only=["write"])])
 
+
+def ref_read(path: str) -> str:
+    """Read a page: the name is that which a tool of the server would have."""
+    return f"page {path}"
+
+
+script(
+    "mcp/namesake",
+    Script([
+        Reply(calls=[Call("ref_read", {"path": "1"}), Call("ref__read", {"path": "a.txt"})]),
+        "${result}",
+    ]),
+)  # fmt: skip
+namesake = Agent(name="namesake", model="scripted:mcp/namesake", tools=[ref_read, *mcp_tools("ref", only=["read"])])
+
 script(
     "mcp/noter",
     Script([

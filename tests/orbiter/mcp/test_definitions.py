@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import socket
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from orbiter.mcp.definition import InvalidServer, parse_server
 from orbiter.mcp.foreign_text import clean_text
 from orbiter.mcp.table import ServerTable, read_workspace_file
 from orbiter.mcp.tool_definition import ToolDefinition, difference, plain_name, read_definition
-from orbiter.mcp.tools import model_name
+from orbiter.mcp.tool_names import distinct_names, model_name
 from orbiter.types import AudioBlock, DocumentBlock, ImageDataBlock, TextBlock
 
 
@@ -258,6 +259,22 @@ def test_names_end_with_the_servers_own_name() -> None:
     assert model_name("my.server", "a.b") == "my_server_a_b"
     assert model_name("s" * 64, "read").endswith("_read")
     assert len(model_name("s" * 64, "t" * 64)) == 64
+
+
+def test_no_two_tools_of_an_agent_have_one_name() -> None:
+    assert distinct_names("ref", ["read.file", "read_file", "read/file", "add"]) == {
+        "read.file": "ref__read_file",
+        "read_file": "ref_read_file",
+        "read/file": f"ref_read_file_{sha256(b'ref' + bytes(1) + b'read/file').hexdigest()[:6]}",
+        "add": "ref_add",
+    }
+    taken = {"files_a_b": ("files", "a_b"), "own": ("", "own")}
+    assert distinct_names("files_a", ["b", "c"], taken) == {"b": "files_a__b", "c": "files_a_c"}
+    assert distinct_names("files", ["a_b"], taken) == {"a_b": "files_a_b"}, "it is the same tool"
+    long = [f"{'t' * 64}.{each}" for each in range(3)]
+    names = distinct_names("ref", [f"{each}.{'t' * 64}" for each in "abc"])
+    assert len({*names.values()}) == 3, "their ends are the same"
+    assert max(map(len, [*names.values(), *distinct_names("ref", long).values()])) == 64
 
 
 def test_a_tool_set_is_refused_where_it_is_written() -> None:

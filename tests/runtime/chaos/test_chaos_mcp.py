@@ -38,6 +38,11 @@ def peer_of(peer: PeerServer, found: Place) -> dict[str, Any]:
     return {"type": "http", "url": peer.url(), "headers": {"X-Effects": str(found.root / "effects")}}
 
 
+def own_server() -> dict[str, Any]:
+    """A server over standard streams: each life of the runtime starts one, which ends with it."""
+    return {"command": sys.executable, "args": [str(SERVER)], "env": {"MCP_TEST_EFFECTS": "${ORBITER_TEST_EFFECTS}"}}
+
+
 def write_server(found: Place, server: dict[str, Any]) -> None:
     """The only MCP server of a workspace, which a person has approved."""
     (found.root / ".mcp.json").write_text(json.dumps({"mcpServers": {"ref": server}}))
@@ -48,20 +53,22 @@ LAST = 30
 """More appends than one life makes."""
 
 
+@pytest.mark.parametrize("transport", ["http", "stdio"])
 @pytest.mark.timeout(7_200 if SOAK else 240)
 async def test_an_agent_with_tools_of_a_server_is_killed_after_an_append(
-    place: Callable[[str], Place], tried: Tried, mcp_peer: PeerServer
+    place: Callable[[str], Place], tried: Tried, mcp_peer: PeerServer, transport: str
 ) -> None:
-    """Two calls side by side under a grant, then one that asks for a permission and a name. The server goes on while
-    its client dies.
+    """Two calls side by side under a grant, then one that asks for a permission and a name. Over HTTP the server goes
+    on while its client dies; over standard streams it ends with it, and the next cannot open the state of its question.
     """
 
     async def started(found: Place) -> str:
-        write_server(found, peer_of(mcp_peer, found))
+        write_server(found, peer_of(mcp_peer, found) if transport == "http" else own_server())
         await found.journal.post(ev.WORKSPACE_RUN_ID, granted("note"))
         return await found.start(REF)
 
-    async def one(undisturbed: int, n: int) -> int:
+    async def one(undisturbed: int, n: int) -> tuple[int, int, int]:
+        """How often it died, how often a call was in doubt, and how many notes were never made though asked about."""
         async with place(f"{undisturbed}-{n}") as found:
             run = await started(found)
             for _ in range(undisturbed):
@@ -73,18 +80,23 @@ async def test_an_agent_with_tools_of_a_server_is_killed_after_an_append(
             if not doubted:
                 assert state.output == OUTPUT
                 assert len(state.incidents) == 2, "the permission and the question"
-            check_effects(found.effects, EXPECTED, doubts + doubted)
-        return died
+            effects = found.effects
+            del effects["started"]
+            check_effects(effects, EXPECTED, doubts + doubted)
+        return died, doubts, (EXPECTED - effects).total()
 
     # The first life ends where the permission is awaited, the second where the name is.
     points = [(life, n) for life in range(3) for n in range(1, LAST)]
     if not SOAK:
-        chosen = random.Random(REF)
-        points = [(0, chosen.randint(3, 10)), (chosen.randint(1, 2), chosen.randint(2, 4))]
-    deaths = 0
+        chosen = random.Random(f"{REF} {transport}")
+        points = [(0, chosen.randint(3, 10)) if transport == "http" else (chosen.randint(1, 2), chosen.randint(2, 4))]
+    deaths = doubted = missing = 0
     for at in range(0, len(points), AT_ONCE):
-        deaths += sum(await asyncio.gather(*(one(*each) for each in points[at : at + AT_ONCE])))
-    tried(f"SIGKILL after an append of {REF}", deaths)
+        for died, doubts, left in await asyncio.gather(*(one(*each) for each in points[at : at + AT_ONCE])):
+            deaths, doubted, missing = deaths + died, doubted + doubts, missing + left
+    tried(f"SIGKILL after an append of {REF} over {transport}", deaths)
+    tried(f"in doubt after it, over {transport}", doubted)
+    tried(f"in doubt and never carried out, over {transport}", missing)
     assert deaths >= len(points) // 4
 
 

@@ -290,6 +290,16 @@ async def test_an_agent_gets_only_the_tools_that_it_names(mcp: McpBench) -> None
     assert asked.phase == "succeeded"
 
 
+async def test_a_tool_whose_name_an_own_one_has_is_told_apart_and_said_to_the_operator(mcp: McpBench) -> None:
+    mcp.approve()
+    state = await mcp.run("namesake")
+    calls = {node.name: node.result for node in state.nodes.values() if node.kind == "tool" and "list" not in node.name}
+    assert mcp.effects == ["read a.txt"], calls
+    assert "page 1" in str(calls["ref_read"])
+    (warning,) = [each for node in state.nodes.values() for each in node.warnings]
+    assert "'read' as ref__read: another tool of the agent has the name ref_read" in warning
+
+
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from orbiter.mcp.call import ServerCall, ServerResult, call_tool_with_progress
 from orbiter.mcp.failures import ServerLost, ServerUnreachable
 from orbiter.mcp.listing import MAX_TOOLS, ListingRequest, list_tools
 from orbiter.mcp.table import ServerTable
-from orbiter.mcp.tools import distinct_names, model_name
+from orbiter.mcp.tool_names import distinct_names
 from orbiter.types import content_text
 from tests.orbiter.mcp.sdk.test_limits import table
 
@@ -63,9 +63,8 @@ async def test_what_a_hostile_server_answers_ends_each_call_and_says_why(tmp_pat
 
 async def test_tools_whose_names_are_equal_for_a_model_are_told_apart_by_their_own(tmp_path: Path) -> None:
     listed = await list_tools(ListingRequest(hostile(tmp_path), "ref", only=("read.file", "read_file")))
-    named, clashes = distinct_names("ref", listed.tools)
-    assert ([each.name for each in named], clashes) == (["read_file"], ["read.file"])
-    assert model_name("ref", "read.file") == model_name("ref", "read_file")
+    names = distinct_names("ref", [each.name for each in listed.tools])
+    assert names == {"read_file": "ref_read_file", "read.file": "ref__read_file"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +163,15 @@ async def test_an_address_of_something_else_is_said_with_its_status(tmp_path: Pa
 async def test_a_program_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path, line: str, said: str) -> None:
     with pytest.raises(ServerUnreachable, match=f"'ref' cannot be reached: .*{said}"):
         await connect(table(tmp_path, {"command": "sh", "args": ["-c", line]}))
+
+
+async def test_a_program_that_says_nothing_is_given_up_after_the_time_of_its_own(tmp_path: Path) -> None:
+    silent = replace(
+        table(tmp_path, {"command": "sh", "args": ["-c", "cat > /dev/null"]}),
+        declared={"ref": {"connect_timeout_s": 0.1}},
+    )
+    with pytest.raises(ServerUnreachable, match=r"within 0\.1 s \(connect_timeout_s in \[mcp\.servers\.ref\]\)"):
+        await connect(silent)
 
 
 async def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
