@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -24,7 +25,7 @@ from runtime.record.journal import Displaced, JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import has_died, owner_name
 from runtime.record.places import journal_address, open_journal
-from runtime.record.workers import WorkerReport
+from runtime.record.workers import DEFAULT_QUEUE, WorkerReport
 from runtime.worker.blocked_runs import BlockedRun
 from runtime.worker.engines.choice import choose_engine
 from runtime.worker.engines.port import EngineError
@@ -215,6 +216,9 @@ class DrivingThread:
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
             owner = owner_name()
+            # A directory has one runtime, which drives all of its runs.
+            queues = None if journal.is_local else self._config.queues or (DEFAULT_QUEUE,)
+            self._config = replace(self._config, queues=queues)
             engine = choose_engine(self._config, journal_address(self._state_dir), journal, owner)
             self._supervisor = Supervisor(journal, self._config, engine=engine, owner=owner)
             watchdog = self._watchdog = LoopWatchdog()
@@ -243,6 +247,7 @@ class DrivingThread:
                 place=f"{socket.gethostname()}:{os.getpid()}",
                 slots=given.slots,
                 code=given.code,
+                queues=given.queues or (),
                 keys=provider_keys(),
                 program=given.program,
                 alive_since=supervisor.alive_since,
