@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
-from runtime.operations.requests.workers import ListWorkers, UnservedLabel
+from runtime.operations.requests.workers import ListWorkers, UnservedRuns
 from runtime.record.journal import Journal
+from runtime.record.workers import WorkerNeed, need_words
 from screens.render.sanitize import sanitize_line
 
 _SHOWN = 5
@@ -19,15 +20,15 @@ async def note_unserved_runs(journal: Journal | None) -> None:
         print_unserved((await operations_on(journal).run(ListWorkers(), cli_origin())).unserved)
 
 
-def unserved_labels(runs: Mapping[str, Sequence[str]]) -> Iterable[UnservedLabel]:
-    """Runs by the label that they wait for, in its order."""
-    return (UnservedLabel(code=code, runs=tuple(ids)) for code, ids in sorted(runs.items()))
+def by_need(runs: Mapping[WorkerNeed, Sequence[str]]) -> Iterable[UnservedRuns]:
+    """Runs by what they need of a worker, in its order."""
+    return (UnservedRuns(code=need.code, queue=need.queue, runs=tuple(ids)) for need, ids in sorted(runs.items()))
 
 
-def print_unserved(labels: Iterable[UnservedLabel]) -> None:
-    """One line for each label."""
-    for each in labels:
+def print_unserved(found: Iterable[UnservedRuns]) -> None:
+    """One line for each need."""
+    for each in found:
         runs = ", ".join(each.runs[:_SHOWN]) + (", …" if len(each.runs) > _SHOWN else "")
         what = "1 run waits" if len(each.runs) == 1 else f"{len(each.runs)} runs wait"
-        code = sanitize_line(repr(each.code), limit=100)
-        print_note(f"{what} for a worker with code {code}: {runs} (move RUN --code LABEL lets another take it up)")
+        need = sanitize_line(need_words(each.code, each.queue), limit=200)
+        print_note(f"{what} for a worker {need}: {runs} (move RUN --code LABEL --queue NAME lets another take it up)")

@@ -89,6 +89,8 @@ class Configuration:
             "mcp": self.mcp_servers,
             "traces": self.traces,
             "limits": {ref: SwarmLimit(**each.model_dump()) for ref, each in self.settings.limits.items()},
+            "queues": runtime.queues or None,
+            "swarm_queues": {ref: each.queue for ref, each in self.settings.swarms.items()},
             "guest_tools": {
                 name: each.model_dump(exclude_unset=True) for name, each in self.settings.guests.tools.items()
             },

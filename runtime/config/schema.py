@@ -7,7 +7,7 @@ settings page and the tables of `docs/configuration.md` go through its fields (`
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -23,8 +23,9 @@ from runtime.judgement.reports.notices import QUIET_S
 from runtime.judgement.reports.prices import Price
 from runtime.judgement.traces.span import Flavour
 from runtime.record.state.fault_taxonomy import Severity
-from runtime.record.workers import CodePolicy
+from runtime.record.workers import DEFAULT_QUEUE, QUEUE_NAME, CodePolicy
 
+QueueName = Annotated[str, Field(pattern=QUEUE_NAME)]
 OWN_FILE: Final = "own_file"
 """The mark of a setting that counts only in the user's own file: what a workspace brings along must not say it."""
 
@@ -104,12 +105,29 @@ class RuntimeSettings(BaseModel):
             "the label of the code that is here, for example a commit; runs with another label are for other workers"
         ),
     )
+    queues: tuple[QueueName, ...] = Field(
+        default=(),
+        description=(
+            "the queues whose runs a worker drives; empty: the queue `default` (see `[swarms]`). The runtime of a"
+            " directory drives all runs"
+        ),
+    )
     code_policy: CodePolicy = Field(
         default="pinned",
         description=(
             '`"pinned"`: a run stays with the label that it began with until it is moved (`move`); `"latest"`: a worker'
             " of the newest label takes over runs that no worker drives"
         ),
+    )
+
+
+class SwarmSettings(BaseModel):
+    """What holds for the runs of one swarm; the table's name is its reference, or the end of it, as `news.py:desk`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    queue: QueueName = Field(
+        default=DEFAULT_QUEUE,
+        description="which workers drive its runs, those that take this queue; `run --queue` goes over it",
     )
 
 
@@ -316,6 +334,7 @@ class Settings(BaseModel):
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
     limits: dict[str, LimitSettings] = Field(default_factory=dict)
+    swarms: dict[str, SwarmSettings] = Field(default_factory=dict)
     guests: GuestSettings = Field(default_factory=GuestSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     otel: OtelSettings = Field(default_factory=OtelSettings)

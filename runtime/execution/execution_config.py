@@ -134,6 +134,10 @@ class ExecutionConfig:
     """The label of the code that is here. Runs with another label are for other workers."""
     code_policy: CodePolicy = "pinned"
     """Whether a run stays with the label that it began with, or goes on with the newest."""
+    queues: tuple[str, ...] | None = None
+    """The queues whose runs are driven here; None: of every queue."""
+    swarm_queues: Mapping[str, str] = field(default_factory=dict)
+    """Which queue runs of a swarm are in, by the reference of a swarm, or its end; else the default one."""
     slots: int = 64
     """How many runs are driven here at once."""
     engine: EngineName = "local"

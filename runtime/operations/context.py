@@ -114,6 +114,7 @@ class OperationContext:
             program=self._config.program,
             verbs=self._config.permissions.verbs,
             views=self._views(),
+            queues=self._config.swarm_queues,
         )
 
     @cached_property

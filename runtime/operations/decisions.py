@@ -23,13 +23,14 @@ from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.operations.grants import answer_covered, make_grant
-from runtime.operations.run_creation import create_run
+from runtime.operations.run_creation import checked_queue, create_run
 from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
 from runtime.record.state.operator_terms import Reach
 from runtime.record.state.run_title import run_title
+from runtime.record.workers import DEFAULT_QUEUE
 from runtime.swarms import loader
 
 __all__ = ["Decisions", "InvalidCommand"]
@@ -46,10 +47,12 @@ class Decisions:
         program: str = "",
         verbs: Verbs | None = None,
         views: ViewRedactor | None = None,
+        queues: Mapping[str, str] | None = None,
     ) -> None:
-        """`verbs`: the classes of verbs that the drives go by; `views`: what viewers are shown. None: as the
-        workspace's files say.
+        """`verbs`: the classes of verbs that the drives go by; `views`: what viewers are shown; `queues`: those of
+        swarms, by their references or the ends of them. None: as the workspace's files say.
         """
+        self._queues = queues
         self._journal = journal
         self._workspace = workspace
         self._program = program
@@ -79,16 +82,28 @@ class Decisions:
         *,
         title: str = "",
         options: dict[str, Any] | None = None,
+        queue: str = "",
         by: ev.Actor,
         run_id: str = "",
     ) -> str:
         """Ask for a run; returns its id. The reference is made absolute, and loaded by the process that drives the run.
 
+        Args:
+            ref: The swarm.
+            input: Its task.
+            title: What the run is called; else the first line of its input.
+            options: Its own settings.
+            queue: Which workers drive it; empty: as the swarm's setting says.
+            by: Who asks.
+            run_id: Its id; else a new one.
+
         Raises:
             SwarmLoadError: the reference has no such form or names no file.
-            InvalidCommand: the run's own `budget` or `errors`, among its options, is not valid.
+            InvalidCommand: the run's own `budget` or `errors`, among its options, or its queue's name is not valid.
+            InvalidConfiguration: the workspace's files cannot be read.
         """
         ref = loader.absolute_ref(ref, self._workspace)
+        queue = checked_queue(queue) if queue else self._queue_of(ref)
         if options and "budget" in options:
             try:
                 options = {**options, "budget": parse_run_budget(options["budget"])}
@@ -106,9 +121,17 @@ class Decisions:
             title=self._title(title, ref, input),
             options=options or {},
             program=self._program,
+            queue=queue,
             run_id=run_id,
             by=by,
         )
+
+    def _queue_of(self, ref: str) -> str:
+        if self._queues is None:
+            swarms = load_configuration(self._workspace).settings.swarms
+            self._queues = {name: each.queue for name, each in swarms.items()}
+        fits = [name for name in self._queues if ref == name or ref.endswith(f"/{name}")]
+        return self._queues[max(fits, key=len)] if fits else DEFAULT_QUEUE
 
     def _title(self, given: str, ref: str, input: str) -> str:
         """The title that is recorded: one line. Secrets of an input are masked: titles go where inputs do not."""

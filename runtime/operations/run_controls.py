@@ -21,7 +21,7 @@ from runtime.operations.rewind_rules import (
     dropped_nodes,
     no_node,
 )
-from runtime.operations.run_creation import create_run
+from runtime.operations.run_creation import checked_queue, create_run
 from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
@@ -131,18 +131,28 @@ class RunControls:
         await self._post(run_id, kind(what=what, pattern=pattern, by=by))
         return "" if clear else unmatched_breakpoint_text(state, what, pattern)
 
-    async def move(self, run_id: str, code: str, *, by: ev.Actor) -> None:
-        """Let a run go on with code of the label `code`; empty: of any. Who drives it goes on until it lets go of it.
+    async def move(self, run_id: str, *, code: str | None = None, queue: str = "", by: ev.Actor) -> None:
+        """Let a run go on with code of the label `code`, or by workers of another queue. Who drives it goes on until it
+        lets go of it.
+
+        Args:
+            run_id: The run.
+            code: The label; empty: any; None: the same as before.
+            queue: The queue; empty: the same as before.
+            by: Who asks.
 
         Raises:
-            InvalidControl: no such run, it has ended, or has that label.
+            InvalidControl: no such run, it has ended, or neither would change.
+            InvalidCommand: no queue can have that name.
         """
         state = await self._unfinished_state(run_id)
-        if state.code == code:
+        label, queue = state.code if code is None else code, checked_queue(queue) if queue else state.queue
+        if (state.code, state.queue) == (label, queue):
             raise InvalidControl(
-                f"run {run_id} already goes on with {f'code {code!r}' if code else 'code of any label'}"
+                f"run {run_id} already goes on with {f'code {label!r}' if label else 'code of any label'}"
+                f" in the queue {queue!r}: name another label or queue"
             )
-        await self._post(run_id, ev.RunMoved(code=code, before=state.code, by=by))
+        await self._post(run_id, ev.RunMoved(code=label, before=state.code, queue=queue, by=by))
 
     async def inject(self, run_id: str, agent: str, text: str, *, by: ev.Actor) -> str:
         """Give an agent (a name, or a node's id) a message that it reads at its next turn; returns the injection's id.

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
+from runtime.operations.answer_params import InvalidCommand
 from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
+from runtime.record.workers import DEFAULT_QUEUE, QUEUE_NAME
+
+
+def checked_queue(name: str) -> str:
+    """The name of a queue, as it was given.
+
+    Raises:
+        InvalidCommand: no queue can have it.
+    """
+    if re.match(QUEUE_NAME, name) is None:
+        raise InvalidCommand(
+            f"{name[:80]!r} cannot be the name of a queue: it is made of letters, digits, '.', '_' and '-', for example"
+            " gpu"
+        )
+    return name
 
 
 async def create_run(
@@ -20,6 +37,7 @@ async def create_run(
     options: dict[str, Any],
     by: ev.Actor,
     program: str = "",
+    queue: str = DEFAULT_QUEUE,
     run_id: str = "",
 ) -> str:
     """Ask for a run; returns its id. Beginning a run that is there already changes nothing."""
@@ -27,7 +45,7 @@ async def create_run(
     while True:
         run_id = given or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
         created = ev.RunCreated(
-            run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, by=by
+            run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, queue=queue, by=by
         )
         frozen = await _frozen_by(journal, ref)
         summary = fold_events([created, frozen] if frozen is not None else [created]).summary()

@@ -128,9 +128,17 @@ class Journal(WorkerRegistry, Protocol):
         """
         ...
 
-    async def claim(self, run_id: str, owner: str, ttl_s: float, *, code: str | None = None) -> Lease | None:
+    async def claim(
+        self,
+        run_id: str,
+        owner: str,
+        ttl_s: float,
+        *,
+        code: str | None = None,
+        queues: Collection[str] | None = None,
+    ) -> Lease | None:
         """Take the run's lease. None if another's is alive, if the run is finished, if it is not runnable, or if it is
-        for code of another label than `code` (None: any).
+        for code of another label than `code` or in none of these `queues` (None: any).
 
         Runnable: queued; waiting with `wake_at` past, or for nothing (see `lost`); or running under an expired lease. A
         process never reclaims a run whose lease it holds itself under the same `owner` while that lease is alive; an
@@ -264,15 +272,17 @@ class Journal(WorkerRegistry, Protocol):
         """Whether that is this machine's: a process that sees it set tells the runs."""
         ...
 
-    async def runnable(self, limit: int = 100, *, code: str | None = None) -> list[str]:
-        """Ids of runs that `claim` would give to a caller with code of this label (None: any)."""
+    async def runnable(
+        self, limit: int = 100, *, code: str | None = None, queues: Collection[str] | None = None
+    ) -> list[str]:
+        """Ids of runs that `claim` would give to a caller with code of this label and these queues (None: any)."""
         ...
 
     async def next_wake(self) -> datetime | None:
         """The earliest `wake_at` of a run that waits; None if no run waits for an instant."""
         ...
 
-    async def stranded(self, *, code: str | None = None) -> list[str]:
+    async def stranded(self, *, code: str | None = None, queues: Collection[str] | None = None) -> list[str]:
         """Ids of runs that wait for nothing: no incident is open, no `wake_at` is set, no process drives them. No
         append of this program makes one (`runtime.record.rules.parking`); `claim` gives them to the first that asks.
         """

@@ -10,6 +10,7 @@ import msgspec
 
 from runtime.record.state.incident_title import incident_title
 from runtime.record.state.summary import Instant, Summary
+from runtime.record.workers import WorkerNeed
 
 
 class _Option(msgspec.Struct, frozen=True):
@@ -42,8 +43,8 @@ class ListedIncident(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class JournalLists:
-    """Runs, the newest first; open incidents, the oldest first; runs without a worker, by the label of their code."""
+    """Runs, the newest first; open incidents, the oldest first; runs without a worker, by what they need of one."""
 
     runs: Sequence[Summary]
     incidents: Sequence[ListedIncident]
-    unserved: Mapping[str, Sequence[str]]
+    unserved: Mapping[WorkerNeed, Sequence[str]]

@@ -20,6 +20,7 @@ from runtime.record.address import EXAMPLE, SCHEMES, PostgresAddress, parse_addr
 from runtime.record.journal import JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.listed import JournalLists
+from runtime.record.live_replies import LiveReplies
 from runtime.record.user_directories import shared_state
 
 JOURNAL_FILE = "journal.db"
@@ -54,6 +55,22 @@ async def open_journal(
     if clock is None:
         return await SqliteJournal.open(path, readonly=readonly)
     return await SqliteJournal.open(path, readonly=readonly, clock=clock)
+
+
+def live_replies(place: str | Path) -> LiveReplies | None:
+    """Where replies that stream are passed on to other machines; None for a workspace in a directory, which has none.
+
+    Raises:
+        JournalError: `place` is not one of a journal.
+    """
+    address = journal_address(place)
+    if address is None:
+        return None
+    try:
+        from runtime.record.postgres.live_replies import PostgresLiveReplies
+    except ImportError as exc:
+        raise _missing_package(exc) from exc
+    return PostgresLiveReplies(address)
 
 
 async def init_database(place: str | Path, *, worker: str = "", operator: str = "", viewer: str = "") -> str:

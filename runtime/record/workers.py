@@ -6,10 +6,10 @@ another worker goes on where the first one died.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -20,6 +20,11 @@ LOST_AFTER_S = 15.0
 FORGOTTEN_AFTER_S = 3600.0
 """After how many seconds a lost worker is no longer listed."""
 
+
+DEFAULT_QUEUE = "default"
+"""The queue of runs for which no other is named."""
+QUEUE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
+"""The name of a queue: letters, digits, ``.``, ``_`` and ``-``."""
 
 CodePolicy = Literal["pinned", "latest"]
 """`pinned`: a run stays with its label until it is moved. `latest`: workers of the newest label move it to theirs."""
@@ -33,6 +38,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
         place: Machine and process, for people; two containers may give the same.
         slots: How many runs it drives at once.
         code: The label of its code; empty where none was given.
+        queues: The queues whose runs it drives; empty: of every queue.
         keys: Names of the variables with providers' keys that are set there. Never a value.
         program: Name and version of the program.
         alive_since: Since when it, or another before it, has been there without a break.
@@ -44,6 +50,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
     place: str
     slots: int
     code: str = ""
+    queues: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     program: str = ""
     alive_since: datetime
@@ -74,28 +81,67 @@ class ListedWorker(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it takes up more runs."""
         return not (self.is_lost or self.report.draining)
 
+    def takes_queue(self, queue: str) -> bool:
+        """Whether it takes up more runs, and those of this queue."""
+        return self.takes_runs and (not self.report.queues or queue in self.report.queues)
+
+
+class WorkerNeed(NamedTuple):
+    """What a run needs of a worker."""
+
+    code: str = ""
+    """The label of its code; empty: any."""
+    queue: str = DEFAULT_QUEUE
+    """A queue that it takes."""
+
+    def is_met_by(self, worker: ListedWorker) -> bool:
+        """Whether this worker may take the run up."""
+        return worker.takes_queue(self.queue) and self.code in ("", worker.report.code)
+
+
+def need_words(code: str, queue: str) -> str:
+    """What a run needs of a worker, after the word ``worker``: ``with code 'v2' that takes the queue 'gpu'``."""
+    parts = [f"with code {code!r}"] if code else []
+    if queue != DEFAULT_QUEUE or not code:
+        parts.append(f"that takes the queue {queue!r}")
+    return " ".join(parts)
+
 
 @dataclass(slots=True, frozen=True)
-class LabelledRun:
-    """A run that could go on now, and the label of the code that it is to go on with."""
+class PlacedRun:
+    """A run that could go on now, and what it needs of a worker."""
 
     run_id: str
-    code: str
+    need: WorkerNeed
 
 
-def newest_label(listed: Iterable[ListedWorker]) -> str | None:
-    """The label of the worker that came last, of those that take up runs; None if no worker does."""
-    served = [each.report.code for each in listed if each.takes_runs]
+def newest_label(listed: Iterable[ListedWorker], queue: str | None = None) -> str | None:
+    """The label of the worker that came last, of those that take up runs (of `queue`); None if no worker does."""
+    served = [each.report.code for each in listed if (each.takes_runs if queue is None else each.takes_queue(queue))]
     return served[-1] if served else None
 
 
-def unserved_runs(labelled: Iterable[LabelledRun], listed: Iterable[ListedWorker]) -> dict[str, list[str]]:
-    """Runs for which there is no worker: their ids, by the label that they wait for."""
-    served = {each.report.code for each in listed if each.takes_runs}
-    found: dict[str, list[str]] = {}
-    for run in labelled:
-        if run.code not in served:
-            found.setdefault(run.code, []).append(run.run_id)
+async def placed_runs(journal: WorkerRegistry, listed: Sequence[ListedWorker]) -> list[PlacedRun]:
+    """Runs that may have no worker, though some take up runs.
+
+    Those that any worker would take, which may be many, are looked at only where no worker takes the default queue.
+
+    Raises:
+        JournalError: the store failed.
+    """
+    working = [each for each in listed if each.takes_runs]
+    return await journal.placed_runs(
+        everywhere=bool(working) and not any(each.takes_queue(DEFAULT_QUEUE) for each in working)
+    )
+
+
+def unserved_runs(placed: Iterable[PlacedRun], listed: Iterable[ListedWorker]) -> dict[WorkerNeed, list[str]]:
+    """Runs for which there is no worker: their ids, by what they need of one."""
+    listed = list(listed)
+    found: dict[WorkerNeed, list[str]] = {}
+    for run in placed:
+        if not any(run.need.is_met_by(each) for each in listed):
+            found.setdefault(run.need, []).append(run.run_id)
     return found
 
 
@@ -114,8 +160,10 @@ class WorkerRegistry(Protocol):
         """Workers, lost ones too, in the order in which they came."""
         ...
 
-    async def labelled_runs(self) -> list[LabelledRun]:
-        """Runs with a label that could go on now, and that no worker drives."""
+    async def placed_runs(self, *, everywhere: bool = False) -> list[PlacedRun]:
+        """Runs that could go on now and that no worker drives, of those that are not for every worker: with a label, or
+        in another queue than the default. With `everywhere` all others, too.
+        """
         ...
 
     async def take_claim(self, name: str, owner: str, ttl_s: float) -> bool:

@@ -27,7 +27,8 @@ from runtime.operations.context import OperationContext
 from runtime.operations.operations import Operations
 from runtime.operations.requests.reports import BlockedRun, RuntimeStatus
 from runtime.record.journal_care import JournalCare
-from runtime.record.places import open_journal
+from runtime.record.live_replies import LiveReplies
+from runtime.record.places import live_replies, open_journal
 from runtime.record.state.events import utc_now
 from runtime.record.state.operator_terms import Role
 from runtime.worker.driving_thread import DrivingThread
@@ -64,6 +65,7 @@ class Runtime:
         self._draining = False
         self._sockets: sockets.Sockets | None = None
         self._journal: JournalCare | None = None
+        self._replies: LiveReplies | None = None
         self._server: LinkServer | None = None
 
     async def start(self) -> None:
@@ -154,6 +156,8 @@ class Runtime:
             with self._server.hold_connections() if self._server is not None else contextlib.nullcontext():
                 if self._server is not None:
                     await self._server.close()
+                if self._replies is not None:
+                    await self._replies.close()
                 if self._journal is not None:
                     await self._journal.close()
 
@@ -187,6 +191,7 @@ class Runtime:
 
     async def _serve(self) -> None:
         self._journal = await open_journal(self._state_dir)
+        self._replies = live_replies(self._state_dir)
         await note_rereadings(self._journal, self._config.permissions)
         views = ViewRedactor(self._config.redact, masked=self._config.redact_views)
         context = OperationContext(
@@ -205,6 +210,7 @@ class Runtime:
             workspace=self._config.workspace,
             keys=provider_keys(),
             streams=self._streams,
+            replies=self._replies,
             held_up=lambda: self._driving_thread.held_up,
             displaced=self._driving_thread.check_files if self._driving else self._journal.displaced,
             views=views,

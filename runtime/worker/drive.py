@@ -62,7 +62,7 @@ async def drive(
         JournalError: the journal cannot be used now. The run stays as it was last written; its lease runs out.
     """
     try:
-        lease = await journal.claim(run_id, owner, lease_s, code=config.code)
+        lease = await journal.claim(run_id, owner, lease_s, code=config.code, queues=config.queues)
     except JournalError as exc:
         raise LeaseUnavailable(str(exc)) from exc
     if lease is None:

@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -23,14 +24,15 @@ from runtime.record import workspace_lock
 from runtime.record.journal import Displaced, JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import has_died, owner_name
-from runtime.record.places import journal_address, open_journal
-from runtime.record.workers import WorkerReport
+from runtime.record.places import journal_address, live_replies, open_journal
+from runtime.record.workers import DEFAULT_QUEUE, WorkerReport
 from runtime.worker.blocked_runs import BlockedRun
 from runtime.worker.engines.choice import choose_engine
 from runtime.worker.engines.port import EngineError
 from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
 from runtime.worker.presence import Presence, provider_keys, unserved_words
+from runtime.worker.reply_publisher import ReplyPublisher
 from runtime.worker.rescue import (
     explain_displaced,
     explain_overwritten,
@@ -215,12 +217,19 @@ class DrivingThread:
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
             owner = owner_name()
+            # A directory has one runtime, which drives all of its runs.
+            queues = None if journal.is_local else self._config.queues or (DEFAULT_QUEUE,)
+            self._config = replace(self._config, queues=queues)
+            replies = live_replies(self._state_dir)
+            publisher = ReplyPublisher(replies, self._config.deltas) if replies is not None else None
+            self._config = replace(self._config, deltas=publisher or self._config.deltas)
             engine = choose_engine(self._config, journal_address(self._state_dir), journal, owner)
             self._supervisor = Supervisor(journal, self._config, engine=engine, owner=owner)
             watchdog = self._watchdog = LoopWatchdog()
             looking = asyncio.create_task(self._check_files(journal, held, self._supervisor))
             self._presence = self._make_presence(journal, self._supervisor)
             present = asyncio.create_task(self._presence.serve())
+            publishing = asyncio.create_task(publisher.serve()) if publisher is not None else None
             self._ready.set()
             try:
                 await self._supervisor.serve()
@@ -229,6 +238,10 @@ class DrivingThread:
                 looking.cancel()
                 present.cancel()
                 await asyncio.gather(present, return_exceptions=True)
+                if publishing is not None and replies is not None:
+                    publishing.cancel()
+                    await asyncio.gather(publishing, return_exceptions=True)
+                    await replies.close()
             if displaced := self._displaced or journal.displaced():
                 await self._rescue(journal, displaced)
 
@@ -243,6 +256,7 @@ class DrivingThread:
                 place=f"{socket.gethostname()}:{os.getpid()}",
                 slots=given.slots,
                 code=given.code,
+                queues=given.queues or (),
                 keys=provider_keys(),
                 program=given.program,
                 alive_since=supervisor.alive_since,

@@ -21,10 +21,13 @@ from runtime.record.workers import (
     BEAT_S,
     LOST_AFTER_S,
     CodePolicy,
-    LabelledRun,
     ListedWorker,
+    PlacedRun,
+    WorkerNeed,
     WorkerReport,
+    need_words,
     newest_label,
+    placed_runs,
     unserved_runs,
 )
 
@@ -55,8 +58,8 @@ class Presence:
         policy: CodePolicy = "pinned",
         continue_since: Callable[[datetime], None] = lambda _: None,
     ) -> None:
-        self.unserved: dict[str, list[str]] = {}
-        """Ids of runs for which there is no worker, by their label."""
+        self.unserved: dict[WorkerNeed, list[str]] = {}
+        """Ids of runs for which there is no worker, by what they need of one."""
         self._journal = journal
         self._report = report
         self._policy = policy
@@ -86,25 +89,27 @@ class Presence:
         """Say that the worker is there, and look which runs have none."""
         report = self._report()
         await self._journal.beat(report)
-        labelled = await self._journal.labelled_runs()
-        if not labelled:
-            self.unserved = {}
-            return
         listed = await self._journal.workers()
-        if self._policy == "latest" and not report.draining and report.code == newest_label(listed):
-            labelled = [run for run in labelled if not await self._move(run, report.code)]
-        self.unserved = unserved_runs(labelled, listed)
+        placed = await placed_runs(self._journal, listed)
+        if self._policy == "latest" and not report.draining:
+            mine = {queue for queue in {run.need.queue for run in placed} if self._moves(queue, report, listed)}
+            placed = [run for run in placed if run.need.queue not in mine or not await self._move(run, report.code)]
+        self.unserved = unserved_runs(placed, listed)
 
-    async def _move(self, run: LabelledRun, code: str) -> bool:
-        """Move a run to `code`; whether it has that label now."""
-        if run.code == code:
+    def _moves(self, queue: str, report: WorkerReport, listed: Sequence[ListedWorker]) -> bool:
+        """Whether runs of a queue are moved to this worker's label."""
+        return queue in (report.queues or (queue,)) and report.code == newest_label(listed, queue)
+
+    async def _move(self, run: PlacedRun, code: str) -> bool:
+        """Move a run with a label to `code`; whether it goes on with that now."""
+        if run.need.code in ("", code):
             return True
-        moved = ev.RunMoved(code=code, before=run.code, by=_POLICY)
+        moved = ev.RunMoved(code=code, before=run.need.code, by=_POLICY)
         try:
             await self._journal.post(run.run_id, moved, effective=True)
         except StaleSequence:
             return False  # it has ended at this moment
-        log.info("run %s: goes on with code %s, in place of %s", run.run_id, code or "of any label", run.code)
+        log.info("run %s: goes on with code %s, in place of %s", run.run_id, code or "of any label", run.need.code)
         return True
 
     def _inherit(self, listed: Sequence[ListedWorker]) -> None:
@@ -113,13 +118,13 @@ class Presence:
             self._continue_since(min(since))
 
 
-def unserved_words(unserved: dict[str, list[str]]) -> str:
+def unserved_words(unserved: dict[WorkerNeed, list[str]]) -> str:
     """What waits for a worker, in words; empty if nothing does."""
     parts = []
-    for code, runs in sorted(unserved.items()):
+    for need, runs in sorted(unserved.items()):
         what = f"run {runs[0]} waits" if len(runs) == 1 else f"{len(runs)} runs wait"
-        parts.append(f"{what} for a worker with code {code!r}")
-    more = ": start one, or move them (orbiter-console workers; move RUN --code LABEL)"
+        parts.append(f"{what} for a worker {need_words(need.code, need.queue)}")
+    more = ": start one, or move them (orbiter-console workers; move RUN --code LABEL --queue NAME)"
     return "; ".join(parts) + more if parts else ""
 
 

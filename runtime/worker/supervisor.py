@@ -248,7 +248,7 @@ class Supervisor:
         """Runs that wait for nothing, as earlier programs could leave them; asked for at the start and now and then."""
         if time.monotonic() < self._lost_again_at:
             return []
-        found = await self._journal.stranded(code=self._config.code)
+        found = await self._journal.stranded(code=self._config.code, queues=self._config.queues)
         if found:
             log.warning("%d runs waited for nothing and are driven again: %s", len(found), ", ".join(found[:20]))
         else:
@@ -257,7 +257,9 @@ class Supervisor:
 
     async def _find(self, limit: int) -> list[str]:
         """Runs that can go on here, and that no process drives."""
-        return [*await self._find_stranded(), *await self._journal.runnable(limit, code=self._config.code)]
+        given = self._config
+        ready = await self._journal.runnable(limit, code=given.code, queues=given.queues)
+        return [*await self._find_stranded(), *ready]
 
     async def _reconcile(self) -> float:
         """Have driven what is runnable; after how many seconds to look again, if no hint comes before."""

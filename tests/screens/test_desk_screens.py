@@ -373,7 +373,7 @@ async def test_workers_are_listed_and_a_run_without_one_is_moved_after_a_questio
     async with app_on(link).run_test(size=(120, 40)) as pilot:
         await pilot.press("8")
         await shown(
-            pilot, "Runs without a worker", "waits for a worker with code v1", "1 of 8", "the disk is full", "lost",
+            pilot, "Runs without a worker", "waits for a worker with code 'v1'", "1 of 8", "the disk is full", "lost",
             "keys: OPENAI_API_KEY", "1 worker at work", "1 of 8 slots in use",
         )  # fmt: skip
         await pilot.press("m")

@@ -18,7 +18,7 @@ from console.verbs.base import (
     operations_on,
     verb,
 )
-from console.verbs.unserved_runs import note_unserved_runs, print_unserved, unserved_labels
+from console.verbs.unserved_runs import by_need, note_unserved_runs, print_unserved
 from console.workspace import workspace
 from runtime.operations.requests.answers import ListIncidents, ShowReport
 from runtime.operations.requests.incident_results import OpenIncident
@@ -81,7 +81,7 @@ def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
     listed = None if run or as_json else read_lists(workspace().state, incidents=True)
     if listed is None:
         return None
-    print_unserved(unserved_labels(listed.unserved))
+    print_unserved(by_need(listed.unserved))
     _print_incidents([_Listed(each.run_id, each) for each in listed.incidents], grouped=grouped)
     return 0
 

@@ -24,7 +24,9 @@ from console.verbs.run_operation import run_operation
 from console.verbs.unserved_runs import print_unserved
 from console.workspace import workspace
 from runtime.config.environment import InvalidEnvironment, read_env_file
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.requests.workers import ListWorkers, MoveRun, Worker, WorkerList
+from runtime.operations.run_creation import checked_queue
 from runtime.record.address import EXAMPLE, PostgresAddress
 from runtime.record.places import journal_address, make_state_directory
 from runtime.record.workspace_lock import Locked
@@ -40,8 +42,15 @@ MAX_WORKERS_HERE = 64
 @verb(json=False)
 @click.option("--slots", type=click.IntRange(1, 10_000), metavar="N", help="Drive at most N runs at once.")
 @click.option("--code", metavar="LABEL", help="The label of the code that is here, for example a commit.")
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    help="Take the runs of this queue; may be repeated. Else: default.",
+)
 @click.option("--env-file", metavar="FILE", help="A file with variables for the worker, one NAME=value per line.")
-async def worker(*, slots: int | None, code: str | None, env_file: str | None) -> int:
+async def worker(*, slots: int | None, code: str | None, queues: tuple[str, ...], env_file: str | None) -> int:
     """Drive runs of a workspace on Postgres until stopped. Any number of workers, on any number of machines.
 
     A first SIGTERM drains: no run is taken up, each step under way comes to its end (for a minute at most), and other
@@ -60,11 +69,15 @@ async def worker(*, slots: int | None, code: str | None, env_file: str | None) -
                 os.environ.setdefault(name, value)
         except (InvalidEnvironment, RuntimeError) as exc:
             raise BadInput(f"--env-file: {exc}") from exc
-    given: dict[str, Any] = {"slots": slots, "code": code}
+    try:
+        given: dict[str, Any] = {"slots": slots, "code": code, "queues": tuple(map(checked_queue, queues)) or None}
+    except InvalidCommand as exc:
+        raise BadInput(f"--queue: {exc}") from exc
     config = build_execution_config(place.root, {name: value for name, value in given.items() if value is not None})
     with capture_output(), relaxed_gc():
         driving = await asyncio.to_thread(_start, address, place.state, partial(DrivingThread, config=config))
         label = f", code {config.code}" if config.code else ""
+        label += f", queue {', '.join(config.queues)}" if config.queues else ""
         print_note(f"driving runs of {address.url} ({config.slots} slots{label}); SIGTERM drains")
         await _until_stopped(driving)
     print_note("stopped")
@@ -123,7 +136,7 @@ async def workers(*, as_json: bool) -> int:
         print_json(found)
         return 0
     if found.workers:
-        head = ("worker", "state", "runs", "code", "heard", "keys", "program", "held up by")
+        head = ("worker", "state", "runs", "code", "queues", "heard", "keys", "program", "held up by")
         print_table(head, [_row(each) for each in found.workers])
     else:
         print_note("no worker is there: orbiter-console serve, or worker, starts one")
@@ -137,6 +150,7 @@ def _row(each: Worker) -> tuple[str, ...]:
         each.state,
         f"{len(each.driving)} of {each.slots}",
         each.code,
+        ", ".join(each.queues) or "all",
         f"{each.heard_s:.0f} s ago",
         ", ".join(each.keys),
         each.program,
@@ -146,12 +160,19 @@ def _row(each: Worker) -> tuple[str, ...]:
 
 @verb()
 @click.argument("run")
-@click.option("--code", required=True, metavar="LABEL", help="The label; an empty one: any worker.")
-async def move(run: str, *, code: str, as_json: bool) -> int:
-    """Let a run go on with code of another label. The worker that drives it now goes on until it lets go of it."""
-    moved = await run_operation(run, lambda run_id: MoveRun(run_id=run_id, code=code))
+@click.option("--code", metavar="LABEL", help="The label; an empty one: any.")
+@click.option("--queue", default="", metavar="NAME", help="The queue; workers that take it drive the run.")
+async def move(run: str, *, code: str | None, queue: str, as_json: bool) -> int:
+    """Let a run go on with code of another label, or by workers of another queue. The worker that drives it now goes on
+    until it lets go of it.
+    """
+    if code is None and not queue:
+        raise BadInput("move needs --code LABEL or --queue NAME, for example: move RUN --code v2")
+    moved = await run_operation(run, lambda run_id: MoveRun(run_id=run_id, code=code, queue=queue))
     if as_json:
         print_json(moved)
     else:
-        print_note(f"run {moved.id}: for {f'code {sanitize_line(code, limit=80)}' if code else 'any worker'}")
+        parts = [f"code {sanitize_line(code, limit=80)}" if code else "code of any label"] if code is not None else []
+        parts += [f"workers of the queue {queue}"] if queue else []
+        print_note(f"run {moved.id}: for {', '.join(parts)}")
     return 0

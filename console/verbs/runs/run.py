@@ -24,8 +24,9 @@ MAX_INPUT_BYTES = 1_000_000
 )
 @click.option("--drill", "drills", default="", metavar="FILE", help="Faults on purpose; `drill init` writes a file.")
 @click.option("--title", default="", metavar="TEXT", help="What the run is called; else the first line of its input.")
+@click.option("--queue", default="", metavar="NAME", help="Which workers drive it; else as the swarm's setting says.")
 async def run(
-    ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], drills: str, title: str, as_json: bool
+    ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], drills: str, title: str, queue: str, as_json: bool
 ) -> int:
     """Run a swarm: path/to/file.py:name or package.module:name. INPUT `-` is read from stdin.
 
@@ -43,12 +44,21 @@ async def run(
             raise BadInput("a drill begins a run of its own: leave --resume out")
         if title:
             raise BadInput("a drill has the title of its swarm: leave --title out")
+        if queue:
+            raise BadInput("a drill is driven by this process: leave --queue out")
         from console.verbs.runs.drill import run_drill  # most runs are not drills
 
         return await run_drill(ref, task, drills, as_json=as_json, decider=person, budget=_limits(budgets))
     return exit_code(
         await run_and_follow(
-            ref, task, title=title, resume=resume, as_json=as_json, decider=person, budget=_limits(budgets)
+            ref,
+            task,
+            title=title,
+            resume=resume,
+            as_json=as_json,
+            decider=person,
+            budget=_limits(budgets),
+            queue=queue,
         )
     )
 

@@ -44,6 +44,7 @@ async def run_and_follow(
     as_json: bool,
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None = None,
+    queue: str = "",
     drill: bool = False,
     driver: Callable[[Workspace, float], Driver] | None = None,
 ) -> DurableRun:
@@ -63,6 +64,7 @@ async def run_and_follow(
             as_json=as_json,
             decider=decider,
             budget=budget,
+            queue=queue,
             drill=drill,
             driver=driver or _drive_here,
         )
@@ -77,6 +79,7 @@ async def _create_and_follow(
     as_json: bool,
     decider: Callable[[], Operator] | None,
     budget: Mapping[str, float] | None,
+    queue: str,
     drill: bool,
     driver: Callable[[Workspace, float], Driver],
 ) -> DurableRun:
@@ -87,7 +90,7 @@ async def _create_and_follow(
     async with open_for_writing() as journal:
         operations = operations_on(journal)
         run_id = await _create_or_resume(
-            journal, operations, ref, task, title=title, resume=resume, budget=budget, drill=drill
+            journal, operations, ref, task, title=title, resume=resume, budget=budget, queue=queue, drill=drill
         )
         driving = driver(place, SLOW_CHECK_S if decider is not None else 0.0)
         return await _follow_to_end(driving, journal, operations, run_id, as_json=as_json, decider=decider)
@@ -137,6 +140,7 @@ async def _create_or_resume(
     title: str,
     resume: bool,
     budget: Mapping[str, float] | None = None,
+    queue: str = "",
     drill: bool = False,
 ) -> str:
     found = await _unfinished(journal, ref, task) if resume else None
@@ -151,8 +155,8 @@ async def _create_or_resume(
     options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
     if drill:
         options["breakers"] = False
-    started = await operations.run(StartRun(ref=ref, input=task, title=title, options=options), cli_origin())
-    return started.id
+    start = StartRun(ref=ref, input=task, title=title, options=options, queue=queue)
+    return (await operations.run(start, cli_origin())).id
 
 
 async def _follow_to_end(

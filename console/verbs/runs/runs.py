@@ -18,7 +18,7 @@ from console.verbs.base import (
     verb,
 )
 from console.verbs.run_operation import run_operation
-from console.verbs.unserved_runs import note_unserved_runs, print_unserved, unserved_labels
+from console.verbs.unserved_runs import by_need, note_unserved_runs, print_unserved
 from console.workspace import workspace
 from runtime.daemon import daemon
 from runtime.operations.requests.reports import BlockedRun
@@ -44,7 +44,7 @@ def _runs_at_once(*, as_json: bool, limit: int, states: tuple[str, ...], text: s
     listed = None if states or text else read_lists(workspace().state, runs=limit)
     if listed is None:
         return None
-    print_unserved(unserved_labels(listed.unserved))
+    print_unserved(by_need(listed.unserved))
     _print_runs([each.public() for each in listed.runs], text, as_json=as_json)
     return 0
 

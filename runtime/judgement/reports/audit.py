@@ -30,7 +30,7 @@ _AUDITED_EVENTS: Final[tuple[type[ev.JournalEvent], ...]] = (ev.IncidentOpened, 
 AUDIT_MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _AUDITED_EVENTS)
 """What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
 _DETAILS: dict[type[ev.JournalEvent], tuple[str, ...]] = {
-    ev.RunMoved: ("code", "before"),
+    ev.RunMoved: ("code", "before", "queue"),
     ev.RewindRequested: ("changes",),
     ev.BreakpointSet: ("what", "pattern"),
     ev.BreakpointCleared: ("what", "pattern"),

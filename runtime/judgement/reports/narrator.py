@@ -98,6 +98,7 @@ def _run_frozen(e: ev.RunFrozen, state: DurableRun | None) -> Narration:
 
 def _run_moved(e: ev.RunMoved, _: DurableRun | None) -> Narration:
     to: tuple[Part, ...] = (" to code ", Foreign(e.code)) if e.code else (" to any code",)
+    to += (", queue ", Foreign(e.queue)) if e.queue else ()
     return Narration("queued", ("moved by ", *actor_parts(e.by), *to), whole=True)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from runtime.link.server.outbox import ClientOutbox
 from runtime.link.wire.protocol import DeltaKind
+from runtime.record.live_replies import ReplyPiece
 
 MAX_TEXT_CHARS = 256 * 1024
 """Characters kept of one reply; more are not shown while it streams."""
@@ -67,11 +68,18 @@ class ReplyStreams:
         with self._lock:
             if self._loop is None:
                 return
-            self._waiting.append(
-                TextPiece(run_id, node_id, attempt, "reasoning" if kind == "reasoning" else "text", text)
-            )
+            self._waiting.append(TextPiece(run_id, node_id, attempt, _kind(kind), text))
             if len(self._waiting) == 1:
                 self._loop.call_soon_threadsafe(self._drain)
+
+    def add_remote(self, piece: ReplyPiece) -> None:
+        """A piece of a reply that streams on another machine. For the loop's own thread. What comes after a gap is
+        left out.
+        """
+        found = self._texts.get(piece.run_id, {}).get((piece.node_id, _kind(piece.kind)))
+        have = len(found.text) if found is not None and found.attempt == piece.attempt else 0
+        if piece.offset == have:
+            self._handle_piece(TextPiece(piece.run_id, piece.node_id, piece.attempt, _kind(piece.kind), piece.text))
 
     def repeat(self, run_id: str, outbox: ClientOutbox) -> None:
         """Send the texts so far of a run."""
@@ -103,3 +111,7 @@ class ReplyStreams:
             found.text += piece.text
             assert self._tell is not None
             self._tell(piece._replace(offset=offset))
+
+
+def _kind(kind: str) -> DeltaKind:
+    return "reasoning" if kind == "reasoning" else "text"

@@ -24,6 +24,7 @@ from runtime.link.server.connection import MAX_UNREAD_BYTES, Connection
 from runtime.link.server.outbox import MAX_QUEUE_MESSAGES
 from runtime.link.server.projection import WorkspaceProjection
 from runtime.link.server.projector import Projector
+from runtime.link.server.reply_relay import ReplyRelay
 from runtime.link.server.reply_streams import ReplyStreams
 from runtime.link.server.run_cache import RunCache
 from runtime.link.server.verbs import Verb
@@ -31,6 +32,7 @@ from runtime.link.server.watched_runs import WatchedRuns
 from runtime.link.wire import protocol as p
 from runtime.link.wire.framing import READ_BYTES
 from runtime.record.journal import Journal
+from runtime.record.live_replies import LiveReplies
 from runtime.record.state import events as ev
 from runtime.record.state.operator_terms import Role
 
@@ -52,6 +54,7 @@ class LinkServer:
         workspace: str = "",
         keys: Sequence[str] = (),
         streams: ReplyStreams | None = None,
+        replies: LiveReplies | None = None,
         held_up: Callable[[], str] = str,
         displaced: Callable[[], str] = str,
         views: ViewRedactor | None = None,
@@ -72,6 +75,7 @@ class LinkServer:
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else ReplyStreams()
         """Where the driving thread puts pieces of streamed replies; for any thread."""
+        self._replies = replies
         self._follower = Projector(journal, self.projection, self)
         self._connections: set[Connection] = set()
         self._watched = WatchedRuns(RunCache(journal), self.deltas, self._connections, self._spawn)
@@ -87,6 +91,8 @@ class LinkServer:
         await self._follower.load()
         self._spawn(self._follower.follow())
         self._spawn(self._follower.refresh())
+        if self._replies is not None and not self.views.masked:  # a piece may end inside a secret
+            self._spawn(ReplyRelay(self._replies, self.deltas, lambda: self._watched.ids).serve())
 
     async def listen(self, sock: socket.socket, role: Role) -> None:
         """Accept consoles on a listening Unix socket, all with `role`."""

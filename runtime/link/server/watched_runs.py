@@ -93,9 +93,14 @@ class WatchedRuns:
             key = (piece.run_id, piece.node_id, piece.attempt, piece.kind)
             connection.outbox.delta(key, piece.offset, piece.text)
 
+    @property
+    def ids(self) -> set[str]:
+        """Ids of the runs that are watched."""
+        return {run_id for connection in self._connections for run_id in connection.watching}
+
     def trim(self) -> None:
         """Forget runs that are watched no more, but for the latest few."""
-        self._runs.trim({run_id for connection in self._connections for run_id in connection.watching})
+        self._runs.trim(self.ids)
 
     def _watchers(self, run_id: str) -> list[Connection]:
         return [found for found in self._connections if run_id in found.watching]

@@ -9,15 +9,18 @@ from runtime.operations.context import Handler, OperationContext, Origin
 from runtime.operations.requests import workers as asked
 from runtime.operations.requests.runs import RunState
 from runtime.operations.requests.struct import Request
-from runtime.record.workers import ListedWorker, newest_label, unserved_runs
+from runtime.record.workers import ListedWorker, newest_label, placed_runs, unserved_runs
 
 
 async def _list(ops: OperationContext, _: asked.ListWorkers, __: Origin) -> asked.WorkerList:
     listed = await ops.journal.workers()
-    unserved = unserved_runs(await ops.journal.labelled_runs(), listed)
+    unserved = unserved_runs(await placed_runs(ops.journal, listed), listed)
     return asked.WorkerList(
         workers=tuple(_worker(each) for each in listed),
-        unserved=tuple(asked.UnservedLabel(code=code, runs=tuple(runs)) for code, runs in sorted(unserved.items())),
+        unserved=tuple(
+            asked.UnservedRuns(code=need.code, queue=need.queue, runs=tuple(runs))
+            for need, runs in sorted(unserved.items())
+        ),
         newest=newest_label(listed),
     )
 
@@ -31,6 +34,7 @@ def _worker(found: ListedWorker) -> asked.Worker:
         slots=said.slots,
         driving=found.driving,
         code=said.code,
+        queues=said.queues,
         keys=said.keys,
         program=said.program,
         alive_since=said.alive_since,
@@ -40,7 +44,7 @@ def _worker(found: ListedWorker) -> asked.Worker:
 
 
 async def _move(ops: OperationContext, request: asked.MoveRun, origin: Origin) -> RunState:
-    await ops.controls.move(request.run_id, request.code, by=origin.by)
+    await ops.controls.move(request.run_id, code=request.code, queue=request.queue, by=origin.by)
     return RunState(id=request.run_id, state=(await ops.summary(request.run_id)).shown_phase)
 
 

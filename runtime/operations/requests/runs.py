@@ -23,7 +23,10 @@ class RunState(Struct, frozen=True, kw_only=True):
 
 
 class StartRun(Request[RunState], frozen=True):
-    """Create a run of the swarm `ref` (`path.py:name`) on `input`. Its id comes from the id of the command."""
+    """Create a run of the swarm `ref` (`path.py:name`) on `input`. Its id comes from the id of the command.
+
+    `queue`: which workers drive it, those that take this queue; empty: as the swarm's setting says.
+    """
 
     verb: ClassVar[str] = "start"
     acts: ClassVar[bool] = True
@@ -32,6 +35,7 @@ class StartRun(Request[RunState], frozen=True):
     input: str = ""
     title: str = ""
     options: JsonObject = field(default_factory=dict)
+    queue: str = ""
 
 
 class AbortRun(Request[RunState], frozen=True):

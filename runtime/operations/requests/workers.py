@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from runtime.operations.requests.runs import RunState
 from runtime.operations.requests.struct import Instant, Request, Text
+from runtime.record.workers import DEFAULT_QUEUE
 
 WorkerState = Literal["working", "draining", "lost"]
 
@@ -17,7 +18,7 @@ class Worker(Struct, frozen=True, kw_only=True):
 
     `place`: its machine and process. `driving`: ids of the runs whose leases it holds. `keys`: names of the variables
     with keys of providers that are set there. `heard_s`: seconds since it last said that it is there. `held_up`: what
-    holds it up, in words.
+    holds it up, in words. `queues`: those whose runs it drives; empty: of every queue.
     """
 
     id: str
@@ -26,6 +27,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     slots: int
     driving: tuple[str, ...]
     code: str
+    queues: tuple[str, ...] = ()
     keys: tuple[str, ...]
     program: str
     alive_since: Instant
@@ -33,10 +35,11 @@ class Worker(Struct, frozen=True, kw_only=True):
     held_up: str
 
 
-class UnservedLabel(Struct, frozen=True, kw_only=True):
-    """Runs that could go on, and wait for a worker with code of the label `code`."""
+class UnservedRuns(Struct, frozen=True, kw_only=True):
+    """Runs that could go on, and wait for a worker with code of the label `code` (empty: any) that takes `queue`."""
 
     code: str
+    queue: str = DEFAULT_QUEUE
     runs: tuple[str, ...]
 
 
@@ -44,7 +47,7 @@ class WorkerList(Struct, frozen=True, kw_only=True):
     """`newest`: the label of the worker that came last, of those that take up runs; none takes any: null."""
 
     workers: tuple[Worker, ...] = ()
-    unserved: tuple[UnservedLabel, ...] = ()
+    unserved: tuple[UnservedRuns, ...] = ()
     newest: str | None = None
 
 
@@ -55,10 +58,13 @@ class ListWorkers(Request[WorkerList], frozen=True):
 
 
 class MoveRun(Request[RunState], frozen=True):
-    """Let a run go on with code of another label; an empty one: of any. Who drives it now goes on until it lets go."""
+    """Let a run go on with code of another label (an empty one: of any; null: of the same), or by workers of another
+    `queue`. Who drives it now goes on until it lets go.
+    """
 
     verb: ClassVar[str] = "move"
     acts: ClassVar[bool] = True
 
     run_id: Text
-    code: str
+    code: str | None = None
+    queue: str = ""

@@ -10,7 +10,7 @@ leases are the server's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from runtime.record.postgres.schema import check_version
 from runtime.record.postgres.writer import Writer
 from runtime.record.rules.stored_journal import StoredJournal
 from runtime.record.state import events as ev
-from runtime.record.workers import LabelledRun, ListedWorker, WorkerReport
+from runtime.record.workers import ListedWorker, PlacedRun, WorkerReport
 
 _FREEZE_REASON = "the journal has lost its newest events: look at what runs did after it, then thaw"
 _UNFROZEN = ("queued", "running", "waiting")
@@ -82,11 +82,13 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
     def goes_by_local_clock(self) -> bool:
         return self._given_clock is not None
 
-    async def runnable(self, limit: int = 100, *, code: str | None = None) -> list[str]:
-        return await self._reader.runnable(self._given_seconds(), limit, code)
+    async def runnable(
+        self, limit: int = 100, *, code: str | None = None, queues: Collection[str] | None = None
+    ) -> list[str]:
+        return await self._reader.runnable(self._given_seconds(), limit, code, queues)
 
-    async def stranded(self, *, code: str | None = None) -> list[str]:
-        return await self._reader.stranded(self._given_seconds(), code)
+    async def stranded(self, *, code: str | None = None, queues: Collection[str] | None = None) -> list[str]:
+        return await self._reader.stranded(self._given_seconds(), code, queues)
 
     def _given_seconds(self) -> float | None:
         """The time of a test; None for the server's."""
@@ -113,8 +115,8 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
     async def workers(self) -> list[ListedWorker]:
         return await registry.list_workers(self._reader, self._given_seconds())
 
-    async def labelled_runs(self) -> list[LabelledRun]:
-        return await registry.labelled_runs(self._reader, self._given_seconds())
+    async def placed_runs(self, *, everywhere: bool = False) -> list[PlacedRun]:
+        return await registry.placed_runs(self._reader, self._given_seconds(), everywhere=everywhere)
 
     async def take_claim(self, name: str, owner: str, ttl_s: float) -> bool:
         work = partial(registry.take_claim, name=name, owner=owner, ttl_s=ttl_s, now=self._given_seconds())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -60,7 +60,8 @@ _CLOCK: LiteralString = """
 _NOW: LiteralString = "(SELECT now FROM clock)"
 _FREE: LiteralString = f"(lease_until IS NULL OR lease_until <= {_NOW} OR lease_until > {_NOW} + 2 * lease_ttl)"
 # As `RunRow.allows` says.
-_MINE: LiteralString = f"{_FREE} AND (%(code)s::text IS NULL OR code IN ('', %(code)s::text))"
+_MINE: LiteralString = f"""{_FREE} AND (%(code)s::text IS NULL OR code IN ('', %(code)s::text))
+    AND (%(queues)s::text[] IS NULL OR queue = ANY(%(queues)s::text[]))"""
 _RUNNABLE: LiteralString = f"""{_CLOCK}
     SELECT id FROM run WHERE state IN ('queued', 'running') AND {_MINE}
     UNION ALL SELECT id FROM run WHERE state = 'waiting' AND wake_at <= {_NOW} AND {_MINE}
@@ -153,11 +154,15 @@ class Reader(StoredReader):
     async def leases(self) -> list[Lease]:
         return [Lease(*row) for row in await self.rows(_LEASES)]
 
-    async def runnable(self, now: float | None, limit: int, code: str | None) -> list[str]:
-        return [row[0] for row in await self.rows(_RUNNABLE, {"now": now, "limit": limit, "code": code})]
+    async def runnable(
+        self, now: float | None, limit: int, code: str | None, queues: Collection[str] | None
+    ) -> list[str]:
+        given = {"now": now, "limit": limit, "code": code, "queues": _listed(queues)}
+        return [row[0] for row in await self.rows(_RUNNABLE, given)]
 
-    async def stranded(self, now: float | None, code: str | None) -> list[str]:
-        return [row[0] for row in await self.rows(_STRANDED, {"now": now, "code": code})]
+    async def stranded(self, now: float | None, code: str | None, queues: Collection[str] | None) -> list[str]:
+        given = {"now": now, "code": code, "queues": _listed(queues)}
+        return [row[0] for row in await self.rows(_STRANDED, given)]
 
     async def next_wake(self) -> datetime | None:
         ((wake_at,),) = await self.rows(_NEXT_WAKE)
@@ -166,3 +171,7 @@ class Reader(StoredReader):
     async def reply(self, command_id: str) -> str | None:
         found = await self.rows("SELECT reply FROM command WHERE id = %s", (command_id,))
         return found[0][0] if found else None
+
+
+def _listed(names: Collection[str] | None) -> list[str] | None:
+    return list(names) if names is not None else None

@@ -9,7 +9,7 @@ import msgspec
 
 from runtime.record.postgres.connection import Connection
 from runtime.record.postgres.reader import Reader
-from runtime.record.workers import FORGOTTEN_AFTER_S, LabelledRun, ListedWorker, WorkerReport
+from runtime.record.workers import FORGOTTEN_AFTER_S, ListedWorker, PlacedRun, WorkerNeed, WorkerReport
 
 _NOW: LiteralString = "coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8)"
 _BEAT: LiteralString = f"""
@@ -21,8 +21,9 @@ _WORKERS: LiteralString = f"""
     FILTER (WHERE run.id IS NOT NULL), '{{}}') FROM worker
     LEFT JOIN run ON run.lease_until > {_NOW} AND starts_with(run.owner, worker.id || '#')
     GROUP BY worker.number ORDER BY worker.number"""  # noqa: S608 - constants
-_LABELLED: LiteralString = f"""
-    SELECT id, code FROM run WHERE code <> '' AND (lease_until IS NULL OR lease_until <= {_NOW})
+_PLACED: LiteralString = f"""
+    SELECT id, code, queue FROM run WHERE (%(everywhere)s OR code <> '' OR queue <> 'default')
+    AND (lease_until IS NULL OR lease_until <= {_NOW})
     AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= {_NOW}) ORDER BY rid LIMIT 1000"""  # noqa: S608 - constants
 _TAKE_CLAIM: LiteralString = f"""
     INSERT INTO claim (name, owner, until) VALUES (%(name)s, %(owner)s, {_NOW} + %(ttl)s)
@@ -52,9 +53,10 @@ async def list_workers(reader: Reader, now: float | None) -> list[ListedWorker]:
     ]
 
 
-async def labelled_runs(reader: Reader, now: float | None) -> list[LabelledRun]:
-    """See `WorkerRegistry.labelled_runs`."""
-    return [LabelledRun(*row) for row in await reader.rows(_LABELLED, {"now": now})]
+async def placed_runs(reader: Reader, now: float | None, *, everywhere: bool) -> list[PlacedRun]:
+    """See `WorkerRegistry.placed_runs`."""
+    rows = await reader.rows(_PLACED, {"now": now, "everywhere": everywhere})
+    return [PlacedRun(run_id, WorkerNeed(code, queue)) for run_id, code, queue in rows]
 
 
 async def take_claim(connection: Connection, name: str, owner: str, ttl_s: float, now: float | None) -> bool:

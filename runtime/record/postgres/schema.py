@@ -16,7 +16,7 @@ from runtime.record.journal import JournalError, NewerJournal
 from runtime.record.postgres.connection import Connection, connect, no_workspace, postgres_errors, roll_back
 from runtime.record.state.events import WORKSPACE_RUN_ID
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _INIT_LOCK = 0x0B17E501
 """Of `pg_advisory_xact_lock`: two processes that make the same schema do it one after the other."""
 
@@ -94,6 +94,15 @@ MIGRATIONS: Mapping[int, Sequence[LiteralString]] = {
         """CREATE TRIGGER refuse_forged_decisions AFTER INSERT ON event REFERENCING NEW TABLE AS added
             FOR EACH STATEMENT EXECUTE FUNCTION refuse_forged_decisions()""",
     ),
+    3: (
+        "ALTER TABLE run ADD COLUMN queue text COLLATE \"C\" NOT NULL DEFAULT 'default'",
+        # Replies while they stream, for consoles on other machines (`live_replies`).
+        """CREATE UNLOGGED TABLE live_reply (
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, process text NOT NULL, pieces text NOT NULL,
+            at double precision NOT NULL)""",
+        """CREATE UNLOGGED TABLE watched_run (
+            run text COLLATE "C", process text, until double precision NOT NULL, PRIMARY KEY (run, process))""",
+    ),
 }
 """Statements that lead from version n to n + 1. Forward only: an older program refuses a newer schema."""
 
@@ -107,6 +116,7 @@ _WORKER: tuple[LiteralString, ...] = (
     "GRANT INSERT, UPDATE ON {schema}.run, {schema}.incident TO {role}",
     "GRANT UPDATE ON {schema}.head TO {role}",
     "GRANT INSERT, UPDATE, DELETE ON {schema}.writer, {schema}.worker, {schema}.claim TO {role}",
+    "GRANT INSERT, UPDATE, DELETE ON {schema}.live_reply, {schema}.watched_run TO {role}",
     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
 )
 

@@ -11,7 +11,7 @@ from runtime.record.rules.batch import Batch, IncidentRow, RunRow
 # in a circle.
 LOCK_RUNS: LiteralString = """
     SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at,
-    open_incidents, code FROM run WHERE rid = ANY(ARRAY(SELECT rid FROM run WHERE id = ANY(%(runs)s)
+    open_incidents, code, queue FROM run WHERE rid = ANY(ARRAY(SELECT rid FROM run WHERE id = ANY(%(runs)s)
     UNION SELECT run FROM incident WHERE id = ANY(%(incidents)s))) ORDER BY rid FOR UPDATE"""
 LOCK_WRITER: LiteralString = """
     SELECT extract(epoch FROM clock_timestamp())::float8, batch FROM writer WHERE id = %s FOR UPDATE"""
@@ -52,12 +52,12 @@ _ADD_BLOBS: LiteralString = """
 _SET_RUNS: LiteralString = """
     UPDATE run SET state = n.state, epoch = n.epoch, owner = n.owner, lease_until = n.lease_until,
     lease_ttl = n.lease_ttl, wake_at = n.wake_at, last_seq = n.last_seq, told_seq = n.told_seq,
-    updated_at = n.updated_at, open_incidents = n.open_incidents, code = n.code,
+    updated_at = n.updated_at, open_incidents = n.open_incidents, code = n.code, queue = n.queue,
     summary = coalesce(n.summary, run.summary)
     FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::float8[], %s::float8[], %s::float8[],
-    %s::bigint[], %s::bigint[], %s::float8[], %s::bigint[], %s::text[], %s::text[])
+    %s::bigint[], %s::bigint[], %s::float8[], %s::bigint[], %s::text[], %s::text[], %s::text[])
     AS n(rid, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at, open_incidents,
-    code, summary) WHERE run.rid = n.rid"""
+    code, queue, summary) WHERE run.rid = n.rid"""
 _LENGTHEN_RUNS: LiteralString = """
     UPDATE run SET last_seq = n.last_seq, updated_at = n.updated_at, open_incidents = n.open_incidents,
     told_seq = n.told_seq, summary = coalesce(n.summary, run.summary)
@@ -141,7 +141,8 @@ def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
 def _changed(run: RunRow) -> Sequence[Any]:
     return (
         run.rid, run.state, run.epoch, run.owner, run.lease_until, run.lease_ttl, run.wake_at, run.last_seq,
-        run.told_seq, run.updated_at, run.open_incidents, run.code, run.summary,
+        run.told_seq, run.updated_at, run.open_incidents, run.code, run.queue,
+        run.summary,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ them in order, gives new runs and events their places, and writes what came of i
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from runtime.record.rules.parking import waits_for_nothing
 from runtime.record.rules.rows import EventRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
+from runtime.record.workers import DEFAULT_QUEUE
 
 # By class, not by isinstance, which pydantic answers in Python: this is asked of every event.
 RUN_COLUMNS = frozenset(kind for kind in ev.EVENT_CLASSES if kind.model_fields["type"].default.startswith("run."))
@@ -39,6 +41,8 @@ class RunRow:
     open_incidents: int = 0
     code: str = ""
     """The label of the code that it goes on with; empty: any."""
+    queue: str = DEFAULT_QUEUE
+    """Which workers are to drive it."""
     summary: str | None = None
     """Only where it is to be written."""
 
@@ -50,9 +54,9 @@ class RunRow:
         """
         return self.lease_until is not None and now < self.lease_until <= now + 2 * self.lease_ttl
 
-    def allows(self, code: str | None) -> bool:
-        """Whether a worker with this label may drive it; None stands for any label."""
-        return code is None or self.code in ("", code)
+    def allows(self, code: str | None, queues: Collection[str] | None) -> bool:
+        """Whether a worker with this label that takes these queues may drive it; None stands for any."""
+        return (code is None or self.code in ("", code)) and (queues is None or self.queue in queues)
 
     def runnable(self, now: float) -> bool:
         """Whether it should be driven, if no process does.
@@ -141,6 +145,8 @@ class Batch:
         self.touch(run)
         if isinstance(event, ev.RunMoved) or (isinstance(event, ev.RunCreated | ev.RunStarted) and not run.code):
             run.code = event.code
+        if isinstance(event, ev.RunMoved | ev.RunCreated):
+            run.queue = event.queue or run.queue
         wake_at = datetime.fromtimestamp(run.wake_at, UTC) if run.wake_at is not None else None
         probe = DurableRun(id=run.id, phase=run.state, wake_at=wake_at)  # type: ignore[arg-type]
         was_terminal = probe.terminal

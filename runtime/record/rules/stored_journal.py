@@ -88,8 +88,16 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         result: bool = await self._write().submit(CreateRun(event.run_id, drafts, summary.to_json()))
         return result
 
-    async def claim(self, run_id: str, owner: str, ttl_s: float, *, code: str | None = None) -> Lease | None:
-        result: Lease | None = await self._write().submit(ClaimLease(run_id, owner, ttl_s, code))
+    async def claim(
+        self,
+        run_id: str,
+        owner: str,
+        ttl_s: float,
+        *,
+        code: str | None = None,
+        queues: Collection[str] | None = None,
+    ) -> Lease | None:
+        result: Lease | None = await self._write().submit(ClaimLease(run_id, owner, ttl_s, code, queues))
         return result
 
     async def renew(self, lease: Lease) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "run": (
         "rid", "id", "state", "epoch", "owner", "lease_until", "lease_ttl", "wake_at", "last_seq", "told_seq",
-        "summary", "updated_at", "code",
+        "summary", "updated_at", "code", "queue",
     ),
     "event": ("pos", "run", "seq", "body", "blobs"),
     "blob": ("digest", "value"),

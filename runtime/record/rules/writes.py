@@ -6,7 +6,7 @@ An operation checks before it changes anything, so that one that fails fails alo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -72,6 +72,7 @@ class ClaimLease(Write):
     owner: str
     ttl_s: float
     code: str | None = None
+    queues: Collection[str] | None = None
     begins = True
 
     def run_ids(self) -> Sequence[str]:
@@ -79,7 +80,9 @@ class ClaimLease(Write):
 
     def apply(self, batch: Batch) -> Lease | None:
         run = batch.runs.get(self.run_id)
-        if run is None or not run.runnable(batch.now) or run.leased(batch.now) or not run.allows(self.code):
+        if run is None or not run.runnable(batch.now) or run.leased(batch.now):
+            return None
+        if not run.allows(self.code, self.queues):
             return None
         if run.lease_until is not None and run.owner == self.owner:
             return None  # this process drives it, however late it is: it renews, it does not start a second drive

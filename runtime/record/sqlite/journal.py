@@ -16,6 +16,7 @@ import asyncio
 import logging
 import os
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -45,7 +46,7 @@ from runtime.record.sqlite.statements import wake_parked_runs
 from runtime.record.sqlite.transaction_thread import TransactionThread
 from runtime.record.sqlite.writer import Clock, Writer
 from runtime.record.state import events as ev
-from runtime.record.workers import LabelledRun, ListedWorker, WorkerReport
+from runtime.record.workers import ListedWorker, PlacedRun, WorkerReport
 
 log = logging.getLogger(__name__)
 
@@ -152,11 +153,13 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     def goes_by_local_clock(self) -> bool:
         return True
 
-    async def runnable(self, limit: int = 100, *, code: str | None = None) -> list[str]:
-        return await self._reader.runnable(self._seconds(), limit, code)
+    async def runnable(
+        self, limit: int = 100, *, code: str | None = None, queues: Collection[str] | None = None
+    ) -> list[str]:
+        return await self._reader.runnable(self._seconds(), limit, code, queues)
 
-    async def stranded(self, *, code: str | None = None) -> list[str]:
-        return await self._reader.stranded(self._seconds(), code)
+    async def stranded(self, *, code: str | None = None, queues: Collection[str] | None = None) -> list[str]:
+        return await self._reader.stranded(self._seconds(), code, queues)
 
     async def wake_future_parks(self) -> list[str]:
         return await self._write().run_exclusive(lambda connection: wake_parked_runs(connection, self._seconds()))
@@ -175,8 +178,8 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     async def workers(self) -> list[ListedWorker]:
         return await registry.list_workers(self._reader, self._seconds())
 
-    async def labelled_runs(self) -> list[LabelledRun]:
-        return await registry.labelled_runs(self._reader, self._seconds())
+    async def placed_runs(self, *, everywhere: bool = False) -> list[PlacedRun]:
+        return await registry.placed_runs(self._reader, self._seconds(), everywhere=everywhere)
 
     async def take_claim(self, name: str, owner: str, ttl_s: float) -> bool:
         return await self._write().run_exclusive(

@@ -9,7 +9,7 @@ import msgspec
 
 from runtime.record.workers import ListedWorker, WorkerReport
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x0B17E501
 """Tells `file` and us that a database is one of ours."""
 
@@ -27,8 +27,9 @@ WORKERS = """
     SELECT worker.report, max(0, :now - worker.seen), (SELECT json_group_array(run.id) FROM run
     WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker
     ORDER BY worker.number"""
-LABELLED_RUNS = """
-    SELECT id, code FROM run WHERE code <> '' AND (lease_until IS NULL OR lease_until <= :now)
+PLACED_RUNS = """
+    SELECT id, code, queue FROM run WHERE (:everywhere OR code <> '' OR queue <> 'default')
+    AND (lease_until IS NULL OR lease_until <= :now)
     AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= :now) ORDER BY rid LIMIT 1000"""
 
 

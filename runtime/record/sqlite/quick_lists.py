@@ -17,15 +17,15 @@ from runtime.record.listed import JournalLists, ListedIncident
 from runtime.record.rules.stored_summary import StoredSummary
 from runtime.record.sqlite.list_queries import (
     APPLICATION_ID,
-    LABELLED_RUNS,
     OPEN_INCIDENTS,
+    PLACED_RUNS,
     RUNS_WITH_SUMMARIES,
     SCHEMA_VERSION,
     WORKERS,
     listed_worker,
 )
 from runtime.record.state.summary import Summary
-from runtime.record.workers import LabelledRun, unserved_runs
+from runtime.record.workers import PlacedRun, WorkerNeed, unserved_runs
 
 _BUSY_S = 1.0
 """How long, in seconds, a file that is just being recovered is waited for; opening the journal waits longer."""
@@ -53,11 +53,14 @@ def read_quick_lists(path: Path, *, runs: int = 0, incidents: bool = False) -> J
                 return None
             now = {"now": time.time()}
             workers = [listed_worker(*row) for row in connection.execute(WORKERS, now)]
-            labelled = [LabelledRun(*row) for row in connection.execute(LABELLED_RUNS, now)]
+            placed = [
+                PlacedRun(run_id, WorkerNeed(code, queue))
+                for run_id, code, queue in connection.execute(PLACED_RUNS, {**now, "everywhere": False})
+            ]
             return JournalLists(
                 runs=_summaries(connection, runs) if runs else (),
                 incidents=_open_incidents(connection) if incidents else (),
-                unserved=unserved_runs(labelled, workers),
+                unserved=unserved_runs(placed, workers),
             )
     except (sqlite3.Error, ValueError, _Unusual):  # a faulty text or JSON is a ValueError
         return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from traceback import clear_frames
@@ -26,7 +26,10 @@ from runtime.record.sqlite.statements import POSITION
 # As `RunRow.leased` and `RunRow.runnable` say.
 _FREE = "(lease_until IS NULL OR lease_until <= :now OR lease_until > :now + 2 * lease_ttl)"
 # As `RunRow.allows` says.
-_MINE = _FREE + " AND (:code IS NULL OR code IN ('', :code))"
+_MINE = (
+    _FREE + " AND (:code IS NULL OR code IN ('', :code))"  # noqa: S608 - no input in it
+    " AND (:queues IS NULL OR queue IN (SELECT value FROM json_each(:queues)))"
+)
 _RUNNABLE = (
     "SELECT id FROM run WHERE state IN ('queued', 'running') AND " + _MINE + " UNION ALL"  # noqa: S608 - no input in it
     " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= :now AND " + _MINE + " UNION ALL"
@@ -143,16 +146,22 @@ class Reader(StoredReader):
         rows = await self.rows("SELECT id, owner, epoch, lease_ttl FROM run WHERE lease_until IS NOT NULL")
         return [Lease(*row) for row in rows]
 
-    async def runnable(self, now: float, limit: int, code: str | None) -> list[str]:
-        return [row[0] for row in await self.rows(_RUNNABLE, {"now": now, "limit": limit, "code": code})]
+    async def runnable(self, now: float, limit: int, code: str | None, queues: Collection[str] | None) -> list[str]:
+        given = {"now": now, "limit": limit, "code": code, "queues": _json(queues)}
+        return [row[0] for row in await self.rows(_RUNNABLE, given)]
 
     async def next_wake(self) -> datetime | None:
         rows = await self.rows("SELECT min(wake_at) FROM run WHERE state = 'waiting'")
         return to_instant(rows[0][0])
 
-    async def stranded(self, now: float, code: str | None) -> list[str]:
-        return [row[0] for row in await self.rows(_STRANDED, {"now": now, "code": code})]
+    async def stranded(self, now: float, code: str | None, queues: Collection[str] | None) -> list[str]:
+        given = {"now": now, "code": code, "queues": _json(queues)}
+        return [row[0] for row in await self.rows(_STRANDED, given)]
 
     async def reply(self, command_id: str) -> str | None:
         rows = await self.rows("SELECT reply FROM command WHERE id = ?", (command_id,))
         return rows[0][0] if rows else None
+
+
+def _json(names: Collection[str] | None) -> str | None:
+    return json.dumps(list(names)) if names is not None else None

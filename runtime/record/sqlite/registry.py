@@ -6,9 +6,9 @@ import sqlite3
 
 import msgspec
 
-from runtime.record.sqlite.list_queries import LABELLED_RUNS, WORKERS, listed_worker
+from runtime.record.sqlite.list_queries import PLACED_RUNS, WORKERS, listed_worker
 from runtime.record.sqlite.reader import Reader
-from runtime.record.workers import FORGOTTEN_AFTER_S, LabelledRun, ListedWorker, WorkerReport
+from runtime.record.workers import FORGOTTEN_AFTER_S, ListedWorker, PlacedRun, WorkerNeed, WorkerReport
 
 _BEAT = """
     INSERT INTO worker (id, report, seen) VALUES (?, ?, ?)
@@ -36,9 +36,10 @@ async def list_workers(reader: Reader, now: float) -> list[ListedWorker]:
     return [listed_worker(*row) for row in await reader.rows(WORKERS, {"now": now})]
 
 
-async def labelled_runs(reader: Reader, now: float) -> list[LabelledRun]:
-    """See `WorkerRegistry.labelled_runs`."""
-    return [LabelledRun(*row) for row in await reader.rows(LABELLED_RUNS, {"now": now})]
+async def placed_runs(reader: Reader, now: float, *, everywhere: bool) -> list[PlacedRun]:
+    """See `WorkerRegistry.placed_runs`."""
+    rows = await reader.rows(PLACED_RUNS, {"now": now, "everywhere": everywhere})
+    return [PlacedRun(run_id, WorkerNeed(code, queue)) for run_id, code, queue in rows]
 
 
 def take_claim(connection: sqlite3.Connection, name: str, owner: str, ttl_s: float, now: float) -> bool:

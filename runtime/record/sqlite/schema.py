@@ -73,6 +73,7 @@ MIGRATIONS: Mapping[int, Sequence[str]] = {
             number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, report TEXT NOT NULL, seen REAL NOT NULL)""",
         "CREATE TABLE claim (name TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
     ),
+    2: ("ALTER TABLE run ADD COLUMN queue TEXT NOT NULL DEFAULT 'default'",),
 }
 """Statements that lead from version n to n + 1. Forward only: an older program refuses a newer file."""
 _CREATES_TABLE = re.compile(r"CREATE TABLE (\w+)")

@@ -13,7 +13,7 @@ POSITION = "SELECT max((SELECT pos FROM pruned), coalesce((SELECT max(pos) FROM 
 HEADS = POSITION + ", (SELECT max(rid) FROM run)"  # noqa: S608 - constants
 RUNS = """
     SELECT rid, id, state, epoch, owner, lease_until, lease_ttl, wake_at, last_seq, told_seq, updated_at,
-    (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open'), code FROM run
+    (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open'), code, queue FROM run
     WHERE id IN (SELECT value FROM json_each(?))"""
 RUNS_OF_INCIDENTS = """
     OR rid IN (SELECT run FROM incident WHERE id IN (SELECT value FROM json_each(?)))"""
@@ -27,7 +27,7 @@ _ADD_BLOB = "INSERT OR IGNORE INTO blob (digest, value) VALUES (?, ?)"
 _ADD_EVENT = "INSERT INTO event (pos, run, seq, body, blobs) VALUES (?, ?, ?, ?, ?)"
 _SET_RUN = """
     UPDATE run SET state = ?, epoch = ?, owner = ?, lease_until = ?, lease_ttl = ?, wake_at = ?, last_seq = ?,
-    told_seq = ?, updated_at = ?, code = ?, summary = coalesce(?, summary) WHERE rid = ?"""
+    told_seq = ?, updated_at = ?, code = ?, queue = ?, summary = coalesce(?, summary) WHERE rid = ?"""
 _LENGTHEN_RUN = "UPDATE run SET last_seq = ?, updated_at = ?, summary = coalesce(?, summary) WHERE rid = ?"
 _CLOSE_INCIDENTS = "UPDATE incident SET state = 'closed', closed_seq = ? WHERE run = ? AND state = 'open'"
 _SET_INCIDENT = """
@@ -77,7 +77,7 @@ def sql_writes(batch: Batch, pos: int) -> Iterable[tuple[str, Sequence[Sequence[
 def _run(run: RunRow) -> tuple[Any, ...]:
     return (
         run.state, run.epoch, run.owner, run.lease_until, run.lease_ttl, run.wake_at, run.last_seq, run.told_seq,
-        run.updated_at, run.code, run.summary, run.rid,
+        run.updated_at, run.code, run.queue, run.summary, run.rid,
     )  # fmt: skip
 
 

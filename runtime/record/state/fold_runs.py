@@ -22,6 +22,7 @@ def run_created(s: RunData, e: ev.RunCreated) -> bool:
         return False
     s.id, s.ref, s.title, s.input = e.run_id, e.ref, e.title, e.input
     s.options, s.program, s.code, s.created_at = dict(e.options), e.program, e.code, e.ts
+    s.queue = e.queue
     if isinstance(fork := e.options.get("fork"), dict) and fork.get("at") and fork.get("changes"):
         s.changes[str(fork["at"])] = dict(fork["changes"])
     return True
@@ -102,7 +103,7 @@ def run_frozen(s: RunData, e: ev.RunFrozen) -> bool:
 
 
 def run_moved(s: RunData, e: ev.RunMoved) -> bool:
-    s.code = e.code
+    s.code, s.queue = e.code, e.queue or s.queue
     return True
 
 

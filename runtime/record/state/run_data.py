@@ -12,6 +12,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.nodes import Incident, Node
 from runtime.record.state.run_title import run_title
 from runtime.record.state.summary import FOLD_VERSION, NODE_TERMINAL, RUN_TERMINAL, NodePhase, RunPhase, Summary
+from runtime.record.workers import DEFAULT_QUEUE
 
 
 class ForkOrigin(NamedTuple):
@@ -36,6 +37,8 @@ class RunData:
     program: str = ""
     code: str = ""
     """The label of the code that it is for."""
+    queue: str = DEFAULT_QUEUE
+    """Which workers are to drive it."""
     phase: RunPhase = "queued"
     output: str = ""
     error: str = ""

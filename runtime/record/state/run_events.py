@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from runtime.record.state.event_base import Actor, JournalEvent
+from runtime.record.workers import DEFAULT_QUEUE
 
 
 class RunCreated(JournalEvent):
@@ -22,6 +23,8 @@ class RunCreated(JournalEvent):
     program: str = ""
     code: str = ""
     """The label of the code that it is for; empty: of the first worker that takes it up."""
+    queue: str = DEFAULT_QUEUE
+    """Which workers are to drive it: those that take this queue."""
     by: Actor = Actor()
 
 
@@ -81,14 +84,15 @@ class RunFrozen(JournalEvent):
 
 
 class RunMoved(JournalEvent):
-    """The run is for code of another label from now on; empty: of any worker. Who drives it now goes on until it lets
-    go of it.
+    """The run is for code of another label from now on (empty: of any worker), and in `queue` (empty: in the same as
+    before). Who drives it now goes on until it lets go of it.
     """
 
     type: Literal["run.moved"] = "run.moved"
     DURABLE: ClassVar[bool] = True
     code: str
     before: str = ""
+    queue: str = ""
     by: Actor = Actor()
 
 

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record.address import EXAMPLE, PostgresAddress
 from runtime.record.journal import Journal
+from runtime.record.workers import DEFAULT_QUEUE
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import EngineError, MakeEngine
 
@@ -44,6 +45,7 @@ def choose_engine(
         worker_id=worker_id,
         slots=config.slots,
         code=config.code,
+        queues=config.queues or (DEFAULT_QUEUE,),
         limits=config.limits,
     )
 

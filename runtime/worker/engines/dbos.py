@@ -13,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import product
 from typing import Any, Protocol
 
 import psycopg
@@ -23,14 +25,16 @@ from dbos import error as dbos_error
 
 from runtime.execution.execution_config import SwarmLimit
 from runtime.record.address import PostgresAddress
+from runtime.record.postgres.connection import IDLE_TRANSACTION_MS
+from runtime.record.workers import DEFAULT_QUEUE, newest_label
 from runtime.worker.engines.dbos_tables import (
     APPLICATION,
-    DEFAULT_QUEUE,
     KEPT_S,
     UNCLAIMED_S,
     WORKFLOW,
     QueueTables,
     code_version,
+    dispatch_queue,
     init_queue,
     queue_schema,
 )
@@ -76,6 +80,7 @@ class DbosEngine:
         worker_id: This worker's id in the journal.
         slots: How many runs it drives at once.
         code: The label of its code.
+        queues: The queues whose runs it drives.
         limits: How many runs of a swarm there may be at once, and begin within a time, over all workers.
         now: A test's time, in seconds; None for the server's.
         look_s: See `LOOK_S`.
@@ -93,6 +98,7 @@ class DbosEngine:
         worker_id: str,
         slots: int = 64,
         code: str = "",
+        queues: Sequence[str] = (DEFAULT_QUEUE,),
         limits: Mapping[str, SwarmLimit] | None = None,
         now: Callable[[], float] | None = None,
         look_s: float = LOOK_S,
@@ -107,6 +113,7 @@ class DbosEngine:
         self._slots = slots
         self._code = code
         self._limits = dict(limits or {})
+        self._queues = queues
         self._now = now
         self._look_s = look_s
         self._care_s = care_s
@@ -128,6 +135,11 @@ class DbosEngine:
     def driving(self) -> list[str]:
         return list(self._driving)
 
+    @property
+    def _dispatched(self) -> list[str]:
+        """The queues of DBOS that this worker takes runs from."""
+        return [dispatch_queue(queue, ref) for queue in self._queues for ref in ("", *self._limits)]
+
     async def take_up(self, held: Collection[str]) -> TakenUp:
         self._held = frozenset(held)
         if self._leaving:
@@ -138,7 +150,7 @@ class DbosEngine:
         found = 0
         if await self._journal.take_claim(CARE, self._worker_id, self._care_s):
             found = await self._care()
-        self._has_room = not await self._tables.has_waiting()
+        self._has_room = not await self._tables.has_waiting(self._dispatched)
         self._look_at = time.monotonic() + self._look_s
         return TakenUp(found=bool(found), has_room=self._has_room)
 
@@ -189,7 +201,9 @@ class DbosEngine:
         obsolete = await self._tables.obsolete(now, kept_s, self._unclaimed_s)
         if obsolete:
             await self._ask(DBOS.delete_workflows, obsolete)
-        newest = await self._tables.newest_label(now)
+        workers = await self._tables.workers(now)
+        await self._tables.reroute(workers)
+        newest = newest_label(workers)
         if newest is not None and newest != self._latest:
             # Slices without a label are given to workers of the version that is called the latest.
             await self._ask(DBOS.set_latest_application_version, code_version(newest))
@@ -231,24 +245,25 @@ class DbosEngine:
 
     async def _launch(self) -> None:
         # Before DBOS looks for what it can give to this worker.
-        await self._tables.route({ref: _queue_name(ref) for ref in self._limits})
+        await self._tables.limit(self._limits)
         try:
             await asyncio.to_thread(self._begin)
         except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
             raise EngineError(f"DBOS cannot begin: {_first_line(exc)}") from exc
 
     def _begin(self) -> None:
-        self._pool = begin_dbos(self._address, worker_id=self._worker_id, code=self._code)
-        DBOS.register_queue(
-            DEFAULT_QUEUE,
-            worker_concurrency=self._slots,
-            polling_interval_sec=POLL_S,
-            on_conflict="always_update",
-        )
-        for ref, limit in self._limits.items():
+        self._pool = begin_dbos(self._address, worker_id=self._worker_id, code=self._code, queues=self._dispatched)
+        for queue in self._queues:
+            DBOS.register_queue(
+                dispatch_queue(queue),
+                worker_concurrency=self._slots,
+                polling_interval_sec=POLL_S,
+                on_conflict="always_update",
+            )
+        for queue, (ref, limit) in product(self._queues, self._limits.items()):
             room = limit.concurrency
             DBOS.register_queue(
-                _queue_name(ref),
+                dispatch_queue(queue, ref),
                 global_concurrency=room,
                 worker_concurrency=self._slots if room is None else min(self._slots, room),
                 limiter={"limit": limit.starts, "period": limit.period_s} if limit.starts is not None else None,
@@ -264,18 +279,21 @@ class DbosEngine:
             _serving.clear()
 
 
-def begin_dbos(address: PostgresAddress, *, worker_id: str, code: str = "", migrate: bool = False) -> sqlalchemy.Engine:
+def begin_dbos(
+    address: PostgresAddress, *, worker_id: str, code: str = "", queues: Sequence[str] = (), migrate: bool = False
+) -> sqlalchemy.Engine:
     """Begin DBOS in this process, on the database of a workspace, as libpq connects to it. Blocks."""
     logger = logging.getLogger("dbos")
     if _is_news not in logger.filters:
         logger.addHandler(logging.NullHandler())  # else it makes one of its own, for the terminal
         logger.addFilter(_is_news)
 
-    def connect() -> psycopg.Connection[Any]:
-        return psycopg.connect(address.conninfo, connect_timeout=10, application_name="orbiter queue")
-
     pool = sqlalchemy.create_engine(
-        "postgresql+psycopg://", creator=connect, pool_size=3, max_overflow=5, pool_pre_ping=True
+        "postgresql+psycopg://",
+        creator=partial(connect_to_queue, address),
+        pool_size=3,
+        max_overflow=5,
+        pool_pre_ping=True,
     )
     config: DBOSConfig = {
         "name": APPLICATION,
@@ -292,11 +310,21 @@ def begin_dbos(address: PostgresAddress, *, worker_id: str, code: str = "", migr
     }
     try:
         DBOS(config=config)
+        DBOS.listen_queues(queues)
         DBOS.launch()
     except BaseException:
         end_dbos(pool)
         raise
     return pool
+
+
+def connect_to_queue(address: PostgresAddress) -> psycopg.Connection[Any]:
+    """A connection for DBOS. Blocks."""
+    made = psycopg.connect(address.conninfo, connect_timeout=10, application_name="orbiter queue", autocommit=True)
+    # A worker that is stopped in mid-transaction would hold rows of the queue, and with them every other worker.
+    made.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (str(IDLE_TRANSACTION_MS),))
+    made.autocommit = False
+    return made
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -330,10 +358,6 @@ async def make_queue(address: PostgresAddress, *, worker: str = "", operator: st
     except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
         raise EngineError(f"the queue cannot be made in {address.url}: {_first_line(exc)}") from exc
     await init_queue(address, worker=worker, operator=operator, viewer=viewer)
-
-
-def _queue_name(ref: str) -> str:
-    return f"{DEFAULT_QUEUE}: {ref}"
 
 
 def _first_line(exc: BaseException) -> str:

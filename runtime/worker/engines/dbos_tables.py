@@ -8,22 +8,24 @@ again for another label of code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, LiteralString, Self
 
 import psycopg
+from msgspec.json import decode
 from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError
+from runtime.record.workers import DEFAULT_QUEUE, ListedWorker, WorkerReport, newest_label
 from runtime.worker.engines.port import EngineError
 
 APPLICATION = "orbiter"
 """Under this name DBOS keeps what belongs to this program."""
 WORKFLOW = "drive_run"
-DEFAULT_QUEUE = "runs"
-"""The queue of swarms without a limit of their own."""
+DISPATCH_QUEUE = "runs"
+"""How DBOS calls the queue of runs of swarms without a limit of their own (`dispatch_queue`)."""
 UNCLAIMED_S = 5.0
 """After how many seconds a slice is queued again that a worker has taken without claiming its run."""
 LOST_S = 15.0
@@ -34,19 +36,20 @@ KEPT_S = 3600.0
 """How long, in seconds, slices that have ended are kept, for people; longer where the period of a limit is longer."""
 
 _ROUTES: LiteralString = """
-    CREATE TABLE IF NOT EXISTS {queue}.swarm_queue (ref text PRIMARY KEY, queue text NOT NULL)"""
+    CREATE TABLE IF NOT EXISTS {queue}.limited_swarm (ref text PRIMARY KEY)"""
 # A reference is a file's whole path; a limit names its end.
 _ROUTE: LiteralString = """
-    CREATE OR REPLACE FUNCTION {queue}.queue_of(summary text) RETURNS text LANGUAGE sql STABLE AS $body$
-        SELECT coalesce((SELECT queue FROM {queue}.swarm_queue, (SELECT summary::json ->> 'ref') AS run (name)
-            WHERE name = ref OR right(name, length(ref) + 1) = '/' || ref ORDER BY length(ref) DESC LIMIT 1), {default})
+    CREATE OR REPLACE FUNCTION {queue}.queue_of(summary text, taken text) RETURNS text LANGUAGE sql STABLE AS $body$
+        SELECT {dispatch} || CASE taken WHEN {default} THEN '' ELSE '@' || taken END || coalesce(
+            (SELECT ': ' || ref FROM {queue}.limited_swarm, (SELECT summary::json ->> 'ref') AS run (name)
+            WHERE name = ref OR right(name, length(ref) + 1) = '/' || ref ORDER BY length(ref) DESC LIMIT 1), '')
     $body$"""
 # Runs under way go before those that have not begun.
 _ENQUEUE: LiteralString = """
-    CREATE OR REPLACE FUNCTION {queue}.enqueue_run(id text, epoch bigint, code text, summary text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+    CREATE OR REPLACE FUNCTION {queue}.enqueue_run(id text, epoch bigint, code text, summary text, taken text)
+    RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
     BEGIN
-        PERFORM {queue}.enqueue_workflow(workflow_name => {workflow}, queue_name => {queue}.queue_of(summary),
+        PERFORM {queue}.enqueue_workflow(workflow_name => {workflow}, queue_name => {queue}.queue_of(summary, taken),
             positional_args => ARRAY[to_json(id)], workflow_id => id || ':' || epoch || ':' || code,
             app_version => CASE code WHEN '' THEN NULL ELSE {version} || code END,
             priority => CASE epoch WHEN 0 THEN 2 ELSE 1 END, application_name => {application});
@@ -57,7 +60,7 @@ _ON_QUEUED: LiteralString = """
     CREATE OR REPLACE FUNCTION {queue}.enqueue_queued() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
     BEGIN
-        PERFORM {queue}.enqueue_run(NEW.id, NEW.epoch, NEW.code, NEW.summary);
+        PERFORM {queue}.enqueue_run(NEW.id, NEW.epoch, NEW.code, NEW.summary, NEW.queue);
         RETURN NULL;
     EXCEPTION WHEN OTHERS THEN
         RAISE WARNING 'run % is not queued now: %', NEW.id, SQLERRM;
@@ -88,7 +91,7 @@ _READY: LiteralString = f"""(NOT coalesce({_HELD}, false) AND (run.state IN ('qu
     OR run.state = 'waiting' AND (run.wake_at <= clock.now OR run.wake_at IS NULL AND run.open_incidents = 0)
     OR run.state = 'frozen' AND run.lease_until IS NOT NULL))"""
 _MISSING: LiteralString = f"""{_CLOCK}
-    SELECT run.id, run.epoch, run.code, run.summary FROM clock, {{journal}}.run
+    SELECT run.id, run.epoch, run.code, run.summary, run.queue FROM clock, {{journal}}.run
     LEFT JOIN {{queue}}.workflow_status AS slice ON slice.workflow_uuid = run.id || ':' || run.epoch || ':' || run.code
     WHERE run.state IN ('queued', 'running', 'waiting', 'frozen') AND {_READY} AND slice.workflow_uuid IS NULL
     ORDER BY run.rid LIMIT 1000"""  # noqa: S608 - constants
@@ -113,24 +116,31 @@ _OBSOLETE: LiteralString = f"""{_SLICES}
             AND slice.completed_at < clock.ms - %(retry)s * 1000
         OR slice.completed_at < clock.ms - %(kept)s * 1000)
     LIMIT 1000"""  # noqa: S608 - constants
+# A slice without a label is for the newest one among the workers that take its queue: of all (NULL), or said.
 _REROUTE: LiteralString = """
-    UPDATE {queue}.workflow_status AS slice SET queue_name = {queue}.queue_of(run.summary) FROM {journal}.run
-    WHERE run.id = split_part(workflow_uuid, ':', 1) AND slice.status = 'ENQUEUED'
-    AND application_name = {application} AND queue_name <> {queue}.queue_of(run.summary)"""
-# As `runtime.record.workers.newest_label` says.
-_NEWEST: LiteralString = """
-    SELECT report::json ->> 'code' FROM {journal}.worker
+    WITH wanted AS (
+        SELECT slice.workflow_uuid AS id, {queue}.queue_of(run.summary, run.queue) AS queue_name,
+        CASE WHEN run.code = '' THEN newest.version ELSE slice.application_version END AS version
+        FROM {queue}.workflow_status AS slice JOIN {journal}.run ON run.id = split_part(workflow_uuid, ':', 1)
+        LEFT JOIN unnest(%(queues)s::text[], %(versions)s::text[]) AS newest (queue, version)
+            ON newest.queue = run.queue
+        WHERE slice.status = 'ENQUEUED' AND slice.application_name = {application}
+    )
+    UPDATE {queue}.workflow_status AS slice SET queue_name = wanted.queue_name, application_version = wanted.version
+    FROM wanted WHERE slice.workflow_uuid = wanted.id AND slice.status = 'ENQUEUED' AND (
+        slice.queue_name <> wanted.queue_name OR slice.application_version IS DISTINCT FROM wanted.version)"""
+_WORKERS: LiteralString = """
+    SELECT report FROM {journal}.worker
     WHERE seen > coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8) - %(lost)s
-    AND NOT coalesce((report::json ->> 'draining')::boolean, false) ORDER BY number DESC LIMIT 1"""
-_ADD: LiteralString = "SELECT {queue}.enqueue_run(%s, %s, %s, %s)"
+    ORDER BY number"""
+_ADD: LiteralString = "SELECT {queue}.enqueue_run(%s, %s, %s, %s, %s)"
 _WAITING: LiteralString = """
     SELECT EXISTS (SELECT 1 FROM {queue}.workflow_status WHERE status = 'ENQUEUED' AND application_name = {application}
-    AND created_at < extract(epoch FROM clock_timestamp()) * 1000 - 1000)"""
+    AND queue_name = ANY(%s) AND created_at < extract(epoch FROM clock_timestamp()) * 1000 - 1000)"""
 _MINE: LiteralString = """
     SELECT EXISTS (SELECT 1 FROM {queue}.workflow_status
     WHERE workflow_uuid = %s AND status = 'PENDING' AND executor_id = %s)"""
-_ADD_ROUTE: LiteralString = """
-    INSERT INTO {queue}.swarm_queue VALUES (%s, %s) ON CONFLICT (ref) DO UPDATE SET queue = excluded.queue"""
+_ADD_LIMITED: LiteralString = "INSERT INTO {queue}.limited_swarm VALUES (%s) ON CONFLICT DO NOTHING"
 _COUNTS: LiteralString = """
     SELECT status, count(*) FROM {queue}.workflow_status WHERE application_name = {application}
     AND status IN ('ENQUEUED', 'PENDING') GROUP BY status"""
@@ -141,6 +151,13 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 def queue_schema(address: PostgresAddress) -> str:
     """The schema of the queue's tables."""
     return f"{address.schema}_queue"
+
+
+def dispatch_queue(queue: str = DEFAULT_QUEUE, ref: str = "") -> str:
+    """How DBOS calls the queue of runs that workers of `queue` drive; with `ref`: those of this limited swarm. As
+    `queue_of` in the database says.
+    """
+    return DISPATCH_QUEUE + ("" if queue == DEFAULT_QUEUE else f"@{queue}") + (f": {ref}" if ref else "")
 
 
 def code_version(code: str) -> str:
@@ -185,12 +202,22 @@ class QueueTables:
         if self._connection is not None:
             await self._connection.close()
 
-    async def route(self, queues: dict[str, str]) -> None:
-        """From now on runs of these swarms, and of no others, have a queue of their own; those that wait, too."""
-        await self._rows("DELETE FROM {queue}.swarm_queue WHERE ref <> ALL(%s)", (list(queues),))
-        for ref, queue in queues.items():
-            await self._rows(_ADD_ROUTE, (ref, queue))
-        await self._rows(_REROUTE)
+    async def limit(self, refs: Collection[str]) -> None:
+        """From now on runs of these swarms, and of no others, have a queue of their own; `reroute` moves those that
+        wait.
+        """
+        await self._rows("DELETE FROM {queue}.limited_swarm WHERE ref <> ALL(%s)", (list(refs),))
+        for ref in refs:
+            await self._rows(_ADD_LIMITED, (ref,))
+
+    async def reroute(self, workers: Sequence[ListedWorker]) -> None:
+        """Put what waits where it belongs: runs were moved to another queue, or workers of another label came."""
+        newest = newest_label(workers)
+        queues = {queue for each in workers for queue in each.report.queues}
+        # DBOS itself gives slices without a label to workers of the newest one.
+        versions = {queue: newest_label(workers, queue) for queue in queues}
+        said = {queue: code_version(code) for queue, code in versions.items() if code is not None and code != newest}
+        await self._rows(_REROUTE, {"queues": list(said), "versions": list(said.values())})
 
     async def obsolete(self, now: float | None, kept_s: float, unclaimed_s: float) -> list[str]:
         """Ids of slices that nothing comes of any more."""
@@ -204,14 +231,14 @@ class QueueTables:
             await self._rows(_ADD, row)
         return len(missing)
 
-    async def newest_label(self, now: float | None) -> str | None:
-        """The label of the worker that came last, of those that take up runs; None if none has said so."""
-        found = await self._rows(_NEWEST, {"now": now, "lost": LOST_S})
-        return (found[0][0] or "") if found else None
+    async def workers(self, now: float | None) -> list[ListedWorker]:
+        """Workers that are there, in the order in which they came."""
+        rows = await self._rows(_WORKERS, {"now": now, "lost": LOST_S})
+        return [ListedWorker(report=decode(text, type=WorkerReport), heard_s=0.0, driving=()) for (text,) in rows]
 
-    async def has_waiting(self) -> bool:
-        """Whether a run has waited in the queue for more than a second."""
-        return bool((await self._rows(_WAITING))[0][0])
+    async def has_waiting(self, queues: Collection[str] = (DISPATCH_QUEUE,)) -> bool:
+        """Whether a run has waited in one of these queues of DBOS for more than a second."""
+        return bool((await self._rows(_WAITING, (list(queues),)))[0][0])
 
     async def is_mine(self, slice_id: str, worker_id: str) -> bool:
         """Whether a slice is still this worker's."""
@@ -242,6 +269,7 @@ async def init_queue(address: PostgresAddress, *, worker: str = "", operator: st
     names = {
         "queue": sql.Identifier(queue_schema(address)),
         "journal": sql.Identifier(address.schema),
+        "dispatch": sql.Literal(DISPATCH_QUEUE),
         "default": sql.Literal(DEFAULT_QUEUE),
         "workflow": sql.Literal(WORKFLOW),
         "version": sql.Literal(code_version("")),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from runtime.operations.requests.workers import UnservedLabel, Worker, WorkerList
+from runtime.operations.requests.workers import UnservedRuns, Worker, WorkerList
 from runtime.record.state.durable_run import Summary
+from runtime.record.workers import DEFAULT_QUEUE, need_words
 from screens.render.formatting import format_ago, pluralize
 from screens.render.glyphs import state_ink
 from screens.render.layout import Column, Part, Row, Span, Spans, join_spans, span, with_headings
@@ -57,9 +58,12 @@ def worker_rows(told: Iterable[HostWorkers], summaries: Mapping[str, Summary], c
 def _worker_row(told: HostWorkers, worker: Worker, context: RenderContext) -> Row:
     heard = told.at - timedelta(seconds=worker.heard_s)
     keys = ", ".join(context.sanitize_line(name, 40) for name in worker.keys)
+    named = worker.queues if set(worker.queues) - {DEFAULT_QUEUE} else ()
+    queues = ", ".join(context.sanitize_line(name, 40) for name in named)
     about = join_spans(
         (
             span(context.sanitize_line(worker.held_up, 300), state_ink("failed")),
+            span(f"queues: {queues}") if queues else (),
             span(f"keys: {keys}" if keys else "no provider's key", "ink-muted"),
             span(context.sanitize_line(worker.program, 60), "ink-muted"),
         ),
@@ -82,12 +86,11 @@ def _worker_row(told: HostWorkers, worker: Worker, context: RenderContext) -> Ro
 
 
 def _unserved_row(
-    host: str, label: UnservedLabel, run_id: str, summaries: Mapping[str, Summary], context: RenderContext
+    host: str, label: UnservedRuns, run_id: str, summaries: Mapping[str, Summary], context: RenderContext
 ) -> Row:
     summary = summaries.get(run_id)
     title = title_of(summary, context) if summary is not None else context.sanitize_line(run_id, 60)
-    code = context.sanitize_line(label.code, 60)
-    words = f"waits for a worker with code {code}" if code else "waits for a worker without a label"
+    words = context.sanitize_line(f"waits for a worker {need_words(label.code, label.queue)}", 200)
     return Row(
         f"{UNSERVED_KEY_PREFIX}{host}\n{run_id}",
         (

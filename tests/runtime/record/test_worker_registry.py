@@ -10,7 +10,7 @@ import pytest
 from runtime.record.journal import StaleSequence
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
-from runtime.record.workers import FORGOTTEN_AFTER_S, LOST_AFTER_S, LabelledRun, WorkerReport
+from runtime.record.workers import FORGOTTEN_AFTER_S, LOST_AFTER_S, PlacedRun, WorkerNeed, WorkerReport
 from tests.runtime.record.conftest import Clock, Store
 from tests.runtime.record.journal_samples import created, summary
 
@@ -77,13 +77,13 @@ async def test_a_labelled_run_is_for_workers_of_its_label(journal: JournalCare, 
     assert await journal.runnable(code="v2") == ["any"]
     assert await journal.runnable(code="v1") == ["any", "old"]
     assert await journal.claim("old", "me#1", 60, code="v2") is None
-    assert await journal.labelled_runs() == [LabelledRun("old", "v1")]
+    assert await journal.placed_runs() == [PlacedRun("old", WorkerNeed("v1"))]
     lease = await journal.claim("any", "me#1", 60, code="v2")
     assert lease is not None
     await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner=lease.owner, code="v2")])
     await journal.append(lease, [ev.RunParked(reason="stop")])
     await journal.release(lease)
-    assert await journal.labelled_runs() == [LabelledRun("any", "v2"), LabelledRun("old", "v1")]
+    assert await journal.placed_runs() == [PlacedRun("any", WorkerNeed("v2")), PlacedRun("old", WorkerNeed("v1"))]
     assert await journal.runnable(code="v1") == ["old"], "it stays with the code that began it"
 
 
@@ -114,7 +114,25 @@ async def test_the_workspaces_stream_is_compared_and_set(journal: JournalCare) -
         await journal.post(ev.WORKSPACE_RUN_ID, ev.BreakerChanged(key="x"), told=first.seq)
 
 
-async def create(journal: JournalCare, *run_ids: str, code: str = "") -> None:
+async def create(journal: JournalCare, *run_ids: str, code: str = "", queue: str = "default") -> None:
     for run_id in run_ids:
-        event = created(run_id).model_copy(update={"code": code})
+        event = created(run_id).model_copy(update={"code": code, "queue": queue})
         await journal.create(event, summary(run_id))
+
+
+async def test_a_run_is_for_workers_that_take_its_queue(journal: JournalCare) -> None:
+    await create(journal, "any")
+    await create(journal, "big", queue="gpu")
+    assert await journal.runnable() == ["any", "big"]
+    assert await journal.runnable(queues=("default",)) == ["any"]
+    assert await journal.runnable(queues=("gpu", "mail")) == ["big"]
+    assert await journal.claim("big", "me#1", 60, queues=("default",)) is None
+    assert await journal.placed_runs() == [PlacedRun("big", WorkerNeed(queue="gpu"))]
+    assert [each.run_id for each in await journal.placed_runs(everywhere=True)] == ["any", "big"]
+    await journal.post("big", ev.RunMoved(code="v2", queue="mail"), effective=True)
+    assert await journal.placed_runs() == [PlacedRun("big", WorkerNeed("v2", "mail"))]
+    await journal.post("big", ev.RunMoved(code=""), effective=True)
+    assert await journal.runnable(queues=("mail",)) == ["big"], "a move of the code alone leaves it in its queue"
+    lease = await journal.claim("big", "me#1", 60, queues=("mail",))
+    assert lease is not None
+    assert await journal.placed_runs() == []

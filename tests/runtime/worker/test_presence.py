@@ -11,7 +11,7 @@ import pytest
 
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
-from runtime.record.workers import LOST_AFTER_S, CodePolicy, WorkerReport
+from runtime.record.workers import LOST_AFTER_S, CodePolicy, WorkerNeed, WorkerReport
 from runtime.worker.presence import Presence, unserved_words
 from tests.runtime.record.conftest import Clock, PostgresStore, SqliteStore, Store
 from tests.runtime.record.journal_samples import created, summary
@@ -35,8 +35,12 @@ async def journal(store: Store, clock: Clock) -> AsyncIterator[JournalCare]:
         yield opened
 
 
-def reporter(worker: str, code: str, since: datetime, *, draining: bool = False) -> Callable[[], WorkerReport]:
-    told = WorkerReport(id=worker, place="host:7", slots=4, code=code, alive_since=since, draining=draining)
+def reporter(
+    worker: str, code: str, since: datetime, *, draining: bool = False, queues: tuple[str, ...] = ()
+) -> Callable[[], WorkerReport]:
+    told = WorkerReport(
+        id=worker, place="host:7", slots=4, code=code, alive_since=since, draining=draining, queues=queues
+    )
     return lambda: told
 
 
@@ -48,7 +52,7 @@ async def test_a_run_whose_label_has_no_worker_is_told_of_until_it_has_one(journ
     await journal.create(labelled("r1"), summary("r1"))
     here = Presence(journal, reporter("new", "v2", clock()))
     await here.beat()
-    assert here.unserved == {"v1": ["r1"]}
+    assert here.unserved == {WorkerNeed("v1"): ["r1"]}
     assert unserved_words(here.unserved).startswith("run r1 waits for a worker with code 'v1': start one, or move")
     old = Presence(journal, reporter("old", "v1", clock()))
     await old.beat()
@@ -56,10 +60,10 @@ async def test_a_run_whose_label_has_no_worker_is_told_of_until_it_has_one(journ
     assert here.unserved == {}
     clock.jump(LOST_AFTER_S + 1)
     await here.beat()
-    assert here.unserved == {"v1": ["r1"]}, "a lost worker is none"
+    assert here.unserved == {WorkerNeed("v1"): ["r1"]}, "a lost worker is none"
     await Presence(journal, reporter("old", "v1", clock(), draining=True)).beat()
     await here.beat()
-    assert here.unserved == {"v1": ["r1"]}, "one that drains takes no more runs"
+    assert here.unserved == {WorkerNeed("v1"): ["r1"]}, "one that drains takes no more runs"
 
 
 async def test_by_the_policy_latest_runs_go_on_with_the_newest_label_and_never_back(
@@ -102,3 +106,32 @@ async def test_a_second_worker_is_no_break_and_one_that_ends_signs_off(journal: 
         each.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
     assert await journal.workers() == []
+
+
+async def test_a_run_whose_queue_no_worker_takes_is_told_of(journal: JournalCare, clock: Clock) -> None:
+    await journal.create(created("r1").model_copy(update={"queue": "gpu"}), summary("r1"))
+    here = Presence(journal, reporter("here", "", clock(), queues=("default",)))
+    await here.beat()
+    assert here.unserved == {WorkerNeed(queue="gpu"): ["r1"]}
+    assert unserved_words(here.unserved).startswith("run r1 waits for a worker that takes the queue 'gpu': start one,")
+    await Presence(journal, reporter("other", "", clock(), queues=("gpu",))).beat()
+    await here.beat()
+    assert here.unserved == {}
+
+
+async def test_where_no_worker_takes_the_default_queue_its_runs_are_told_of(journal: JournalCare, clock: Clock) -> None:
+    await journal.create(created("r1"), summary("r1"))
+    here = Presence(journal, reporter("here", "", clock(), queues=("gpu",)))
+    await here.beat()
+    assert here.unserved == {WorkerNeed(): ["r1"]}
+
+
+async def test_the_newest_label_is_that_of_workers_of_a_runs_queue(journal: JournalCare, clock: Clock) -> None:
+    in_gpu = labelled("r1").model_copy(update={"queue": "gpu"})
+    await journal.create(in_gpu, summary("r1"))
+    gpu = Presence(journal, reporter("gpu", "v2", clock(), queues=("gpu",)), policy="latest")
+    await gpu._journal.beat(gpu._report())
+    await Presence(journal, reporter("new", "v3", clock(), queues=("default",)), policy="latest").beat()
+    assert await journal.runnable(code="v1", queues=("gpu",)) == ["r1"], "a worker of another queue moves it nowhere"
+    await gpu.beat()
+    assert await journal.runnable(code="v2", queues=("gpu",)) == ["r1"]

@@ -44,9 +44,11 @@ async def test_workspaces_of_a_database_know_nothing_of_each_other(postgres_url:
 async def test_a_newer_schema_is_refused_in_words(postgres_url: str) -> None:
     await init_database(postgres_url)
     address = parse_address(postgres_url)
-    newer = {3: ("ALTER TABLE run ADD COLUMN colour text",)}
-    assert "brought up to date from schema 3" in await schema.init_database(address, version=4, migrations=newer)
-    with pytest.raises(NewerJournal, match=r"schema 4, this one knows 3\): update orbiter-console"):
+    here = schema.SCHEMA_VERSION
+    newer = {here: ("ALTER TABLE run ADD COLUMN colour text",)}
+    done = await schema.init_database(address, version=here + 1, migrations=newer)
+    assert f"brought up to date from schema {here}" in done
+    with pytest.raises(NewerJournal, match=rf"schema {here + 1}, this one knows {here}\): update orbiter-console"):
         await open_journal(postgres_url)
     with pytest.raises(NewerJournal, match="update orbiter-console"):
         await init_database(postgres_url)
@@ -54,16 +56,18 @@ async def test_a_newer_schema_is_refused_in_words(postgres_url: str) -> None:
 
 async def test_an_older_schema_waits_for_its_owner(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await init_database(postgres_url)
-    monkeypatch.setattr(schema.check_version, "__defaults__", (4,))
-    with pytest.raises(JournalError, match=r"has schema 3, this program needs 4: .*database init"):
+    monkeypatch.setattr(schema.check_version, "__defaults__", (schema.SCHEMA_VERSION + 1,))
+    found = rf"has schema {schema.SCHEMA_VERSION}, this program needs {schema.SCHEMA_VERSION + 1}: .*database init"
+    with pytest.raises(JournalError, match=found):
         await open_journal(postgres_url)
 
 
 async def test_a_migration_that_fails_changes_nothing(postgres_url: str) -> None:
     await init_database(postgres_url)
-    broken = {3: ("ALTER TABLE run ADD COLUMN colour text", "ALTER TABLE nowhere ADD COLUMN x text")}
+    here = schema.SCHEMA_VERSION
+    broken = {here: ("ALTER TABLE run ADD COLUMN colour text", "ALTER TABLE nowhere ADD COLUMN x text")}
     with pytest.raises(JournalError):
-        await schema.init_database(parse_address(postgres_url), version=4, migrations=broken)
+        await schema.init_database(parse_address(postgres_url), version=here + 1, migrations=broken)
     async with await open_journal(postgres_url) as journal:
         assert await journal.runs() == []
 

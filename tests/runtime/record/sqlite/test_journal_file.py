@@ -203,20 +203,24 @@ async def test_a_newer_file_is_refused(journal: SqliteJournal) -> None:
 
 async def test_an_older_file_is_brought_up_to_date_or_left_as_it_was(journal: SqliteJournal) -> None:
     await started(journal)
-    steps = {2: ["ALTER TABLE run ADD COLUMN colour TEXT"], 3: ["UPDATE run SET colour = 'red'", "SELECT nonsense"]}
+    here, second, newest = SCHEMA_VERSION, SCHEMA_VERSION + 1, SCHEMA_VERSION + 2
+    steps = {
+        here: ["ALTER TABLE run ADD COLUMN colour TEXT"],
+        second: ["UPDATE run SET colour = 'red'", "SELECT nonsense"],
+    }
     connection = await schema.connect(journal.path, readonly=False)
     try:
         with pytest.raises(sqlite3.OperationalError):
-            await schema.migrate(connection, journal.path, readonly=False, version=4, migrations=steps)
-        assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(2,)]
+            await schema.migrate(connection, journal.path, readonly=False, version=newest, migrations=steps)
+        assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(here,)]
         assert ask(journal.path, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'colour'") == [(0,)]
         with pytest.raises(JournalError, match="opening the console brings it up to date"):
-            await schema.migrate(connection, journal.path, readonly=True, version=4, migrations=steps)
-        steps[3].pop()
-        await schema.migrate(connection, journal.path, readonly=False, version=4, migrations=steps)
+            await schema.migrate(connection, journal.path, readonly=True, version=newest, migrations=steps)
+        steps[second].pop()
+        await schema.migrate(connection, journal.path, readonly=False, version=newest, migrations=steps)
     finally:
         await connection.close()
-    assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(4,)]
+    assert ask(journal.path, "SELECT user_version FROM pragma_user_version") == [(newest,)]
     assert ask(journal.path, "SELECT colour, count(*) FROM run") == [("red", 2)]
 
 

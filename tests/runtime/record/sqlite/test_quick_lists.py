@@ -11,8 +11,9 @@ import pytest
 
 from runtime.record.places import open_journal, read_lists
 from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.state import events as ev
-from runtime.record.workers import WorkerReport, unserved_runs
+from runtime.record.workers import WorkerNeed, WorkerReport, unserved_runs
 from tests.runtime.record.journal_samples import answer, created, opened, started, summary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,7 +49,8 @@ async def test_lists_are_those_of_the_journal(journal: SqliteJournal) -> None:
         assert (quick.what, quick.fingerprint) == (whole.opened.what, whole.opened.fingerprint)
         assert [option.id for option in quick.options] == [option.id for option in whole.opened.options]
         assert quick.action == whole.opened.action
-    assert listed.unserved == unserved_runs(await journal.labelled_runs(), await journal.workers()) == {"blue": ["r3"]}
+    unserved = unserved_runs(await journal.placed_runs(), await journal.workers())
+    assert listed.unserved == unserved == {WorkerNeed("blue"): ["r3"]}
 
 
 async def test_only_so_many_runs_the_newest(journal: SqliteJournal) -> None:
@@ -62,7 +64,7 @@ async def test_only_so_many_runs_the_newest(journal: SqliteJournal) -> None:
     "sql",
     [
         "PRAGMA user_version = 1",
-        "PRAGMA user_version = 3",
+        f"PRAGMA user_version = {SCHEMA_VERSION + 1}",
         "PRAGMA application_id = 7",
         """UPDATE run SET summary = '{"id":"r1","fold":2}' WHERE id = 'r1'""",
         "UPDATE run SET summary = NULL WHERE id = 'r1'",
