@@ -108,6 +108,7 @@ class Fault:
 ScriptedTurn = Reply | Fault | str
 Turn = ScriptedTurn | Sequence[ScriptedTurn]
 """What is said at one position: a reply (a string is one), a fault, or one of them for each attempt in turn."""
+_TURN_FORM = "write a Reply, a Fault or a text"
 ScriptFunction = Callable[[list[Message], list[dict[str, Any]]], "Turn | Awaitable[Turn]"]
 """A script in Python: takes the conversation and the schemas of the tools, returns what to say at this position."""
 
@@ -157,6 +158,8 @@ class Script:
     ) -> None:
         if isinstance(turns, str):
             raise TypeError("Script takes a list of turns; a single reply is written ['text']")
+        for number, turn in enumerate(() if callable(turns) else turns):
+            _check_turn(turn, f"turn {number} of script '{name}'")
         self.name = name
         self._turns = turns
         self._since = since
@@ -199,8 +202,10 @@ class Script:
 
     async def _turn(self, position: ScriptPosition, messages: list[Message], tools: list[dict[str, Any]]) -> Turn:
         if callable(self._turns):
-            found = self._turns(list(messages), list(tools))
-            return await found if isawaitable(found) else found
+            given = self._turns(list(messages), list(tools))
+            found = await given if isawaitable(given) else given
+            _check_turn(found, f"what the function of script '{self.name}' returned")
+            return found
         if position.index < len(self._turns):
             return self._turns[position.index]
         if self._repeat and self._turns:
@@ -246,6 +251,22 @@ def usage_of(reply: Reply, messages: Iterable[Message], tools: Iterable[Mapping[
 def split_words(text: str) -> list[str]:
     """A text in words, each with the white space behind it; joined they are the text again."""
     return re.findall(r"\s*\S+\s*|\s+", text)
+
+
+def _check_turn(turn: object, where: str) -> None:
+    """Refuse what is no turn where it is written, and not when a run comes to it.
+
+    Raises:
+        TypeError: It is neither a reply, a fault or a text, nor some of these.
+    """
+    tries = turn if isinstance(turn, Sequence) and not isinstance(turn, str) else [turn]
+    for said in tries:
+        if not isinstance(said, Reply | Fault | str):
+            a_call = isinstance(said, Call)
+            form = (
+                'a call is written Reply(calls=[Call("tool", {...})])' if a_call else "write a Reply, a Fault or a text"
+            )
+            raise TypeError(f"{where} is of type {type(said).__name__}; {form}")
 
 
 def _fill_in(said: Reply | Fault, messages: Sequence[Message]) -> Reply | Fault:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -279,3 +280,11 @@ async def test_a_reply_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orbiter.models.scripted.provider.sleep", sleep)
     await ScriptedProvider([Reply("one two three", delay=2.0, pace=0.5)]).complete(HELLO)
     assert waited == [2.0, 0.5, 0.5]
+
+
+async def test_what_is_no_turn_is_refused_where_it_is_written() -> None:
+    for turns, said in (([Call("add")], "Reply(calls="), ([["a", 3]], "turn 0 of script 's' is of type int")):
+        with pytest.raises(TypeError, match=re.escape(said)):
+            Script(turns, name="s")  # type: ignore[arg-type]  # of a file without types
+    with pytest.raises(TypeError, match="what the function of script 's' returned is of type Call"):
+        await Script(lambda *_: Call("add"), name="s").say([UserMessage(content="go")], [])  # type: ignore[arg-type]
