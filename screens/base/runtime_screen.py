@@ -78,7 +78,7 @@ class RuntimeScreen(MessageScreen):
         Binding("q,ctrl+q,ctrl+c", "leave", "Quit", key_display="q", id="app.quit"),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012 - Textual's own, no ClassVar
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (12, "-low"), (32, "-high")]  # noqa: RUF012
 
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)

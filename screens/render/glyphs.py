@@ -132,8 +132,8 @@ GLYPH_SETS: Final = {glyphs.name: glyphs for glyphs in (UNICODE_GLYPHS, ASCII_GL
 
 
 def state_word(state: str) -> str:
-    """A state as a person says it: `timed_out` is "timed out"."""
-    return state.replace("_", " ")
+    """A state as a person says it: `timed_out` is "timed out", and what waits for a person "needs you"."""
+    return "needs you" if state == "waiting" else state.replace("_", " ")
 
 
 def state_ink(state: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
 from screens.render.layout import (
+    GAP_CELLS,
     Span,
     Spans,
     cut_spans,
@@ -16,6 +17,9 @@ from screens.render.layout import (
     wrap_spans,
 )
 from screens.widgets.theme_colors import ThemeColors
+
+MARGIN_CELLS: Final = 2
+"""Cells of a line that stay empty, at both ends together."""
 
 
 class Bar(Widget):
@@ -50,9 +54,10 @@ class Bar(Widget):
         if self._inks is None:
             self._inks = ThemeColors(self.app.theme_variables)
         width = self.size.width
-        right = cut_spans(self._right, max(0, width - 2), self._ellipsis)
-        left = cut_spans(self._left, max(0, width - 2 - width_of(right) - (2 if right else 0)), self._ellipsis)
-        gap = width - 2 - width_of(left) - width_of(right)
+        right = cut_spans(self._right, max(0, width - MARGIN_CELLS), self._ellipsis)
+        room = width - MARGIN_CELLS - width_of(right) - (GAP_CELLS if right else 0)
+        left = cut_spans(self._left, max(0, room), self._ellipsis)
+        gap = width - MARGIN_CELLS - width_of(left) - width_of(right)
         spans = (Span(" "), *left, Span(" " * max(0, gap)), *right, Span(" "))
         return self._inks.strip(spans, width, self.GROUND)
 

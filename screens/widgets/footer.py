@@ -9,12 +9,13 @@ from textual.screen import Screen
 
 from screens.render.key_names import UNBOUND, key_in_words
 from screens.render.layout import (
+    GAP_CELLS,
     Span,
     Spans,
     join_spans,
     width_of,
 )
-from screens.widgets.bar import Bar
+from screens.widgets.bar import MARGIN_CELLS, Bar
 
 _EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
 """Keys that every screen has, in the order in which they stand at the end of the line."""
@@ -39,7 +40,7 @@ class KeyFooter(Bar):
         if screen is self.screen and self.is_attached:
             hints, always_from = key_hints(screen)
             right = join_spans(always_from, _SEPARATOR)
-            room = self.size.width - width_of(right) - len(_SEPARATOR)
+            room = self.size.width - width_of(right) - MARGIN_CELLS - GAP_CELLS
             fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
             self.show(join_spans(fitting[0] if fitting else hints, _SEPARATOR), right)
 

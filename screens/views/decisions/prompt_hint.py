@@ -37,7 +37,7 @@ def legend(choices: Sequence[PromptChoice], glyphs: Glyphs) -> list[Spans]:
     """What the marks behind and before the labels mean, as far as they are in sight."""
     marks = (
         (
-            f"{glyphs.opens} form, (then y) asks, else at once",
+            f"{glyphs.opens} form, (then y) asks, else acts",
             any(each.press == "opens" for each in choices),
         ),
         (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),

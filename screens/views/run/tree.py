@@ -12,7 +12,7 @@ from runtime.judgement.reports.waiting_nodes import holding_nodes
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.formatting import format_elapsed, format_tokens, whole_seconds
-from screens.render.glyphs import state_ink, state_word
+from screens.render.glyphs import state_ink
 from screens.render.layout import (
     Column,
     Row,
@@ -196,7 +196,8 @@ def is_fault(node: Node) -> bool:
 def _searchable_text(node: Node) -> str:
     """What a filter looks at."""
     kind = KIND_WORDS.get(node.kind, node.kind)
-    return f"{node.name} {kind} {state_word(node.phase)} {node_word(node.phase)} {node.agent} {argument_digest(node)}"
+    states = f"{node.phase.replace('_', ' ')} {node_word(node.phase)}"
+    return f"{node.name} {kind} {states} {node.agent} {argument_digest(node)}"
 
 
 def argument_digest(node: Node) -> str:

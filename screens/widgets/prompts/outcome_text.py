@@ -14,6 +14,8 @@ from screens.views.decisions.prompt_rows import MAX_OUTCOME_ROWS
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.text_page import TextPage
 
+_LEAST_SCREEN_ROWS: Final = 12
+"""A screen with fewer rows has none for it."""
 _HOW_TO_MARK: Final = "up and down mark an option, and this line says what it will do."
 
 
@@ -33,7 +35,9 @@ class OutcomeText(TextPage, can_focus=False):
 
     @property
     def rows(self) -> int:
-        """The rows that the longest of the choices needs: they stay while the cursor moves."""
+        """The rows that the longest of the choices needs: they stay while the cursor moves. None on a tiny screen."""
+        if self.screen.size.height < _LEAST_SCREEN_ROWS:
+            return 0
         found = (line_rows(self._sentences(each), self._text_width) for each in self._options.choices)
         return min(MAX_OUTCOME_ROWS, max(found, default=0))
 

@@ -400,3 +400,44 @@ def test_an_option_is_starred_only_if_nothing_has_to_be_done_outside_before_it(i
     offered = explained_choices(prompt_choices(incident.opened, context), told, context)
     (proposed,) = [each for each in offered if each.proposed]
     assert (told.act is not None, proposed.starred) == (in_doubt, not in_doubt)
+
+
+# -- room --------------------------------------------------------------------------------------------------------------
+
+_TOUR = "1 of 4: a service that is not there. Up and down: the line below says what each option does. " * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "guide"),
+    [
+        ("permission", (80, 24), _TOUR),
+        ("network", (80, 24), _TOUR),
+        ("permission", (60, 15), ""),
+        ("network", (40, 8), ""),
+    ],
+    ids=["permission-tour", "network-tour", "permission-60", "network-40"],
+)
+async def test_prompt_and_keys_are_in_sight_however_small_the_screen(
+    name: str, size: tuple[int, int], guide: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with the words of a tour above: nothing has to be scrolled to."""
+    monkeypatch.setattr("console.demo.tour.tour_text", lambda state, incident_id: guide)
+    story = TWELVE[name]()
+    async with console(story, run_id=story.run_id, size=size) as (pilot, _):
+        await until(pilot, lambda: guide[:20] in text_of(pilot))
+        await armed(pilot)
+        await drawn(pilot)
+        lines = text_of(pilot).splitlines()
+        assert pilot.app.screen.max_scroll_y == 0
+        assert lines[-1].rstrip().endswith("q quit")
+        assert lines[-2].startswith(" press a key")
+        assert any("esc Decide later" in line for line in lines)
+
+
+async def test_while_a_text_is_typed_the_foot_shows_keys_that_are_no_part_of_it() -> None:
+    story = TWELVE["question"]()
+    async with console(story, run_id=story.run_id, size=(80, 24)) as (pilot, _):
+        await armed(pilot)
+        await until(pilot, lambda: text_of(pilot).rstrip().endswith("ctrl+p commands   f1 help   ctrl+q quit"))
+        await pressed(pilot, "escape")
+        await until(pilot, lambda: text_of(pilot).rstrip().endswith(": commands   ? help   q quit"))
