@@ -23,8 +23,8 @@ CopyTarget = Literal["terminal", "file"]
 
 SECTIONS: Final = ("console", "keys", "notices")
 ALL_SECTIONS: Final = (
-    "errors", "budgets", "permissions", "analysis", "notices", "redaction", "runtime", "limits", "guests", "mcp",
-    "otel", "hosts", "prices", "rules", "console", "keys",
+    "errors", "budgets", "permissions", "analysis", "notices", "redaction", "runtime", "swarms", "limits", "guests",
+    "mcp", "otel", "hosts", "prices", "rules", "console", "keys",
 )  # fmt: skip
 """What an `orbiter.toml` may hold: the fields of `runtime.config.schema.Settings`, known without pydantic."""
 
