@@ -14,6 +14,9 @@ from runtime.record.journal import JournalError
 
 SCHEMES = ("postgres", "postgresql")
 EXAMPLE = "postgres://db.example.org/orbiter?workspace=news"
+IDLE_TRANSACTION_MS = 5_000
+"""A process that is stopped in mid-transaction holds its rows no longer: the server ends its session. Every connection
+to that database sets it. Shorter than the time for which rows are waited for, so that others only wait."""
 _WORKSPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _SECRET_PARAMETERS = frozenset({"password", "sslpassword"})
 

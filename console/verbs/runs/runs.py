@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
 
 
-def _runs_at_once(*, as_json: bool, limit: int, states: tuple[str, ...], text: str) -> int | None:
+def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], text: str) -> int | None:
     listed = None if states or text else read_lists(workspace().state, runs=limit)
     if listed is None:
         return None
@@ -66,7 +66,7 @@ def _runs_at_once(*, as_json: bool, limit: int, states: tuple[str, ...], text: s
     metavar="TEXT",
     help="Only runs that have all of these words in their title, input, output or errors.",
 )
-async def runs(*, as_json: bool, limit: int, states: tuple[str, ...], text: str) -> int:
+async def runs(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], text: str) -> int:
     """List the runs of this workspace, newest first."""
     request = SearchRuns(text=text, limit=limit, states=states) if text else ListRuns(limit=limit, states=states)
     found: Sequence[PublicSummary] = ()

@@ -10,16 +10,13 @@ import psycopg
 from psycopg import AsyncConnection, errors
 from psycopg.conninfo import conninfo_to_dict
 
-from runtime.record.address import PostgresAddress
+from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
 from runtime.record.journal import JournalError, Unrecordable, Unwritable
 
 CONNECT_TIMEOUT_S = 10
 LOCK_TIMEOUT_MS = 6_000
 """How long rows are waited for. Then it is looked whether their holder stands still (`END_STANDING_SESSIONS`)."""
 STATEMENT_TIMEOUT_MS = 30_000
-IDLE_TRANSACTION_MS = 5_000
-"""A process that is stopped in mid-transaction holds its rows no longer: the server ends its session. Shorter than
-`LOCK_TIMEOUT_MS`, so that others only wait."""
 TRANSACTION_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + IDLE_TRANSACTION_MS
 """A process that is stopped between two statements of a pipeline counts as active, not as idle: of the server's limits
 only that of the whole transaction ends its session. Servers from version 17 on have it. It is the last resort: a writer

@@ -23,11 +23,11 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors
 
-from runtime.record.address import PostgresAddress
+from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
 from runtime.record.ids import new_id
 from runtime.record.journal import CommitUnknown, JournalError, Unwritable
 from runtime.record.postgres import statements as sql
-from runtime.record.postgres.connection import IDLE_TRANSACTION_MS, Connection, connect, postgres_errors, roll_back
+from runtime.record.postgres.connection import Connection, connect, postgres_errors, roll_back
 from runtime.record.rules.batch import Batch, IncidentRow, RunRow, WrittenEvent
 from runtime.record.rules.write_queue import Publish, WriteQueue
 from runtime.record.rules.writes import CreateRun, Write

@@ -24,8 +24,7 @@ from dbos import DBOS, DBOSConfig
 from dbos import error as dbos_error
 
 from runtime.execution.execution_config import SwarmLimit
-from runtime.record.address import PostgresAddress
-from runtime.record.postgres.connection import IDLE_TRANSACTION_MS
+from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
 from runtime.record.workers import DEFAULT_QUEUE, newest_label
 from runtime.worker.engines.dbos_tables import (
     APPLICATION,

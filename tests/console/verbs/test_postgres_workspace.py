@@ -217,6 +217,6 @@ async def start_labelled(url: str, root: Path, code: str) -> str:
         controls = RunControls(journal)
         await controls.freeze(by=by)
         run = await Decisions(journal, root).start(f"{root / 'slow.py'}:swarm", "x", by=by)
-        await controls.move(run, code, by=by)
+        await controls.move(run, code=code, by=by)
         await controls.thaw(by=by)
     return run
