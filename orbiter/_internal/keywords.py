@@ -50,8 +50,8 @@ def name_nearest_keyword(function: str, *, without: Collection[str] = ()) -> Cal
 
 def name_nearest_field(made: C) -> C:
     """As `name_nearest_keyword`, for a dataclass, whose constructor is generated."""
-    constructor = name_nearest_keyword(made.__name__)(made.__init__)
-    made.__init__ = constructor  # type: ignore[misc]
+    generated = made.__dict__["__init__"]
+    setattr(made, "__init__", name_nearest_keyword(made.__name__)(generated))  # noqa: B010 - mypy refuses to set it
     return made
 
 

@@ -116,7 +116,7 @@ def test_an_unknown_field_is_named_with_its_place_and_an_example() -> None:
     ("make", "near"),
     [
         (lambda: Swarm(agents=[CLERK], budget={"max_tokn": 1}), "max_total_tokens"),
-        (lambda: Swarm(agents=[CLERK], failure={"tols": "fail"}), "tool"),  # type: ignore[dict-item]
+        (lambda: Swarm(agents=[CLERK], failure={"tols": "fail"}), "tool"),
         (lambda: Swarm(agents=[CLERK], failure="fial"), "fail"),  # type: ignore[arg-type]
         (lambda: Swarm(agents=[CLERK], join="all_require"), "all_required"),
         (lambda: Swarm(agents=[CLERK], join={"kin": "quorum"}), "kind"),
