@@ -17,7 +17,7 @@ from runtime.swarms.python_source import parse_module
 from tests.pages import ROOT
 from tests.source_text import docstrings_and_comments
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS: Final = ("orbiter", "runtime", "screens", "console", "themes", "tests", "benchmarks", "examples", "docs")
 MODULES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")) if "data" not in path.parts]
 FILE = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)(?:::?[\w.]+)?`")

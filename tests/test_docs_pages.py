@@ -23,7 +23,7 @@ from screens.shell.key_actions import actions
 from tests.pages import PAGES, ROOT, VERB_OF, verb_of
 from themes.loader import parse_theme
 
-TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
 
 

@@ -50,8 +50,8 @@ def name_nearest_keyword(function: str, *, without: Collection[str] = ()) -> Cal
 
 def name_nearest_field(made: C) -> C:
     """As `name_nearest_keyword`, for a dataclass, whose constructor is generated."""
-    constructor = vars(made)["__init__"]
-    setattr(made, "__init__", name_nearest_keyword(made.__name__)(constructor))  # noqa: B010 - mypy: not by assignment
+    generated = made.__dict__["__init__"]
+    setattr(made, "__init__", name_nearest_keyword(made.__name__)(generated))  # noqa: B010 - mypy refuses to set it
     return made
 
 
