@@ -69,6 +69,10 @@ class Attempt:
     async def run(self) -> Outcome:
         """Ask the gates, then call and record."""
         execution = self.execution
+        if (failed := execution.failed_before) is not None:
+            await self._record_start()
+            self._began = time.monotonic()
+            return await self._handle_failure(failed)
         try:
             self.arguments = execution.effective_arguments()
         except Exception as exc:

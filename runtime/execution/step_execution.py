@@ -72,9 +72,15 @@ class StepExecution:
         return node.attempts if node is not None else 0
 
     @property
+    def failed_before(self) -> Exception | None:
+        """What stands for the step's first attempt; None where a call is to be made."""
+        node = self.node
+        return self.step.failed if node is None or node.fault is None else None
+
+    @property
     def repeatable(self) -> bool:
         """Whether beginning it a second time is safe, whatever came of the first."""
-        return self.step.kind != "tool" or self.step.traits.idempotent
+        return self.step.kind != "tool" or self.step.traits.idempotent or self.failed_before is not None
 
     @property
     def last_answer(self) -> ev.IncidentAnswered | None:

@@ -91,8 +91,10 @@ class DirectScope(Scope):
 
     async def step(self, step: Step[A, R]) -> R:
         """PRE hooks, up to `tries` attempts 1, 2, 4 … s apart (seed 000) or as configured, POST hooks. A hook's error
-        is raised as it is.
+        is raised as it is; so is what an earlier step of the call failed with.
         """
+        if step.failed is not None:
+            raise step.failed
         arguments = step.arguments
         if step.before is not None:
             await step.before(arguments)

@@ -163,6 +163,10 @@ class Step(Generic[A, R]):
         not_retryable: Under plain `run`: failures that no second attempt can heal.
         continues: Earlier steps of the same name beside this one whose call this is still, with the same arguments: a
             permission that was given once to one of them is given to this one, too.
+        handled: The code that called deals with failures: one is recorded as what `Codec.absorb` makes of it, without a
+            second attempt and without asking a person.
+        failed: With what an earlier step of this call failed, that was `handled`. It stands for the first attempt,
+            which is not made.
     """
 
     kind: StepKind
@@ -179,3 +183,5 @@ class Step(Generic[A, R]):
     tries: int = 1
     not_retryable: Callable[[Exception], bool] | None = None
     continues: tuple[Place, ...] = ()
+    handled: bool = False
+    failed: Exception | None = None

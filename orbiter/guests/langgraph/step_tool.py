@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -11,11 +12,13 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt, interrupt
 
 from orbiter import steps
+from orbiter.guests.handled_failures import HandledCall, handled_call
 from orbiter.guests.langgraph.life import Life, current_life, entered
 from orbiter.guests.langgraph.state_writes import write_again
 from orbiter.guests.langgraph.tool_call import (
     TOOL_CALL,
     Asked,
+    Done,
     Raised,
     ToolAsk,
     arguments_schema,
@@ -23,7 +26,7 @@ from orbiter.guests.langgraph.tool_call import (
     split_arguments,
 )
 from orbiter.guests.tool_settings import ToolSettings, read_tool_settings
-from orbiter.steps import Place, Step
+from orbiter.steps import Step
 
 METADATA_KEY = "orbiter"
 """The key of a tool's metadata (or `extras`) under which its author declares traits; False there: it is not a step."""
@@ -50,27 +53,56 @@ class StepTool(BaseTool):
         name, call_id = self.tool.name, input["id"] or ""
         settings = read_tool_settings(name, declared_of(self.tool), life.scope.tool_settings(name))
         life.take_reply(self.reply)
-        place = life.place_of_call(name, call_id)
         if settings.composite:
-            async with life.scope.scope("tool", name, place) as scope:
+            async with life.scope.scope("tool", name, life.place_of_call(name, call_id)) as scope:
                 with steps.entered(scope), entered(life.within(scope)):
                     return await self.tool.ainvoke(input, config, **kwargs)
-        return await self._step(life, settings, place, (input, config))
-
-    async def _step(self, life: Life, settings: ToolSettings, place: Place, given: _Given) -> Any:
-        input, config = given
-        name, call_id = self.tool.name, input["id"] or ""
-        told, added = split_arguments(self.tool, input["args"])
-        ask = ToolAsk(self.tool, call_id, told, added, config, settings.failure)
-        traits = settings.traits(schema=arguments_schema(self.tool))
-        done = await life.scope.step(Step("tool", name, life.agent, place, ask, call_tool, TOOL_CALL, traits))
+        call = handled_call(life)
+        if call is not None and call.settled is not None:
+            ask, done = call.settled
+        else:
+            ask, done = await self._step(life, settings, (input, config), call)
         if isinstance(done, Asked):
             raise ask.raised[0] if ask.raised else _ask_again(done)
         if not ask.written.watched:
             write_again(done.written, config)
         if isinstance(done, Raised):
-            raise done.error.restore()
+            if call is not None:
+                call.settle = partial(self._step, life, settings, (input, config), call)
+            raise ask.error or done.error.restore()
         return done.outcome
+
+    async def _step(
+        self,
+        life: Life,
+        settings: ToolSettings,
+        given: _Given,
+        call: HandledCall | None,
+        failed: Exception | None = None,
+    ) -> tuple[ToolAsk, Done]:
+        """Carry the call out as a step; `failed`: the agent's middleware let this out of a call that failed."""
+        input, config = given
+        name, call_id = self.tool.name, input["id"] or ""
+        told, added = split_arguments(self.tool, input["args"])
+        handled = call is not None and failed is None
+        ask = ToolAsk(self.tool, call_id, told, added, config, settings.failure, handled)
+        before = call.places if call is not None else []
+        place = life.place_of_call(name, call_id)
+        step = Step(
+            "tool",
+            name,
+            life.agent,
+            place,
+            ask,
+            call_tool,
+            TOOL_CALL,
+            settings.traits(schema=arguments_schema(self.tool)),
+            continues=tuple(before),
+            handled=handled,
+            failed=failed,
+        )
+        before.append(place)
+        return ask, await life.scope.step(step)
 
 
 def step_tool(tool: BaseTool, reply: Sequence[str]) -> StepTool:

@@ -2,8 +2,9 @@
 
 The step is where the tool itself is called, inside of all middleware: with the arguments that a reviewer changed, and
 once, whatever retries there are around it. A tool gives a message for the model, or a command that changes the state,
-or it asks with `interrupt()`, which is recorded as what it is and raised again. So is what
-LangChain raises of arguments that do not fit (`wrong_arguments`). Every other exception is a failure of the step.
+or it asks with `interrupt()`, which is recorded as what it is and raised again. So is what LangChain raises of
+arguments that do not fit (`wrong_arguments`), and every failure of a call around which the agent has middleware of its
+own. Every other exception is a failure of the step.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from orbiter.guests.langgraph.packed_values import pack, unpack
 from orbiter.guests.langgraph.state_writes import StateWrites
 from orbiter.guests.langgraph.wrong_arguments import WrongArguments
 from orbiter.guests.model_request_codec import text_by_hand
+from orbiter.guests.raised_errors import RaisedError
 
 Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 
@@ -35,7 +37,8 @@ Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 @dataclass(slots=True, eq=False)
 class ToolAsk:
     """One call of a tool. `given` is what the framework adds to the arguments. `raised` has the interrupt with which it
-    asked in this life, `written` what it wrote to the state by itself.
+    asked in this life, `written` what it wrote to the state by itself. `handled`: middleware of the agent's own is told
+    of a failure. `error` is what the tool raised in this life.
     """
 
     tool: BaseTool
@@ -44,8 +47,10 @@ class ToolAsk:
     given: dict[str, Any]
     config: RunnableConfig | None
     failure: str = ""
+    handled: bool = False
     raised: list[GraphInterrupt] = field(default_factory=list)
     written: StateWrites = field(default_factory=StateWrites)
+    error: Exception | None = None
 
     @property
     def name(self) -> str:
@@ -74,11 +79,13 @@ class Told:
 
 @dataclass(slots=True, frozen=True)
 class Raised:
-    """What a call of this name and id did: its arguments did not fit, of which the model is told."""
+    """What a call of this name and id did: its arguments did not fit, of which the model is told; or it failed, of
+    which the agent's middleware is told.
+    """
 
     name: str
     call_id: str
-    error: WrongArguments
+    error: WrongArguments | RaisedError
     written: tuple[tuple[str, Any], ...] = ()
 
 
@@ -121,6 +128,9 @@ async def call_tool(ask: ToolAsk) -> Done:
     except GraphInterrupt as exc:
         ask.raised.append(exc)
         return Asked(ask.name, ask.call_id, tuple((each.value, each.response_schema) for each in exc.args[0]))
+    except Exception as exc:
+        ask.error = exc
+        raise
     return Told(ask.name, ask.call_id, outcome, tuple(ask.written.made))
 
 
@@ -135,7 +145,9 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
         if result.written:
             found["written"] = pack(result.written)
         if isinstance(result, Raised):
-            return {**found, "error": str(result.error.restore()), "raised": asdict(result.error)}
+            error = result.error
+            said = error.text if isinstance(error, RaisedError) else str(error.restore())
+            return {**found, "error": said, "raised": asdict(error)}
         outcome = result.outcome
         if not isinstance(outcome, ToolMessage):
             return {**found, "content": _said(outcome), "command": pack(outcome)}
@@ -152,7 +164,8 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
             return Asked(value["tool_name"], value["tool_call_id"], questions)
         written = tuple((channel, each) for channel, each in unpack(value["written"])) if "written" in value else ()
         if "raised" in value:
-            error = WrongArguments(**value["raised"])
+            raised = value["raised"]
+            error = RaisedError(**raised) if "classes" in raised else WrongArguments(**raised)
             return Raised(value["tool_name"], value["tool_call_id"], error, written)
         outcome: Any
         if "command" in value:
@@ -163,10 +176,11 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
         return Told(value["tool_name"], value["tool_call_id"], outcome, written)
 
     def _told_anyway(self, arguments: ToolAsk, exc: Exception) -> Done | None:
-        """LangChain tells the model of arguments that do not fit."""
-        if not isinstance(exc, ValidationError) or is_invalid_resume(exc):
+        """LangChain tells the model of arguments that do not fit, and the agent's middleware of every failure."""
+        if is_invalid_resume(exc) or not (arguments.handled or isinstance(exc, ValidationError)):
             return None
-        return Raised(arguments.name, arguments.call_id, WrongArguments.of(exc), tuple(arguments.written.made))
+        error = WrongArguments.of(exc) if isinstance(exc, ValidationError) else RaisedError.of(exc)
+        return Raised(arguments.name, arguments.call_id, error, tuple(arguments.written.made))
 
     def _failed(self, arguments: ToolAsk, message: str) -> Done:
         return self._told(arguments, message, "error")

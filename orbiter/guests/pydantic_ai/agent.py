@@ -16,6 +16,7 @@ from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.guests.guest import Guest
 from orbiter.guests.pydantic_ai.capability import OrbiterDurability
 from orbiter.guests.pydantic_ai.deferred import OperatorWaiter
+from orbiter.guests.pydantic_ai.guarded_tools import ToolGuard, handles_failures
 from orbiter.guests.pydantic_ai.life import Life, entered
 from orbiter.guests.pydantic_ai.messages import to_ours, to_theirs
 from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets
@@ -76,7 +77,8 @@ class PydanticAIGuest(Guest):
             agent.model = arguments.pop("model")
         name_toolsets(agent.toolsets)
         durability = OrbiterDurability(name=self.name, models=self._models)
-        arguments["capabilities"] = [*arguments.get("capabilities", ()), durability]
+        guard = ToolGuard(handles=any(map(handles_failures, agent.toolsets)))
+        arguments["capabilities"] = [guard, *arguments.get("capabilities", ()), durability]
         with entered(life), replay_scope(), external_event_scope(OperatorWaiter(life)):
             result = await agent.run(input, **arguments)
         return self._result(result)

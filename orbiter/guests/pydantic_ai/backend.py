@@ -8,6 +8,7 @@ steps that must not be repeated unasked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic_ai.durable_exec import (
@@ -27,11 +28,12 @@ from pydantic_ai.durable_exec import (
 )
 
 from orbiter import steps
+from orbiter.guests.handled_failures import HandledCall, handled_call
 from orbiter.guests.pydantic_ai.life import Life, current_life
 from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model
 from orbiter.guests.pydantic_ai.operation import OPERATION, OperationAsk, run_operation
 from orbiter.guests.pydantic_ai.tool_call import TOOL_CALL, ToolAsk, call_tool, json_arguments, outcome_of
-from orbiter.guests.tool_settings import approval_of, read_tool_settings
+from orbiter.guests.tool_settings import ToolSettings, approval_of, read_tool_settings
 from orbiter.steps import Step
 
 METADATA_KEY = "orbiter"
@@ -101,20 +103,54 @@ class BoundStep:
         return payload
 
     async def _call_tool(self, life: Life, params: Any, declared: Any) -> Any:
-        call_id = params.ctx.tool_call_id or ""
-        definition = params.tool.tool_def if getattr(params, "tool", None) is not None else params.tool_def
         settings = read_tool_settings(params.name, declared, life.scope.tool_settings(params.name))
-        place = life.place_of_call(params.name, call_id)
         if settings.composite:
+            place = life.place_of_call(params.name, params.ctx.tool_call_id or "")
             async with life.scope.scope("tool", params.name, place) as scope:
                 with steps.entered(scope):
                     return await self.operation.handler(params)
+        call = handled_call(life)
+        if call is not None and call.settled is not None:
+            return outcome_of(*call.settled)
+        ask, done = await self._tool_step(life, params, settings, call)
+        if call is not None and "raised" in done:
+            call.settle = partial(self._tool_step, life, params, settings, call)
+        return outcome_of(ask, done)
+
+    async def _tool_step(
+        self,
+        life: Life,
+        params: Any,
+        settings: ToolSettings,
+        call: HandledCall | None,
+        failed: Exception | None = None,
+    ) -> tuple[ToolAsk, Any]:
+        """Carry a call out as a step; `failed`: the agent's own code let this out of a call that failed."""
+        call_id = params.ctx.tool_call_id or ""
+        definition = params.tool.tool_def if getattr(params, "tool", None) is not None else params.tool_def
         needed = (approval_of(params.name),) if call_id in life.approved else ()
         schema = definition.parameters_json_schema if definition is not None else None
         traits = settings.traits(*needed, schema=schema)
-        ask = ToolAsk(params.name, call_id, json_arguments(params.tool_args), self.operation, params, settings.failure)
-        step = Step("tool", params.name, life.agent, place, ask, call_tool, TOOL_CALL, traits)
-        return outcome_of(ask, await _run(life, step, ask))
+        handled = call is not None and failed is None
+        arguments = json_arguments(params.tool_args)
+        ask = ToolAsk(params.name, call_id, arguments, self.operation, params, settings.failure, handled=handled)
+        before = call.places if call is not None else []
+        place = life.place_of_call(params.name, call_id)
+        step = Step(
+            "tool",
+            params.name,
+            life.agent,
+            place,
+            ask,
+            call_tool,
+            TOOL_CALL,
+            traits,
+            continues=tuple(before),
+            handled=handled,
+            failed=failed,
+        )
+        before.append(place)
+        return ask, await _run(life, step, ask)
 
     async def _read(self, life: Life, params: Any) -> Any:
         identity = self.operation.operation_id

@@ -2,15 +2,16 @@
 
 A result names its call and has pydantic-ai's JSON of what the tool did: it returned, or it raised one of the exceptions
 with which tools steer the framework (`ModelRetry`, `ApprovalRequired`, `CallDeferred`, `ToolFailed`). Those are
-recorded as what they are and raised again by the framework. Every other exception is a failure of the step. A model of
-pydantic or a dataclass that a tool gives is recorded with its class, so that it is an object of it in every life.
+recorded as what they are and raised again by the framework. So is every exception where code of the agent's own is
+told of it (a hook, a tool set around the tool's). Every other exception is a failure of the step. A model of pydantic
+or a dataclass that a tool gives is recorded with its class, so that it is an object of it in every life.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic_ai.durable_exec import DurableOperation, ToolsetCallToolParams
@@ -19,15 +20,18 @@ from pydantic_core import to_jsonable_python
 from orbiter.ask import NeedsInput
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.pydantic_ai.operation import handle
+from orbiter.guests.raised_errors import RaisedError
 from orbiter.guests.typed_values import as_class, class_of
 
 _RETURNED = ("tool_return", "tool_content_result")
-_NAMES = ("tool_name", "tool_call_id", "class")
+_NAMES = ("tool_name", "tool_call_id", "class", "raised")
 
 
 @dataclass(slots=True, eq=False)
 class ToolAsk:
-    """One call of a tool. `arguments` are what the model gave, as JSON. `made`: it was called in this life."""
+    """One call of a tool. `arguments` are what the model gave, as JSON. `made`: it was called in this life. `handled`:
+    code of the agent's own is told of a failure. `error` is what the tool raised in this life.
+    """
 
     tool_name: str
     call_id: str
@@ -37,6 +41,8 @@ class ToolAsk:
     failure: str = ""
     question: NeedsInput | None = None
     made: bool = False
+    handled: bool = False
+    error: Exception | None = None
 
     def name_result(self, outcome: Any, given: Any = None) -> dict[str, Any]:
         """A result with the call to which it belongs, and the class of what the tool gave."""
@@ -61,12 +67,22 @@ async def call_tool(ask: ToolAsk) -> Any:
     if ask.operation is None:
         assert ask.question is not None
         raise ask.question
-    done = await handle(ask.operation, ask.params)
+    try:
+        done = await handle(ask.operation, ask.params)
+    except Exception as exc:
+        ask.error = exc
+        raise
     return ask.name_result(ask.operation.result_codec.dump(done), getattr(done, "result", None))
 
 
 def outcome_of(ask: ToolAsk, result: Mapping[str, Any]) -> Any:
-    """What pydantic-ai is given of a result."""
+    """What pydantic-ai is given of a result.
+
+    Raises:
+        Exception: What the tool raised, where the agent's own code is told of it.
+    """
+    if "raised" in result:
+        raise ask.error or RaisedError(**result["raised"]).restore()
     assert ask.operation is not None
     done = ask.operation.result_codec.load(result["outcome"])
     if "class" in result and result["outcome"].get("kind") in _RETURNED:
@@ -106,6 +122,13 @@ class ToolCallCodec(CallCodec[ToolAsk, Any]):
         elif "error" in value:
             outcome["message"] = value["error"]
         return {**{name: value[name] for name in _NAMES if name in value}, "outcome": outcome}
+
+    def _told_anyway(self, arguments: ToolAsk, exc: Exception) -> Any:
+        """The exception, where code of the agent's own is told of it."""
+        if not arguments.handled:
+            return None
+        raised = RaisedError.of(exc)
+        return {**arguments.name_result({"kind": "raised", "message": raised.text}), "raised": asdict(raised)}
 
     def _failed(self, arguments: ToolAsk, message: str) -> Any:
         return arguments.name_result({"kind": "tool_failed", "message": message})

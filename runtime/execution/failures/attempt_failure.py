@@ -111,10 +111,12 @@ async def handle_failure(
         Exception: `error` itself, where it is its node's to deal with.
     """
     session, step = execution.session, execution.step
-    if (breaker := execution.breaker) is not None:
+    if (breaker := execution.breaker) is not None and error is not step.failed:
         await breaker.record_failure(fault)
     if isinstance(error, NeedsInput):
         return execution.draft(fault, error, attempt=attempt)
+    if step.handled and (told := execution.error_result(attempt.arguments, error)) is not None:
+        return await execution.finish(told, attempt=attempt, absorbed=True)
     if step.kind == "value":
         await session.record(execution.end_event(attempt))
         raise error

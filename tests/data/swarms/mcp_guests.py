@@ -23,5 +23,5 @@ clerk = Agent(
         lambda messages: f"the end: {results(messages)}",
     ),
     name="clerk",
-    toolsets=[MCPToolset(server, id="files", tool_error_behavior="error")],
+    toolsets=[MCPToolset(server, id="files", tool_error_behavior="error", init_timeout=60)],
 )

@@ -36,6 +36,7 @@ INTERVIEW = json.dumps({
     "said": "deep=the team",
     "notes": [f"{each}=the team" for each in ("left", "right", "deep", "deep")],
 })  # fmt: skip
+HANDLED = "Declined funds: 1 was declined; charged 2"
 THREE_NOTES = "three notes: noted p0; noted p1; noted p2; saw p"
 
 
@@ -100,6 +101,8 @@ THREE_NOTES = "three notes: noted p0; noted p1; noted p2; saw p"
             ["note fetched a", "note fetched b", "note settled the team"],
             "go: A, B, settled the team",
         ),
+        ("handled_failures:hooked_once", [*TWO_TURNS, "note charge 1", "note charge 2"], HANDLED),
+        ("handled_failures:inner_once", [*TWO_TURNS, "note charge 1", "note charge 2"], HANDLED),
         ("guests:dynamic", [*TWO_TURNS, "look tools", "look tools", "look tools", "note hey"], "the end: HEY"),
     ],
 )
