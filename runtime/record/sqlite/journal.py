@@ -124,8 +124,8 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
         connections = [self._reader.connection]
         if self._writer is not None:
             await self._writer.close()
-            if self._files is not None and self._files.harmed_by_closing:
-                await self._writer.leave_open()
+            if not self._reader.closed and self._files is not None and self._files.harmed_by_closing:
+                await self._writer.leave_open()  # once: what comes to the file after it was closed is not ours
             connections.append(self._writer.connection)
         self._reader.closed = True
         self._glance.close()

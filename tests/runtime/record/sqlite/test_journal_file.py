@@ -342,3 +342,11 @@ async def test_a_full_database_fails_each_waiter_and_keeps_nothing(journal: Sqli
     await connection.execute_fetchall("PRAGMA max_page_count = 1000000")
     await journal.append(lease, [warned("room"), large])
     assert [event.seq for event in await journal.read("r1")] == [1, 2, 3, 4]
+
+
+async def test_what_replaces_the_file_after_it_was_closed_does_not_matter_to_a_second_close(tmp_path: Path) -> None:
+    journal = await SqliteJournal.open(tmp_path / "journal.db")
+    await journal.close()
+    (tmp_path / "other").write_bytes((tmp_path / "journal.db").read_bytes())
+    (tmp_path / "other").replace(tmp_path / "journal.db")
+    await journal.close()
