@@ -254,7 +254,7 @@ def split_words(text: str) -> list[str]:
 
 
 def _check_turn(turn: object, where: str) -> None:
-    """Refuse what is no turn where it is written, and not when a run comes to it.
+    """Refuse a value of another kind where it is written, and not when a run comes to it.
 
     Raises:
         TypeError: It is neither a reply, a fault or a text, nor some of these.

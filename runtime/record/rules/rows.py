@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -19,6 +20,8 @@ from orbiter.text_encoding import dump_json
 from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
 
+_KIND = re.compile(r'\{(?:"v":\d{1,9},)?"type":"([a-z_.]{1,100})"')
+"""How the body of a row begins."""
 _IN_COLUMNS = {"v", "seq", "run_id", "type"}
 _MAX_NESTING = 128
 """Only a text with more brackets than this can be nested too deeply."""
@@ -105,6 +108,7 @@ def decode_event(
                 )
             head += f"{json.dumps(name)}:{values[digest]},"
     try:
-        return ev.load_event(head + body[1:])
+        kind = _KIND.match(body)
+        return ev.load_event(head + body[1:], kind[1] if kind is not None else None)
     except ValidationError as exc:
         raise Unrecordable(f"event {seq} of run {run_id} cannot be read: {exc}") from exc

@@ -198,13 +198,19 @@ def dump_event(event: JournalEvent) -> str:
     return f'{{"type":"{event.type}"{"," if len(body) > 2 else ""}{body[1:]}'  # type: ignore[attr-defined]
 
 
-def load_event(body: str | bytes) -> JournalEvent:
+def load_event(body: str | bytes, kind: str | None = None) -> JournalEvent:
     """The event that `dump_event` wrote.
+
+    Args:
+        kind: Its `type`, where that is known: the event is read without a first look at the whole line, and only its
+            own class is made ready.
 
     Raises:
         pydantic.ValidationError: the line is not an event of ours.
     """
-    return _adapter.validate_json(body)
+    if kind is None:
+        return _adapter.validate_json(body)
+    return _CLASS_BY_TYPE.get(kind, UnknownEvent).model_validate_json(body)
 
 
 def parse_event(value: Any) -> JournalEvent:

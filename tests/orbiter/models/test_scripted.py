@@ -282,7 +282,7 @@ async def test_a_reply_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert waited == [2.0, 0.5, 0.5]
 
 
-async def test_what_is_no_turn_is_refused_where_it_is_written() -> None:
+async def test_a_turn_of_another_kind_is_refused_where_it_is_written() -> None:
     for turns, said in (([Call("add")], "Reply(calls="), ([["a", 3]], "turn 0 of script 's' is of type int")):
         with pytest.raises(TypeError, match=re.escape(said)):
             Script(turns, name="s")  # type: ignore[arg-type]  # of a file without types
