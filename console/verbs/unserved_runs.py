@@ -8,7 +8,7 @@ from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
 from runtime.operations.requests.workers import ListWorkers, UnservedRuns
 from runtime.record.journal import Journal
-from runtime.record.workers import WorkerNeed, need_words
+from runtime.record.workers import WorkerNeed
 from screens.render.sanitize import sanitize_line
 
 _SHOWN = 5
@@ -30,5 +30,5 @@ def print_unserved(found: Iterable[UnservedRuns]) -> None:
     for each in found:
         runs = ", ".join(each.runs[:_SHOWN]) + (", …" if len(each.runs) > _SHOWN else "")
         what = "1 run waits" if len(each.runs) == 1 else f"{len(each.runs)} runs wait"
-        need = sanitize_line(need_words(each.code, each.queue), limit=200)
+        need = sanitize_line(each.need, limit=200)
         print_note(f"{what} for a worker {need}: {runs} (move RUN --code LABEL --queue NAME lets another take it up)")

@@ -23,7 +23,8 @@ from runtime.judgement.reports.notices import QUIET_S
 from runtime.judgement.reports.prices import Price
 from runtime.judgement.traces.span import Flavour
 from runtime.record.state.fault_taxonomy import Severity
-from runtime.record.workers import DEFAULT_QUEUE, QUEUE_NAME, CodePolicy
+from runtime.record.state.operator_terms import DEFAULT_QUEUE, QUEUE_NAME
+from runtime.record.workers import CodePolicy
 
 QueueName = Annotated[str, Field(pattern=QUEUE_NAME)]
 OWN_FILE: Final = "own_file"

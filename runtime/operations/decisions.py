@@ -28,9 +28,8 @@ from runtime.operations.server_approval import answer_waiting_for, approve_serve
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
-from runtime.record.state.operator_terms import Reach
+from runtime.record.state.operator_terms import DEFAULT_QUEUE, Reach
 from runtime.record.state.run_title import run_title
-from runtime.record.workers import DEFAULT_QUEUE
 from runtime.swarms import loader
 
 __all__ = ["Decisions", "InvalidCommand"]

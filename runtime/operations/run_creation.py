@@ -11,7 +11,7 @@ from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
-from runtime.record.workers import DEFAULT_QUEUE, QUEUE_NAME
+from runtime.record.state.operator_terms import DEFAULT_QUEUE, QUEUE_NAME
 
 
 def checked_queue(name: str) -> str:

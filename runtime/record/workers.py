@@ -13,6 +13,8 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
+
 BEAT_S = 3.0
 """How often, in seconds, a worker says that it is there."""
 LOST_AFTER_S = 15.0
@@ -20,11 +22,6 @@ LOST_AFTER_S = 15.0
 FORGOTTEN_AFTER_S = 3600.0
 """After how many seconds a lost worker is no longer listed."""
 
-
-DEFAULT_QUEUE = "default"
-"""The queue of runs for which no other is named."""
-QUEUE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
-"""The name of a queue: letters, digits, ``.``, ``_`` and ``-``."""
 
 CodePolicy = Literal["pinned", "latest"]
 """`pinned`: a run stays with its label until it is moved. `latest`: workers of the newest label move it to theirs."""
@@ -97,14 +94,6 @@ class WorkerNeed(NamedTuple):
     def is_met_by(self, worker: ListedWorker) -> bool:
         """Whether this worker may take the run up."""
         return worker.takes_queue(self.queue) and self.code in ("", worker.report.code)
-
-
-def need_words(code: str, queue: str) -> str:
-    """What a run needs of a worker, after the word ``worker``: ``with code 'v2' that takes the queue 'gpu'``."""
-    parts = [f"with code {code!r}"] if code else []
-    if queue != DEFAULT_QUEUE or not code:
-        parts.append(f"that takes the queue {queue!r}")
-    return " ".join(parts)
 
 
 @dataclass(slots=True, frozen=True)

@@ -25,7 +25,8 @@ from runtime.record.journal import Displaced, JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import has_died, owner_name
 from runtime.record.places import journal_address, live_replies, open_journal
-from runtime.record.workers import DEFAULT_QUEUE, WorkerReport
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
+from runtime.record.workers import WorkerReport
 from runtime.worker.blocked_runs import BlockedRun
 from runtime.worker.engines.choice import choose_engine
 from runtime.worker.engines.port import EngineError

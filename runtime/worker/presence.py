@@ -17,6 +17,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.record.journal import JournalError, StaleSequence
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
+from runtime.record.state.operator_terms import need_words
 from runtime.record.workers import (
     BEAT_S,
     LOST_AFTER_S,
@@ -25,7 +26,6 @@ from runtime.record.workers import (
     PlacedRun,
     WorkerNeed,
     WorkerReport,
-    need_words,
     newest_label,
     placed_runs,
     unserved_runs,

@@ -46,7 +46,7 @@ class ReplyPublisher:
         self._lock = threading.Lock()
 
     def wants(self, run_id: str) -> bool:
-        """Whether anybody may want to see replies of a run while they come. Thread-safe."""
+        """Whether a console may want to see replies of a run while they come. Thread-safe."""
         return run_id in self._watched or (self._local is not None and self._local.wants(run_id))
 
     def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None:

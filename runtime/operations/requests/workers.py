@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from runtime.operations.requests.runs import RunState
 from runtime.operations.requests.struct import Instant, Request, Text
-from runtime.record.workers import DEFAULT_QUEUE
+from runtime.record.state.operator_terms import DEFAULT_QUEUE, need_words
 
 WorkerState = Literal["working", "draining", "lost"]
 
@@ -34,6 +34,11 @@ class Worker(Struct, frozen=True, kw_only=True):
     heard_s: float
     held_up: str
 
+    @property
+    def named_queues(self) -> tuple[str, ...]:
+        """Its queues, where they are not the usual one."""
+        return self.queues if set(self.queues) - {DEFAULT_QUEUE} else ()
+
 
 class UnservedRuns(Struct, frozen=True, kw_only=True):
     """Runs that could go on, and wait for a worker with code of the label `code` (empty: any) that takes `queue`."""
@@ -41,6 +46,11 @@ class UnservedRuns(Struct, frozen=True, kw_only=True):
     code: str
     queue: str = DEFAULT_QUEUE
     runs: tuple[str, ...]
+
+    @property
+    def need(self) -> str:
+        """What they need of a worker, after the word ``worker``."""
+        return need_words(self.code, self.queue)
 
 
 class WorkerList(Struct, frozen=True, kw_only=True):

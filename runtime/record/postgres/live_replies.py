@@ -1,6 +1,6 @@
 """`PostgresLiveReplies`: streamed replies through two unlogged tables of the workspace, on a connection of its own.
 
-A table, for whoever may connect to a database hears all of its notices, and a notice holds 8,000 bytes at most. What is
+Tables, for all roles that may connect to a database hear all of its notices, and a notice holds 8,000 bytes. What is
 written here reaches no disk on its own: it is in no log, and gone after a crash of the server.
 """
 

@@ -15,7 +15,7 @@ from runtime.record.rules.parking import waits_for_nothing
 from runtime.record.rules.rows import EventRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
-from runtime.record.workers import DEFAULT_QUEUE
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
 
 # By class, not by isinstance, which pydantic answers in Python: this is asked of every event.
 RUN_COLUMNS = frozenset(kind for kind in ev.EVENT_CLASSES if kind.model_fields["type"].default.startswith("run."))

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from runtime.record.state import events as ev
 from runtime.record.state.nodes import Incident, Node
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
 from runtime.record.state.run_title import run_title
 from runtime.record.state.summary import FOLD_VERSION, NODE_TERMINAL, RUN_TERMINAL, NodePhase, RunPhase, Summary
-from runtime.record.workers import DEFAULT_QUEUE
 
 
 class ForkOrigin(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from runtime.record.state.event_base import Actor, JournalEvent
-from runtime.record.workers import DEFAULT_QUEUE
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
 
 
 class RunCreated(JournalEvent):

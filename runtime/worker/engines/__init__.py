@@ -1,4 +1,5 @@
 """Engines: they promise that a live process drives each run that can go on.
 
-Imports `orbiter`, `runtime.execution`, `runtime.record`, `runtime.worker`, `dbos`, `psycopg` and `sqlalchemy`.
+Imports `orbiter`, `runtime.execution`, `runtime.record`, `runtime.record.state`, `runtime.worker`, `dbos`, `msgspec`,
+`psycopg` and `sqlalchemy`.
 """

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record.address import EXAMPLE, PostgresAddress
 from runtime.record.journal import Journal
-from runtime.record.workers import DEFAULT_QUEUE
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import EngineError, MakeEngine
 

@@ -25,7 +25,8 @@ from dbos import error as dbos_error
 
 from runtime.execution.execution_config import SwarmLimit
 from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
-from runtime.record.workers import DEFAULT_QUEUE, newest_label
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
+from runtime.record.workers import newest_label
 from runtime.worker.engines.dbos_tables import (
     APPLICATION,
     KEPT_S,
@@ -47,6 +48,8 @@ POLL_S = 0.25
 """How often, in seconds, DBOS looks for a slice that a worker could take."""
 CARE_S = 5.0
 """For how long, in seconds, one worker cares for the queue before another one does, where it says nothing more."""
+IDLE_TRANSACTION_MS = 5_000
+"""After how long the server ends a session of DBOS that stands still in mid-transaction."""
 CARE = "queue"
 """The claim of the worker that cares for the queue."""
 

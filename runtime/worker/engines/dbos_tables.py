@@ -18,7 +18,8 @@ from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError
-from runtime.record.workers import DEFAULT_QUEUE, ListedWorker, WorkerReport, newest_label
+from runtime.record.state.operator_terms import DEFAULT_QUEUE
+from runtime.record.workers import ListedWorker, WorkerReport, newest_label
 from runtime.worker.engines.port import EngineError
 
 APPLICATION = "orbiter"

@@ -9,7 +9,6 @@ from typing import Final
 
 from runtime.operations.requests.workers import UnservedRuns, Worker, WorkerList
 from runtime.record.state.durable_run import Summary
-from runtime.record.workers import DEFAULT_QUEUE, need_words
 from screens.render.formatting import format_ago, pluralize
 from screens.render.glyphs import state_ink
 from screens.render.layout import Column, Part, Row, Span, Spans, join_spans, span, with_headings
@@ -58,8 +57,7 @@ def worker_rows(told: Iterable[HostWorkers], summaries: Mapping[str, Summary], c
 def _worker_row(told: HostWorkers, worker: Worker, context: RenderContext) -> Row:
     heard = told.at - timedelta(seconds=worker.heard_s)
     keys = ", ".join(context.sanitize_line(name, 40) for name in worker.keys)
-    named = worker.queues if set(worker.queues) - {DEFAULT_QUEUE} else ()
-    queues = ", ".join(context.sanitize_line(name, 40) for name in named)
+    queues = ", ".join(context.sanitize_line(name, 40) for name in worker.named_queues)
     about = join_spans(
         (
             span(context.sanitize_line(worker.held_up, 300), state_ink("failed")),
@@ -90,7 +88,7 @@ def _unserved_row(
 ) -> Row:
     summary = summaries.get(run_id)
     title = title_of(summary, context) if summary is not None else context.sanitize_line(run_id, 60)
-    words = context.sanitize_line(f"waits for a worker {need_words(label.code, label.queue)}", 200)
+    words = context.sanitize_line(f"waits for a worker {label.need}", 200)
     return Row(
         f"{UNSERVED_KEY_PREFIX}{host}\n{run_id}",
         (

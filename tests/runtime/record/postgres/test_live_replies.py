@@ -53,7 +53,7 @@ async def test_a_worker_knows_what_is_watched_through_other_processes(
 async def test_what_is_passed_on_is_for_roles_of_the_workspace_only(
     ends: tuple[PostgresLiveReplies, PostgresLiveReplies],
 ) -> None:
-    """Not a notice, which whoever connects to the database may hear."""
+    """A notice would be heard by every role that may connect to the database."""
     worker, server = ends
     await worker.publish([piece("secret")])
     rows = await server._execute(
