@@ -136,7 +136,7 @@ class Supervisor:
         return self._journal.held_back
 
     @property
-    def queue_trouble(self) -> str:
+    def queue_error(self) -> str:
         """Why runs are not given out to workers, in words; empty where they are. For any thread."""
         return self._queue_error
 

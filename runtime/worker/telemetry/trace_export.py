@@ -107,7 +107,7 @@ class TraceExport:
         self._batch: _Batch | None = None
         self._limit = MAX_BATCH_SPANS
         self._failures = 0
-        self._metrics_trouble = ""
+        self._metrics_error = ""
         self._rejection = ""
         self._news = asyncio.Event()
         self._turn = asyncio.Lock()
@@ -268,9 +268,9 @@ class TraceExport:
         self._rejection = result.reason if result.rejected else ""
 
     def _tell_of_metrics(self, trouble: str) -> None:
-        if trouble and not self._metrics_trouble:
+        if trouble and not self._metrics_error:
             log.warning("metrics are not accepted (OTEL_METRICS_EXPORTER=none sends none): %s", trouble)
-        self._metrics_trouble = trouble
+        self._metrics_error = trouble
 
     async def _hold_back(self, reason: str) -> None:
         self._failures += 1
