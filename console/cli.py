@@ -63,12 +63,12 @@ VERBS: dict[str, tuple[str, str]] = {
         "List the themes that --theme and $ORBITER_THEME can choose.",
     ),
     "keys": ("console.verbs.program.themes_keys:keys", "List the console's actions and the keys that do them."),
-    "mcp": ("console.verbs.program.mcp_server:mcp", "Be an MCP server on stdin and stdout, for agents that ask."),
+    "mcp": ("console.verbs.program.serve_mcp:mcp", "Be an MCP server on stdin and stdout, for agents that ask."),
     "mcp-approve": (
-        "console.verbs.program.mcp_servers:mcp_approve",
+        "console.verbs.program.mcp_approval:mcp_approve",
         "Let an MCP server of this workspace be started.",
     ),
-    "mcp-login": ("console.verbs.program.mcp_servers:mcp_login", "Log in at an MCP server."),
+    "mcp-login": ("console.verbs.program.mcp_approval:mcp_login", "Log in at an MCP server."),
     "database": (
         "console.verbs.program.database:database",
         "Make a workspace on Postgres; import, export.",

@@ -215,11 +215,11 @@ def configuration_page() -> str:
     for name, table in settings_tables().items():
         dotted = re.escape(name).replace(r"\.", r"(?:\.NAME)?\.")
         heading = rf"^## `\[+{dotted}[\]\.](?:(?!^## ).)*?^{re.escape(MARK)}\n\n"
-        found = re.compile(rf"(?P<before>{heading}).*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-        page, count = found.subn(lambda each, table=table: each["before"] + table, page, count=1)  # type: ignore[misc]
+        found = re.compile(rf"(?P<before>{heading})(?:\|[^\n]*\n)*\n*", re.MULTILINE | re.DOTALL)
+        page, count = found.subn(lambda each, table=table: f"{each['before']}{table}\n\n", page, count=1)  # type: ignore[misc]
         if not count:
             raise ValueError(f"docs/configuration.md: [{name}] needs a heading and below it the line {MARK}")
-    return page
+    return page.rstrip("\n") + "\n"
 
 
 def settings_tables() -> dict[str, str]:

@@ -9,11 +9,12 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from textual.app import App
 
 from console.terminal.escape_sequences import title_sequence, wrap_for_multiplexer
+from runtime.judgement.error_config import Channel
 from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, escape_sequences
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity
@@ -38,8 +39,10 @@ def console_rules(configured: Mapping[str, Any]) -> NoticeRules:
     """Which channel of a console is told from which severity on: as `[notices]` says, else both of everything. What
     cannot be is the runtime's to refuse, which reads the same section: a console that is there already tells of all.
     """
-    named = {name: value for name, value in configured.items() if name not in ("log", "webhook", "webhook_url")}
-    if not configured.keys() & {"bell", "terminal", "log", "webhook"}:
+    channels = set(get_args(Channel))
+    runtimes = channels - {*CONSOLE_CHANNELS} | {"webhook_url"}
+    named = {name: value for name, value in configured.items() if name not in runtimes}
+    if not configured.keys() & channels:
         named.update(dict.fromkeys(CONSOLE_CHANNELS, Severity.INFO))
     try:
         return NoticeRules.from_mapping(named)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from console.app.export_directory import exports_directory, write_export
+from console.app.export_files import exports_directory, write_export
 from console.app.messages import ShowMessage
 from console.preferences.schema import Preferences
 from console.terminal.escape_sequences import COPY_BYTES, clipboard_sequence

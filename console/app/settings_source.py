@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.app.export_directory import exports_directory
+from console.app.export_files import exports_directory
 from console.preferences.keymap import PRESETS
 from console.terminal.escape_sequences import has_title
 from console.workspace import workspace

@@ -15,7 +15,7 @@ from orbiter.steps import Aborted, Skipped
 from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.attempt_failure import handle_block, handle_failure
-from runtime.execution.failures.cancelled_call import CallCancelled, cancelled_fault, draft_cancelled, until_cancelled
+from runtime.execution.failures.cancelled_call import CallCancelled, cancelled_fault, until_cancelled
 from runtime.execution.failures.crash_loop import is_suspect, step_alone
 from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.incident_drafts import config_fault
@@ -125,8 +125,10 @@ class Attempt:
         execution = self.execution
         self._began = time.monotonic()
         try:
-            call = self._call()
-            result = await (until_cancelled(execution, call) if execution.step.kind == "tool" else call)
+            call: Awaitable[Any] = self._call()
+            if execution.step.kind == "tool":
+                call = until_cancelled(execution.session, execution.node_id, call)
+            result = await call
         except _OutOfTime as exc:
             return await self._end_at_wall_time(exc)
         except CallCancelled:
@@ -156,9 +158,10 @@ class Attempt:
     async def _end_cancelled(self) -> Outcome:
         execution, node = self.execution, self.execution.node
         await self._release_probe()
-        fault = cancelled_fault(execution, node.cancel if node is not None else None)
-        end = self._end(fault, effect_unknown=not execution.repeatable)
-        return draft_cancelled(execution, fault, end)
+        unknown = not execution.repeatable
+        asked = node.cancel if node is not None else None
+        fault = cancelled_fault(execution.step, asked, effect_unknown=unknown)
+        return execution.draft(fault, attempt=self._end(fault, effect_unknown=unknown), by_policy=True)
 
     def _end(self, fault: Classification | None = None, *, effect_unknown: bool = False) -> AttemptEnd:
         return AttemptEnd(self.number, self.arguments, time.monotonic() - self._began, fault, effect_unknown)
@@ -238,12 +241,11 @@ class Attempt:
 
     def _made_call(self) -> Awaitable[Any]:
         """The call, or what a drill makes of it."""
-        interceptor = self.execution.session.config.interceptor
-        return self._begin_call() if interceptor is None else interceptor.call(self._site(), self._begin_call)
-
-    def _site(self) -> CallSite:
         execution = self.execution
-        return CallSite(
+        interceptor = execution.session.config.interceptor
+        if interceptor is None:
+            return self._begin_call()
+        site = CallSite(
             execution.state.id,
             execution.node_id,
             self.number,
@@ -252,6 +254,7 @@ class Attempt:
             execution.requested,
             execution.model,
         )
+        return interceptor.call(site, self._begin_call)
 
     def _begin_call(self) -> Awaitable[Any]:
         """The call itself; with pieces of the reply on the way where a console watches the run."""

@@ -22,8 +22,8 @@ from runtime.record.state.fault_taxonomy import Classification
 from runtime.record.workers import CodePolicy
 
 
-class Trials(Protocol):
-    """See `runtime.execution.failures.crash_loop.Trials`."""
+class TrialQueue(Protocol):
+    """See `runtime.execution.failures.crash_loop.TrialQueue`."""
 
     def isolate(self, run_id: str, node_id: str = "") -> AbstractAsyncContextManager[None]: ...
 
@@ -143,7 +143,7 @@ class ExecutionConfig:
     engine: EngineName = "local"
     limits: Mapping[str, SwarmLimit] = field(default_factory=dict)
     """Of swarms over all workers, by the reference of a swarm, or its end."""
-    trials: Trials | None = None
+    trial_queue: TrialQueue | None = None
     """Lets one suspect at a time go on (`runtime.execution.failures.crash_loop`)."""
     crowded: asyncio.Event | None = None
     """Set while runs wait for room in memory: what is idle leaves at once then, and not after its grace."""

@@ -17,7 +17,7 @@ from orbiter.steps import Step
 from runtime.execution import incidents
 from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.fault_policy import log_success
-from runtime.execution.gates.blocked import Blocked
+from runtime.execution.failures.reroute import fails_at_once
 from runtime.execution.gates.breaker import StepBreaker, breakers_of
 from runtime.execution.gates.budget import cost_of_usage
 from runtime.execution.incidents import IncidentDraft
@@ -198,6 +198,7 @@ class StepExecution:
         wait_s: float | None = None,
         action: Mapping[str, Any] | None = None,
         attempt: AttemptEnd | None = None,
+        by_policy: bool = False,
     ) -> IncidentDraft:
         """What a person is to be told where the step cannot go on by itself.
 
@@ -208,6 +209,7 @@ class StepExecution:
             wait_s: After how many seconds the step goes on by itself.
             action: What is added to what exactly was to be done.
             attempt: The attempt that failed; its end is written together with the incident.
+            by_policy: A swarm around the step that says `fail` decides, and no person is asked.
         """
         if fault.impact is Impact.ABSORBED:
             # What a person is asked about was not absorbed, whatever is usual for its kind.
@@ -225,13 +227,9 @@ class StepExecution:
             arguments_schema=self.step.traits.schema if self.step.kind == "tool" else None,
             result_type=self.step.traits.result_type,
             wait_s=wait_s,
+            policy="fail" if by_policy and fails_at_once(self.state, self.node_id) else "",
             ended=self.end_event(attempt) if attempt is not None else None,
         )
-
-    def draft_blocked(self, blocked: Blocked, attempt: AttemptEnd | None = None) -> IncidentDraft:
-        """What a person is to be told of what a gate says; `attempt` as in `draft`."""
-        need, wait_s, action = blocked.need, blocked.wait_s, blocked.action
-        return self.draft(blocked.fault, blocked.error, need=need, wait_s=wait_s, action=action, attempt=attempt)
 
     async def await_answer(self, draft: IncidentDraft) -> ev.IncidentAnswered:
         """Open an incident at the step and wait for its answer."""

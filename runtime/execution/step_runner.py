@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime.execution.attempt import run_attempt
 from runtime.execution.deadlines import missed_since, overdue_delay
-from runtime.execution.failures.cancelled_call import cancelled_fault, draft_cancelled, wanted_cancel
+from runtime.execution.failures.cancelled_call import cancelled_fault
 from runtime.execution.failures.in_doubt import doubt_reason, draft_in_doubt
 from runtime.execution.failures.incident_drafts import draft_ended_process, draft_replay_difference
 from runtime.execution.failures.remedies import compact_again
@@ -136,8 +136,10 @@ def _first_incident(execution: StepExecution) -> IncidentDraft | None:
         return None
     if node.incidents and (last := state.incidents[node.incidents[-1]]).open:
         return IncidentDraft(fault=last.opened.fault, where=step.kind, message="")
-    if (asked := wanted_cancel(execution)) is not None:
-        return draft_cancelled(execution, cancelled_fault(execution, asked))
+    if node.cancel is not None and node.round and node.in_flight is not None:
+        # The word that cancels it came, and in the earlier life it did not come to that.
+        fault = cancelled_fault(step, node.cancel, effect_unknown=not execution.repeatable)
+        return execution.draft(fault, by_policy=True)
     if not execution.repeatable and (reason := doubt_reason(node, state, execution.session.lease)):
         return draft_in_doubt(step, reason, execution.action)
     if node.deaths >= MAX_DEATHS:

@@ -28,8 +28,8 @@ class ExportViewer:
     `name` is what a console shows as its workspace: where the export came from.
     """
 
-    def __init__(self, capsule: Export, name: str) -> None:
-        self._capsule = capsule
+    def __init__(self, export: Export, name: str) -> None:
+        self._export = export
         self._directory = Path(tempfile.mkdtemp(prefix="orbiter-replay-"))  # 0700
         self._embedded = EmbeddedRuntime(
             self._directory, ExecutionConfig(workspace=name), listening=False, driving=False
@@ -41,7 +41,7 @@ class ExportViewer:
         Raises:
             InvalidExport: it does not begin with a run.
         """
-        asyncio.run(unpack_export(self._capsule, self._directory))
+        asyncio.run(unpack_export(self._export, self._directory))
         self._embedded.start()
 
     def transport(self) -> PairTransport:
@@ -67,28 +67,28 @@ class ExportViewer:
         self.close()
 
 
-async def unpack_export(capsule: Export, place: Path) -> None:
+async def unpack_export(export: Export, place: Path) -> None:
     """Write an export's events into a new journal at `place`, in their order.
 
     Raises:
         InvalidExport: it does not begin with a run.
     """
-    first, *rest = capsule.events or (None,)
+    first, *rest = export.events or (None,)
     if not isinstance(first, ev.RunCreated):
         raise InvalidExport("the export does not begin with its run: it was cut or changed")
     created = DurableRun()
     created.apply(first)
     async with await open_journal(place) as journal:
         # A use is counted of a grant that is known.
-        given: list[ev.JournalEvent] = [event for event in capsule.grants if isinstance(event, ev.GrantAdded)]
-        taken_back = [event for event in capsule.grants if event not in given]
+        given: list[ev.JournalEvent] = [event for event in export.grants if isinstance(event, ev.GrantAdded)]
+        taken_back = [event for event in export.grants if event not in given]
         for event in given:
             await journal.post(ev.WORKSPACE_RUN_ID, event)
         await journal.create(first, created.summary())
         lease = await journal.claim(first.run_id, "replay", ttl_s=60.0)
         assert lease is not None
         if rest:
-            await journal.append(lease, rest, summary=capsule.state().summary())
+            await journal.append(lease, rest, summary=export.state().summary())
         await journal.release(lease)
         for event in taken_back:
             await journal.post(ev.WORKSPACE_RUN_ID, event)

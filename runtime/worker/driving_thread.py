@@ -175,8 +175,8 @@ class DrivingThread:
             return f"{self._displaced}: nothing new begins, and the runtime ends"
         if held_back := self.held_back:
             return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
-        if self._supervisor is not None and self._supervisor.queue_trouble:
-            return f"runs are not given out to workers: {self._supervisor.queue_trouble[:400]}"
+        if self._supervisor is not None and self._supervisor.queue_error:
+            return f"runs are not given out to workers: {self._supervisor.queue_error[:400]}"
         found = [each for each in self.blocked_runs if each.run_id]
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -250,7 +250,7 @@ class DrivingThread:
         given = self._config
 
         def report() -> WorkerReport:
-            blocked = self.held_back or supervisor.queue_trouble
+            blocked = self.held_back or supervisor.queue_error
             blocked = blocked or next((each.reason for each in self.blocked_runs), "")
             return WorkerReport(
                 id=supervisor.owner,

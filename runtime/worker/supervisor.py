@@ -20,7 +20,7 @@ from typing import Protocol
 
 from runtime.config.workspace_keys import read_keys
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.failures.crash_loop import Trials
+from runtime.execution.failures.crash_loop import TrialQueue
 from runtime.execution.secret_vault import VAULT
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.record.journal import Journal, JournalError
@@ -96,7 +96,7 @@ class Supervisor:
         self._clock = clock = clock or journal.now
         self._clock_watch = ClockWatch(journal, clock, slept, gap_s)
         self._config = replace(
-            config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trials=Trials()
+            config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trial_queue=TrialQueue()
         )
         self._lost_again_at = 0.0
         self._last_error = self._queue_error = ""
@@ -136,7 +136,7 @@ class Supervisor:
         return self._journal.held_back
 
     @property
-    def queue_trouble(self) -> str:
+    def queue_error(self) -> str:
         """Why runs are not given out to workers, in words; empty where they are. For any thread."""
         return self._queue_error
 

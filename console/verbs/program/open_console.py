@@ -98,7 +98,7 @@ def open_here(
     )
 
 
-def open_export(capsule: Export, path: str, *, mouse: bool | None = None, theme: str | None = None) -> int:
+def open_export(export: Export, path: str, *, mouse: bool | None = None, theme: str | None = None) -> int:
     """Open the console on an export: its run, and nothing to act on. The exit code."""
     from console.open import make_client, run_app
     from runtime.service.export_viewer import ExportViewer
@@ -107,8 +107,8 @@ def open_export(capsule: Export, path: str, *, mouse: bool | None = None, theme:
         return _opened(
             theme,
             lambda chosen, preferred: run_app(
-                lambda: make_client(stack.enter_context(ExportViewer(capsule, path)).transport()),
-                run_id=capsule.header.run_id,
+                lambda: make_client(stack.enter_context(ExportViewer(export, path)).transport()),
+                run_id=export.header.run_id,
                 mouse=mouse,
                 theme=chosen,
                 preferences=preferred,

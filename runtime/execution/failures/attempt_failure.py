@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from orbiter.ask import NeedsInput
+from orbiter.steps import Step
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.errors_in_force import errors_at, retry_policy_at
 from runtime.execution.failures.raised_permission import draft_raised_permission
@@ -18,10 +19,9 @@ from runtime.execution.failures.remedies import (
     Compaction,
     find_fallback,
     find_remedy,
-    quota_wait,
-    reroute_to_planner,
+    long_wait,
 )
-from runtime.execution.failures.reroute import fails_at_once, reroute_error, reroute_kind, reroute_past_agent
+from runtime.execution.failures.reroute import reroute_error, reroute_kind, reroute_past_agent, reroute_to_itself
 from runtime.execution.gates.blocked import Blocked
 from runtime.execution.gates.permission import PermissionDenied
 from runtime.execution.incidents import IncidentDraft
@@ -29,6 +29,7 @@ from runtime.execution.step_execution import StepExecution
 from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed
 from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy, decide_retry
 from runtime.record.state import events as ev
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -46,43 +47,43 @@ async def handle_block(
     A refusal goes to the model, unasked. A breaker that is open lets a fallback model go at once; without one the step
     waits until the breaker tries again. A tool's call is refused to the model, if it is not `_to_be_repeated`.
     """
-    fault, step = blocked.fault, execution.step
+    fault, step, wait_s = blocked.fault, execution.step, blocked.wait_s
+    state = execution.state
     is_open = fault.cause is Cause.CIRCUIT_OPEN
     if is_open and step.kind == "llm" and (fell_back := await find_fallback(execution, fault)) is not None:
         await _apply_remedy(execution, fell_back, None)
         return None
-    refused = blocked.refused or (is_open and step.kind == "tool" and not _to_be_repeated(execution))
+    refused = blocked.refused or (
+        is_open and step.kind == "tool" and not _to_be_repeated(step, execution.node, execution.last_answer)
+    )
     if refused and blocked.error is not None:
         told = execution.error_result(step.arguments, blocked.error)
         if told is not None:
             return await execution.finish(told, fault=fault, absorbed=True)
-    if fault.cause is Cause.LIMIT_REACHED and (passed := _pass_spent_swarm(execution, blocked)) is not None:
+    spent_swarm = (blocked.action or {}).get("budget", {}).get("scope") if fault.cause is Cause.LIMIT_REACHED else None
+    if spent_swarm and (passed := reroute_past_agent(state, str(spent_swarm), fault)) is not None:
+        # What is around a nested swarm whose own budget is used up says how to go on.
         await _apply_remedy(execution, passed, attempt)
     if is_open:
         execution.record_node()
-        returned = reroute_past_agent(execution.state, execution.node_id, fault) if step.kind == "llm" else None
+        returned = reroute_past_agent(state, execution.node_id, fault) if step.kind == "llm" else None
         if returned is not None:
             await _apply_remedy(execution, returned, None)
         fault_policy.log_unresolved(fault)
-        if _times_blocked(execution) >= _retry_policy(execution, fault).max_attempts:
+        if _times_blocked(state, execution.node) >= _retry_policy(execution, fault).max_attempts:
             # Waiting again and again for a service that does not come back is nothing to do unasked.
-            blocked = replace(blocked, wait_s=None)
-    return execution.draft_blocked(blocked, attempt)
+            wait_s = None
+    return execution.draft(
+        fault, blocked.error, need=blocked.need, wait_s=wait_s, action=blocked.action, attempt=attempt
+    )
 
 
-def _to_be_repeated(execution: StepExecution) -> bool:
+def _to_be_repeated(step: Step[Any, Any], node: Node | None, last_answer: ev.IncidentAnswered | None) -> bool:
     """Whether the call failed before, and its author or an operator said that it is to be tried again."""
-    node = execution.node
     failed = node.fault if node is not None else None
     if failed is None:
         return False
-    return execution.last_answer is not None or fault_policy.is_kept_from_model(failed, execution.step)
-
-
-def _pass_spent_swarm(execution: StepExecution, blocked: Blocked) -> ev.ControlReturned | None:
-    """The way past a nested swarm whose own budget is used up, where what is around it says how to go on."""
-    scope = str((blocked.action or {}).get("budget", {}).get("scope", ""))
-    return reroute_past_agent(execution.state, scope, blocked.fault) if scope else None
+    return last_answer is not None or fault_policy.is_kept_from_model(failed, step)
 
 
 def _retry_policy(execution: StepExecution, fault: Classification) -> RetryPolicy:
@@ -90,11 +91,10 @@ def _retry_policy(execution: StepExecution, fault: Classification) -> RetryPolic
     return fault_policy.retry_policy_of(execution.step, usual, execution.scope.warn)
 
 
-def _times_blocked(execution: StepExecution) -> int:
-    """How often the step has waited for a breaker."""
-    node, known = execution.node, execution.state.incidents
+def _times_blocked(state: DurableRun, node: Node | None) -> int:
+    """How often a step has waited for a breaker."""
     ids = node.incidents if node is not None else []
-    return sum(known[each].opened.fault.cause is Cause.CIRCUIT_OPEN for each in ids)
+    return sum(state.incidents[each].opened.fault.cause is Cause.CIRCUIT_OPEN for each in ids)
 
 
 async def handle_failure(
@@ -151,12 +151,17 @@ async def _resolve_without_retry(
     if not demanded and (remedy := await find_remedy(execution, fault, decision)) is not None:
         await _apply_remedy(execution, remedy, attempt)
         return None
-    told = None
-    if step.kind == "tool" and (returned := reroute_to_planner(session.state, execution.node_id, fault)) is not None:
+    told, wish = None, reroute_kind(fault)
+    if (
+        step.kind == "tool"
+        and wish is not None
+        and (returned := reroute_to_itself(session.state, execution.node_id, fault, wish)) is not None
+    ):
+        # Its author asks for another plan, and the agent plans by itself: it is told so.
         told = execution.error_result(attempt.arguments, PermissionDenied(returned.reason))
         if told is not None:
             await session.record(returned)
-    if told is None and not demanded and not reroute_kind(fault):
+    if told is None and not demanded and not wish:
         told = execution.error_result(attempt.arguments, error)
     if told is not None:
         return await execution.finish(told, attempt=attempt, absorbed=True)
@@ -165,10 +170,8 @@ async def _resolve_without_retry(
         # Told on every channel, as what ends a run is: without a quota nothing goes on.
         fault = fault.model_copy(update={"impact": Impact.RUN})
     fault_policy.log_unresolved(fault)
-    wait_s = _exceeds_hint_delay(decision, fault)
-    wait_s = quota_wait(errors, fault) if wait_s is None else wait_s
-    draft = execution.draft(fault, error, wait_s=wait_s, attempt=attempt)
-    return replace(draft, policy="fail") if fails_at_once(session.state, execution.node_id) else draft
+    wait_s = long_wait(errors, fault, decision)
+    return execution.draft(fault, error, wait_s=wait_s, attempt=attempt, by_policy=True)
 
 
 async def _apply_remedy(execution: StepExecution, remedy: AnyRemedy, attempt: AttemptEnd | None) -> None:
@@ -215,10 +218,3 @@ async def _wait_for_retry(execution: StepExecution, decision: RetryDecision, att
         ),
     )
     await asyncio.sleep(delay if execution.session.config.retry_waits else 0.0)
-
-
-def _exceeds_hint_delay(decision: RetryDecision, fault: Classification) -> float | None:
-    """A wait that the server asks for and that is longer than a run should stay in memory for."""
-    if decision.remedy is Remedy.WAIT_RETRY and decision.delay_s is None:
-        return fault.retry_after_s
-    return None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from orbiter.steps import Step
 from runtime.execution.failures.fault_policy import ORIGINS
-from runtime.execution.failures.reroute import fails_at_once
-from runtime.execution.incidents import IncidentDraft
-from runtime.execution.step_execution import StepExecution
-from runtime.execution.step_result import AttemptEnd
+from runtime.execution.run_session import RunSession
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -27,17 +24,18 @@ class CallCancelled(Exception):
     """An operator cancelled the call."""
 
 
-async def until_cancelled(execution: StepExecution, call: Awaitable[R]) -> R:
-    """What the call of a tool gives. Code that catches the cancellation and comes back is taken at its word.
+async def until_cancelled(session: RunSession, node_id: str, call: Awaitable[R]) -> R:
+    """What the call of a tool gives, whose step is at `node_id`. Code that catches the cancellation and comes back is
+    taken at its word.
 
     Raises:
         CallCancelled: An operator cancelled it.
     """
-    calls, node_id = execution.session.calls, execution.node_id
+    calls = session.calls
     try:
         async with asyncio.timeout(None) as limit:
             calls[node_id] = limit
-            execution.session.cancel_if_asked(node_id)
+            session.cancel_if_asked(node_id)
             return await call
     except TimeoutError as exc:
         if not limit.expired():
@@ -47,29 +45,15 @@ async def until_cancelled(execution: StepExecution, call: Awaitable[R]) -> R:
         calls.pop(node_id, None)
 
 
-def wanted_cancel(execution: StepExecution) -> ev.CancelRequested | None:
-    """The word that cancels an attempt which has no end: in an earlier life, it did not come to that."""
-    node = execution.node
-    return node.cancel if node is not None and node.round and node.in_flight is not None else None
-
-
-def cancelled_fault(execution: StepExecution, asked: ev.CancelRequested | None) -> Classification:
-    """What is known of a call that was cancelled."""
+def cancelled_fault(step: Step[Any, Any], asked: ev.CancelRequested | None, *, effect_unknown: bool) -> Classification:
+    """What is known of a step's call that was cancelled; `asked`: the word that did it."""
     by = asked.by.name if asked is not None and asked.by.name else "an operator"
     why = f": {asked.reason}" if asked is not None and asked.reason else ""
     return Classification(
-        origin=ORIGINS[execution.step.kind],
+        origin=ORIGINS[step.kind],
         cause=Cause.CANCELLED,
         persistence=Persistence.NEEDS_CHANGE,
-        effect=Effect.NONE if execution.repeatable else Effect.UNKNOWN,
-        user_message=f"{execution.step.name} was cancelled by {by} while it was under way{why}",
+        effect=Effect.UNKNOWN if effect_unknown else Effect.NONE,
+        user_message=f"{step.name} was cancelled by {by} while it was under way{why}",
         rule_id="cancelled-by-operator",
     )
-
-
-def draft_cancelled(
-    execution: StepExecution, fault: Classification, attempt: AttemptEnd | None = None
-) -> IncidentDraft:
-    """What a person is to be asked of a call that was cancelled; `attempt`: its end, where this life made it."""
-    draft = execution.draft(fault, attempt=attempt)
-    return replace(draft, policy="fail") if fails_at_once(execution.state, execution.node_id) else draft

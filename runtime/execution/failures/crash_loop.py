@@ -35,7 +35,7 @@ class EndedItsProcess(ExecutionError):
         )
 
 
-class Trials:
+class TrialQueue:
     """Lets suspects of this process go on one at a time."""
 
     def __init__(self) -> None:
@@ -77,22 +77,22 @@ def is_suspect(deaths: int) -> bool:
 @asynccontextmanager
 async def step_alone(session: RunSession, node: Node) -> AsyncIterator[None]:
     """Let a step that is a suspect begin when no other one is tried."""
-    trials = session.config.trials
-    if trials is None:
+    trial_queue = session.config.trial_queue
+    if trial_queue is None:
         yield
         return
     text = f"its process ended {MAX_DEATHS - 1} times while {node.name} was under way: it is tried alone"
     await session.record(ev.Warned(node_id=node.id, parent_id=node.parent_id, text=text))
-    async with trials.isolate(session.state.id, node.id):
+    async with trial_queue.isolate(session.state.id, node.id):
         yield
 
 
 async def run_alone(session: RunSession, trial: AsyncExitStack, stopping: asyncio.Event | None) -> bool:
     """Wait until no other suspect is tried, and try this run until `trial` is closed. False: a stop came first."""
-    trials = session.config.trials
-    if trials is None:
+    trial_queue = session.config.trial_queue
+    if trial_queue is None:
         return True
-    entering = asyncio.ensure_future(trial.enter_async_context(trials.isolate(session.state.id)))
+    entering = asyncio.ensure_future(trial.enter_async_context(trial_queue.isolate(session.state.id)))
     stop = asyncio.ensure_future((stopping or asyncio.Event()).wait())
     try:
         await asyncio.wait({entering, stop}, return_when=asyncio.FIRST_COMPLETED)

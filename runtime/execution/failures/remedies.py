@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +17,14 @@ from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.reroute import (
     reroute_kind,
     reroute_past_agent,
-    reroute_to_itself,
     reroute_to_swarm,
 )
-from runtime.execution.gates.breaker import StepBreaker
 from runtime.execution.step_execution import StepExecution
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.compaction import MAX_ROUNDS, compact_messages
 from runtime.judgement.recovery.fallback import choose_fallback, should_fall_back
 from runtime.judgement.recovery.retry import RetryDecision
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import Cause, Classification, Remedy
 
 QUEUE_S = 3600.0
@@ -70,16 +68,12 @@ async def find_remedy(execution: StepExecution, fault: Classification, decision:
     return None
 
 
-def reroute_to_planner(state: DurableRun, node_id: str, fault: Classification) -> ev.ControlReturned | None:
-    """A tool's failure whose author asks for another plan, where the agent plans by itself: it is told so."""
-    wish = reroute_kind(fault)
-    return reroute_to_itself(state, node_id, fault, wish) if wish is not None else None
-
-
-def quota_wait(errors: ErrorHandlingConfig, fault: Classification) -> float | None:
-    """How long to park, in seconds, where the quota is used up and the configuration says `queue`; None: it says
-    something else.
+def long_wait(errors: ErrorHandlingConfig, fault: Classification, decision: RetryDecision) -> float | None:
+    """How long to park, in seconds: as the server asks, where that is longer than a run should stay in memory; or for a
+    quota that is used up, where the configuration says `queue`. None: the step does not go on by itself.
     """
+    if decision.remedy is Remedy.WAIT_RETRY and decision.delay_s is None and fault.retry_after_s is not None:
+        return fault.retry_after_s
     if fault.cause is not Cause.QUOTA_EXHAUSTED or errors.quota_action(fault.provider) != "queue":
         return None
     return fault.retry_after_s or QUEUE_S
@@ -101,11 +95,15 @@ def _may_use_fallback(errors: ErrorHandlingConfig, fault: Classification, decisi
 async def find_fallback(execution: StepExecution, fault: Classification) -> ev.StepFellBack | None:
     """The next model of the step's chain that can be asked; None: there is none."""
     now, step = execution.model, execution.step
-    chain = _fallback_chain(execution, now)
+    around = (node.info.get("fallbacks") for node in reversed(execution.state.lineage(execution.parent_id)))
+    chain = _fallback_chain(step, now, around, execution.session.config.fallbacks)
     if not chain:
         return None
-    tried = {step.name, now, *_models_tried(execution.node)}
-    closed = await _models_let_pass(execution.breaker, [name for name in chain if name not in tried])
+    node, breaker = execution.node, execution.breaker
+    fell_back = node.fell_back if node is not None else ()
+    tried = {step.name, now, *(name for each in fell_back for name in (each.from_model, each.to_model))}
+    untried = [name for name in chain if name not in tried]
+    closed = {name for name in untried if breaker is None or await breaker.lets_pass(f"model:{name}")}
     passed: list[str] = []
     while True:
         choice = choose_fallback(chain, tried, closed.__contains__)
@@ -128,26 +126,17 @@ async def find_fallback(execution: StepExecution, fault: Classification) -> ev.S
     )
 
 
-def _models_tried(node: Node | None) -> set[str]:
-    fell_back = node.fell_back if node is not None else ()
-    return {each.from_model for each in fell_back} | {each.to_model for each in fell_back}
-
-
-def _fallback_chain(execution: StepExecution, model: str) -> tuple[str, ...]:
-    """Who stands in for the model of a step: its agent's chain, then those of the swarms around it, then all runs'."""
-    found = dict.fromkeys(execution.step.traits.fallbacks)
-    for node in reversed(execution.state.lineage(execution.parent_id)):
-        chains = node.info.get("fallbacks")
+def _fallback_chain(
+    step: Step[Any, Any], model: str, around: Iterable[Any], configured: Iterable[str]
+) -> tuple[str, ...]:
+    """Who stands in for the model of a step: its agent's chain, then the swarms' `around` it, then all runs'."""
+    found = dict.fromkeys(step.traits.fallbacks)
+    for chains in around:
         if isinstance(chains, dict):
-            for name in (execution.step.name, model):
+            for name in (step.name, model):
                 found.update(dict.fromkeys(str(each) for each in chains.get(name, ())))
-    found.update(dict.fromkeys(execution.session.config.fallbacks))
+    found.update(dict.fromkeys(configured))
     return tuple(found)
-
-
-async def _models_let_pass(breaker: StepBreaker | None, names: list[str]) -> set[str]:
-    """Models whose breaker would let a call pass now."""
-    return {name for name in names if breaker is None or await breaker.lets_pass(f"model:{name}")}
 
 
 # -- a smaller request -----------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class OptionParam:
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class OfferContext:
     """What an option's own `offered` decides by."""
 
     fault: Classification
@@ -165,7 +165,7 @@ class OptionSpec:
     """Its step may fail as it was decided; after the others it is to succeed."""
     repeats: bool = False
     """It does again what may have happened."""
-    offered: Callable[[Occasion], bool] | None = None
+    offered: Callable[[OfferContext], bool] | None = None
     """When a fault offers it, for an option that no list of `runtime.judgement.recovery.options` names."""
 
     @property

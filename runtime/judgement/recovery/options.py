@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Final, Literal, get_args
 
-from runtime.judgement.recovery.option_spec import FaultSite, KeyPress, Occasion
+from runtime.judgement.recovery.option_spec import FaultSite, KeyPress, OfferContext
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.record.state.events import IncidentAnswered, IncidentOpened, Option
 from runtime.record.state.fault_taxonomy import (
@@ -186,8 +186,8 @@ def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partia
         found = [known.get(each.id, each) for each in found]
         found.sort(key=lambda each: each.id != "result")
     finished = fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial
-    occasion = Occasion(fault, where, in_place, finished)
-    found += [make_option(spec.id) for spec in OPTIONS.values() if spec.offered is not None and spec.offered(occasion)]
+    context = OfferContext(fault, where, in_place, finished)
+    found += [make_option(spec.id) for spec in OPTIONS.values() if spec.offered is not None and spec.offered(context)]
     if where not in ("swarm", "run"):
         found.append(_skip_option(where))
     if fault.impact is Impact.PROCESS:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from runtime.judgement.reports.report_types import WaitChain, WaitKind, WaitLink
 from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.record.state.durable_run import DurableRun, Node
@@ -78,21 +80,22 @@ def _waits_for(state: DurableRun, node: Node, below: list[Node]) -> str:
 def _end(state: DurableRun, node: Node, chain: list[WaitLink], also: list[str]) -> WaitChain:
     kind, why, until, incident_id = _reason(state, node)
     chain.append(_link(node, why))
-    since = node.opened_at
-    if incident_id:
-        since = state.incidents[incident_id].opened.ts
+    since = state.incidents[incident_id].opened.ts if incident_id else node.opened_at
+    found = _chain_of(state, chain, kind, why, until=until, incident_id=incident_id)
+    return replace(found, node_id=node.id, since=since, frees=_count_freed(state, node), also=tuple(also))
+
+
+def _chain_of(
+    state: DurableRun, chain: list[WaitLink], kind: WaitKind, why: str, *, until: datetime | None, incident_id: str
+) -> WaitChain:
     return WaitChain(
         id=state.id,
         state=state.shown_phase,
         chain=tuple(chain),
         kind=kind,
         why=why,
-        node_id=node.id,
-        incident_id=incident_id,
         until=until,
-        since=since,
-        frees=_count_freed(state, node),
-        also=tuple(also),
+        incident_id=incident_id,
     )
 
 
@@ -152,15 +155,8 @@ def _run_itself(state: DurableRun, chain: list[WaitLink]) -> WaitChain:
     incident = next((each for each in state.open_incidents if not each.opened.node_id), None)
     if incident is not None:
         kind, why = _decision(incident.opened)
-    return WaitChain(
-        id=state.id,
-        state=state.shown_phase,
-        chain=tuple(chain),
-        kind=kind,
-        why=why,
-        until=state.wake_at,
-        incident_id=incident.opened.incident_id if incident is not None else "",
-    )
+    incident_id = incident.opened.incident_id if incident is not None else ""
+    return _chain_of(state, chain, kind, why, until=state.wake_at, incident_id=incident_id)
 
 
 def _count_freed(state: DurableRun, node: Node) -> int:

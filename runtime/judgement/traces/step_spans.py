@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from runtime.judgement.traces import conventions as c
 from runtime.judgement.traces import ids
 from runtime.judgement.traces.content import chat_content, tool_content
-from runtime.judgement.traces.run_view import RunView
 from runtime.judgement.traces.span import Span, Value, nanoseconds
 from runtime.judgement.traces.span_attributes import chat_attributes, fault_text, put_content, tool_attributes
+from runtime.judgement.traces.traced_run import TracedRun
 from runtime.record.state import events as ev
 
 
@@ -32,7 +32,7 @@ class OpenAttempt:
 class StepSpans:
     """The part of `RunSpans` that is about steps."""
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: TracedRun) -> None:
         self._run = run
         self.in_flight: dict[str, OpenAttempt] = {}
         """Attempts under way, by path."""

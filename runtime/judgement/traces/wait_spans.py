@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from runtime.judgement.traces import conventions as c
 from runtime.judgement.traces import ids
-from runtime.judgement.traces.run_view import RunView
 from runtime.judgement.traces.span import Attributes, Span, SpanEvent, nanoseconds
 from runtime.judgement.traces.span_attributes import decision_event, fault_text, model_names
+from runtime.judgement.traces.traced_run import TracedRun
 from runtime.record.state import events as ev
 
 
@@ -24,7 +24,7 @@ class _OpenIncident:
 class WaitSpans:
     """The part of `RunSpans` that is about incidents."""
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: TracedRun) -> None:
         self._run = run
         self._open: dict[str, _OpenIncident] = {}
         self._asked: dict[str, ev.AnalysisStarted] = {}

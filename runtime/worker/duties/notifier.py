@@ -1,4 +1,4 @@
-"""The notifier: sends notices to the channels of a runtime, its log and a webhook (for Slack, see `webhook_body`).
+"""The notifier: sends notices to the channels of a runtime, its log and a webhook (such as Slack's; `webhook_body`).
 
 Bell and terminal are the consoles'.
 
@@ -191,8 +191,8 @@ def _error_text(exc: Exception) -> str:
 
 
 def webhook_body(notice: Notice) -> dict[str, Any]:
-    """What a webhook is posted, as JSON: `text` for chat programs that show just that, the number of incidents, and the
-    first `MAX_INCIDENTS_PER_POST` of them.
+    """What a webhook is posted, as JSON: `text` for chat programs that show just that, such as Slack; the number of
+    incidents; and the first `MAX_INCIDENTS_PER_POST` of them.
     """
     return {
         "text": f"{notice.title()}\n{notice.body()}",

@@ -48,8 +48,6 @@ POLL_S = 0.25
 """How often, in seconds, DBOS looks for a slice that a worker could take."""
 CARE_S = 5.0
 """For how long, in seconds, one worker cares for the queue before another one does, where it says nothing more."""
-IDLE_TRANSACTION_MS = 5_000
-"""After how long the server ends a session of DBOS that stands still in mid-transaction."""
 CARE = "queue"
 """The claim of the worker that cares for the queue."""
 

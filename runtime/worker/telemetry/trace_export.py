@@ -111,7 +111,7 @@ class TraceExport:
         self._failures = 0
         self._reasons: set[str] = set()
         self._retry_after_s = 0.0
-        self._metrics_trouble = ""
+        self._metrics_error = ""
         self._rejection = ""
         self._news = asyncio.Event()
         self._turn = asyncio.Lock()
@@ -274,9 +274,9 @@ class TraceExport:
         self._rejection = result.reason if result.rejected else ""
 
     def _tell_of_metrics(self, trouble: str) -> None:
-        if trouble and not self._metrics_trouble:
+        if trouble and not self._metrics_error:
             log.warning("metrics are not accepted (OTEL_METRICS_EXPORTER=none sends none): %s", self._masked(trouble))
-        self._metrics_trouble = trouble
+        self._metrics_error = trouble
 
     async def _hold_back(self, result: Sent) -> None:
         """Tell why spans wait: at first, and when there is another reason, as after a key that was corrected badly."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.app.export_directory import write_export
+from console.app.export_files import write_export
 from console.app.notifications import Notifications, console_rules
 from console.preferences.loader import read_preferences
 from console.preferences.schema import InvalidPreferences, mouse_by_default, preferences

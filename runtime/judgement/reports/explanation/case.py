@@ -124,9 +124,5 @@ class Case:
                 yield found
 
     @property
-    def is_at_model(self) -> bool:
-        return self.place == "llm" or bool(self.opened.fault.provider and "tool" not in self.action)
-
-    @property
     def cause(self) -> Cause:
         return self.opened.fault.cause

@@ -9,7 +9,7 @@ from runtime.judgement.traces.span import Attributes, Span, TraceSettings
 from runtime.record.state.durable_run import DurableRun
 
 
-class RunView(Protocol):
+class TracedRun(Protocol):
     """See `runtime.judgement.traces.run_spans.RunSpans`."""
 
     @property
