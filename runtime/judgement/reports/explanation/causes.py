@@ -243,7 +243,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (("Calls by agent: {top_users}.",), ("{hungry} took far more than the others: perhaps a loop.",),
          ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
         (
-            Advice("extend", ("{members_left}: {extension} more, about {extension_cost} in all",
+            Advice("extend", ("{members_left}: {extension} more, for about {extension_cost}",
                               "{members_left}: {extension} more",
                               "the run goes on with {extension} more, about {extension_cost} as calls cost so far",
                               "the run goes on with {extension} more", "the run goes on with more")),
