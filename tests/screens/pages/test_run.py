@@ -157,13 +157,6 @@ async def test_a_reference_in_an_analysis_leads_to_the_event_and_its_node() -> N
         assert "step.started" in page_text(pilot)
 
 
-async def test_the_run_is_a_line_in_the_head_where_there_is_room() -> None:
-    async with opened(digest()) as (pilot, _):
-        assert "▒▒▒▒" in "".join(piece.text for piece in pilot.app.screen.query_one("#head", Bar).shown)
-    async with opened(digest(), size=(80, 24)) as (pilot, _):
-        assert "▒" not in "".join(piece.text for piece in pilot.app.screen.query_one("#head", Bar).shown)
-
-
 async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
     story = digest()
     async with opened(story) as (pilot, link):
