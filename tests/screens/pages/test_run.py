@@ -20,7 +20,6 @@ from screens.pages.run import RunScreen
 from screens.pages.run_graph import GraphView
 from screens.shell import file_input
 from screens.shell.context import ConsoleContext
-from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.form import Form
 from screens.widgets.node_tree import NodeTree
