@@ -458,7 +458,7 @@ async def test_a_recommended_option_is_marked_and_nothing_more() -> None:
     story.analyse("run-1-inc-1", "Recommended: deny - outside.")
     async with opened(story) as (pilot, link):
         await until(pilot, lambda: shown(pilot, "(model) a model advises this"))
-        assert shown(pilot, "d*Deny, with a word to the agent… (model)")
+        assert shown(pilot, "* d Deny, with a word to the agent… (model)")
         assert not shown(pilot, "Grant permission once (model)")
         assert prompt_of(pilot).mode == "choose"
         assert link.said == []
