@@ -1,6 +1,7 @@
 """The linear mode: a run as lines or JSON, and its incidents answered line by line.
 
-Imports `runtime.operations.requests`, `console`, `orbiter`, `runtime.judgement.forms`, `runtime.judgement.recovery`,
-`runtime.judgement.reports`, `runtime.judgement.reports.explanation`, `runtime.operations`, `runtime.record.state`,
-`runtime.record`, `screens.render`, `screens.shell` and `screens.views.shared`.
+Imports `runtime.operations.requests`, `console`, `orbiter`, `runtime.judgement.comparison`, `runtime.judgement.forms`,
+`runtime.judgement.recovery`, `runtime.judgement.reports`, `runtime.judgement.reports.explanation`,
+`runtime.operations`, `runtime.record.state`, `runtime.record`, `screens.render`, `screens.shell`,
+`screens.views.decisions` and `screens.views.shared`.
 """

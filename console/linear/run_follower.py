@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Callable
 
 from console.linear.event_lines import EventLines, StyledLine
+from console.linear.file_lines import file_lines
 from console.linear.grant_preview import grant_preview_lines
 from console.linear.operators import Operator, OperatorAnswer
 from console.output import print_json, print_line, print_note, supports_unicode
+from runtime.judgement.comparison.file_write import written_text
 from runtime.judgement.recovery.option_table import STANDING_LIFETIMES, effect_of
 from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.context import OperationError, Origin
 from runtime.operations.operations import Operations
-from runtime.operations.requests.answers import AnswerIncident, PreviewGrant
+from runtime.operations.requests.answers import AnswerIncident, CompareWrite, PreviewGrant
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -178,6 +180,7 @@ class IncidentAnswering:
         return incident.open and opened.incident_id not in self._handled
 
     async def _ask(self, opened: ev.IncidentOpened) -> bool:
+        await self._tell_file(opened)
         while True:
             given = await self._operator.decide(self._state, opened)
             if given is None:
@@ -200,6 +203,17 @@ class IncidentAnswering:
                 self._operator.answer_refused(opened, given, str(exc))
                 continue
             return True
+
+    async def _tell_file(self, opened: ev.IncidentOpened) -> None:
+        """Say what a permission to write a file would change on disk; a rule is not told."""
+        if written_text(opened.action) is None or self._operator.by.channel == "rule":
+            return
+        try:
+            found = await self._operations.run(CompareWrite(incident_id=opened.incident_id), Origin(self._operator.by))
+        except OperationError:
+            return  # the file is not to be seen from here: the call itself is shown with the incident
+        for line in file_lines(found, ascii_only=not supports_unicode()):
+            print_note(line)
 
     async def _confirm(self, opened: ev.IncidentOpened, given: OperatorAnswer) -> bool:
         """Whether the operator still wants it. A grant that lasts is shown first: what its words would have matched."""

@@ -70,7 +70,7 @@ _REQUEST_HEADS: Final[dict[Kind, str]] = {
 
 
 def _request_head(incident: Incident | None) -> str:
-    """The head of a report of what is no error: a request, a limit, and what may have happened; empty for errors."""
+    """The head of a report of what did not fail: a request, a limit, and what may have happened; empty for errors."""
     if incident is None:
         return ""
     opened = incident.opened
@@ -81,7 +81,7 @@ def _request_head(incident: Incident | None) -> str:
 
 
 def _request_details(report: IncidentReport) -> dict[str, object]:
-    """The metadata of what is no error: what it is recorded as in place of the class that carried it."""
+    """The metadata of what did not fail: what it is recorded as in place of the class that carried it."""
     details = {name: value for name, value in report.metadata.items() if name != "exception"}
     return {"recorded_as": report.error_type.lower(), **details}
 

@@ -46,7 +46,7 @@ _SIGNS: Final[dict[str, dict[TimelineState, str]]] = {
     "unicode": {"": " ", "open": "─", "work": "━", "pause": "┄", "person": "▒"},
     "ascii": {"": " ", "open": "-", "work": "=", "pause": ".", "person": "?"},
 }
-_MEANINGS: Final[dict[TimelineState, str]] = {"open": "open", "work": "works", "pause": "pauses", "person": "a person"}
+_MEANINGS: Final[dict[TimelineState, str]] = {"open": "open", "work": "works", "pause": "pauses", "person": "person"}
 _INKS: Final[dict[TimelineState, str]] = {
     "": "ink",
     "open": "line",
@@ -75,7 +75,7 @@ class Scale(NamedTuple):
         signs = _SIGNS[context.glyphs.name]
         legend = " ".join(f"{signs[state]} {words}" for state, words in _MEANINGS.items())
         cell = format_duration(self.seconds / self.width)
-        each = f"{format_duration(self.seconds)} from {self.start:%H:%M:%S}, a cell is {cell}"
+        each = f"{format_duration(self.seconds)} from {self.start:%H:%M:%S}, {cell} a cell"
         return (Span(f"{each}  ", "ink-muted"), Span(legend, "ink-muted"))
 
 

@@ -150,6 +150,28 @@ async def test_a_grant_that_lasts_is_shown_first_and_given_only_when_it_is_confi
     assert grant.pattern == f"{scene.root}/data/**"
 
 
+async def test_a_permission_to_write_a_file_says_what_would_change_before_the_question(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = scene.root / "notes.md"
+    there.write_text("one\ntwo\n", encoding="utf-8")
+    call = {"tool": "write", "arguments": {"path": "notes.md", "text": "one\nthree\n"}}
+    asks = opened("i-3", "grant", "abort").model_copy(
+        update={"action": {"permission": f"fs.write:{there}", "agent": "keeper", **call}}
+    )
+    await scene.journal.append(scene.lease, [asks])
+    for number in (1, 2):
+        assert await scene.operator.questions.get() == f"i-{number}"
+        assert "overwritten" not in capsys.readouterr().err
+        scene.operator.answers.put_nowait(OperatorAnswer("retry"))
+        await scene.look()
+    assert await scene.operator.questions.get() == "i-3"
+    said = capsys.readouterr().err
+    assert "File   exists: 2 lines, 8 B; would be overwritten: text has 2 lines, 10 B" in said
+    assert "- two" in said
+    assert "+ three" in said
+
+
 async def test_lines_that_go_by_make_the_question_stand_again(scene: Scene) -> None:
     await scene.operator.questions.get()
     scene.clerk.look_at(await scene.look(), said=False)

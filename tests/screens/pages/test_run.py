@@ -20,7 +20,6 @@ from screens.pages.run import RunScreen
 from screens.pages.run_graph import GraphView
 from screens.shell import file_input
 from screens.shell.context import ConsoleContext
-from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.form import Form
 from screens.widgets.node_tree import NodeTree
@@ -155,13 +154,6 @@ async def test_a_reference_in_an_analysis_leads_to_the_event_and_its_node() -> N
         await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Event"))
         assert tree_of(pilot).cursor_key == call.node_id
         assert "step.started" in page_text(pilot)
-
-
-async def test_the_run_is_a_line_in_the_head_where_there_is_room() -> None:
-    async with opened(digest()) as (pilot, _):
-        assert "▒▒▒▒" in "".join(piece.text for piece in pilot.app.screen.query_one("#head", Bar).shown)
-    async with opened(digest(), size=(80, 24)) as (pilot, _):
-        assert "▒" not in "".join(piece.text for piece in pilot.app.screen.query_one("#head", Bar).shown)
 
 
 async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
@@ -466,7 +458,7 @@ async def test_a_recommended_option_is_marked_and_nothing_more() -> None:
     story.analyse("run-1-inc-1", "Recommended: deny - outside.")
     async with opened(story) as (pilot, link):
         await until(pilot, lambda: shown(pilot, "(model) a model advises this"))
-        assert shown(pilot, "d*Deny, with a word to the agent… (model)")
+        assert shown(pilot, "* d Deny, with a word to the agent… (model)")
         assert not shown(pilot, "Grant permission once (model)")
         assert prompt_of(pilot).mode == "choose"
         assert link.said == []

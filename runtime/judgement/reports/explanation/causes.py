@@ -240,10 +240,10 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     Cause.LIMIT_REACHED: CauseWords(
         ("{limit_owner} used all of its {limit_name}: {used_of_allowed}.", "The limit of {limit_name} is reached.",
          "A limit of this run is reached."),
-        (("Calls by agent: {top_users}.",), ("{hungry} may go round in a circle: look at its calls first.",),
+        (("Calls by agent: {top_users}.",), ("{hungry} took far more than the others: perhaps a loop.",),
          ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
         (
-            Advice("extend", ("{members_left}: {extension} more, about {extension_cost} in all",
+            Advice("extend", ("{members_left}: {extension} more, for about {extension_cost}",
                               "{members_left}: {extension} more",
                               "the run goes on with {extension} more, about {extension_cost} as calls cost so far",
                               "the run goes on with {extension} more", "the run goes on with more")),

@@ -247,7 +247,7 @@ def test_the_scale_is_said_in_words_and_grows_by_steps() -> None:
     story = bar_story()
     scale = timeline.scale_of(story.state, story.at, 20)
     assert scale.seconds == 20
-    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, a cell is 1.0s  ─ open ━ works ┄ pauses ▒ a person"
+    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, 1.0s a cell  ─ open ━ works ┄ pauses ▒ person"
     assert timeline.scale_of(story.state, story.at + timedelta(seconds=2), 20).seconds == 30
     assert timeline.scale_of(story.state, story.at + timedelta(days=3), 20).seconds == 4 * 86400
 

@@ -235,7 +235,7 @@ def test_a_proposed_amount_counts_what_the_one_at_work_has_taken(
     assert found.amount == amount
     assert found.because is not None
     assert found.because.text == f"{said}: {amount} more."
-    assert ("agent2 may go round in a circle: look at its calls first." in rows(run)["Why"]) is circles
+    assert ("agent2 took far more than the others: perhaps a loop." in rows(run)["Why"]) is circles
 
 
 def test_an_answer_that_fits_no_form_goes_back_to_its_agent_before_a_person_has_to_write() -> None:
