@@ -149,7 +149,7 @@ def test_hostile_markup_stays_readable_and_changes_no_element(bad: str) -> None:
 
 @settings(max_examples=8)
 @given(
-    bad=st.text(st.characters(codec="utf-16"), max_size=30) | st.text("<>&'\"/!-=`script \x1b\u202e\x00\n", max_size=30)
+    bad=st.text(st.characters(codec="utf-8"), max_size=30) | st.text("<>&'\"/!-=`script \x1b\u202e\x00\n", max_size=30)
 )
 def test_any_text_is_text(bad: str) -> None:
     text = exported(hostile_story(bad))

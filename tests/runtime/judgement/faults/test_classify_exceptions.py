@@ -437,7 +437,7 @@ _classes = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(_classes, st.text(max_size=60)), min_size=1, max_size=4),
     st.dictionaries(
@@ -460,7 +460,7 @@ def test_it_never_raises(chain: list[tuple[type[BaseException], str]], attribute
     assert found.retry_after_s is None or found.retry_after_s >= 0
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -717,6 +717,6 @@ def test_no_pane_of_a_run_lets_hostile_text_through(found: dict[str, Any]) -> No
     defused(panes(hostile_story(bad), bad, ASCII_GLYPHS), ascii_only=True)
 
 
-@given(bad=st.text(st.characters(codec="utf-16"), max_size=40) | st.text("\x1b[]/@0;m\u202e\u200d\n\r\t", max_size=30))
+@given(bad=st.text(st.characters(codec="utf-8"), max_size=40) | st.text("\x1b[]/@0;m\u202e\u200d\n\r\t", max_size=30))
 def test_no_pane_of_a_run_lets_any_text_through(bad: str) -> None:
     defused(panes(hostile_story(bad), bad))
