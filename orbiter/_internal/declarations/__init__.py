@@ -2,5 +2,5 @@
 
 Nothing here runs anything: `Container.run` looks up what does.
 
-Imports `orbiter`, `orbiter._internal`, `orbiter._internal.groups` and `pydantic`.
+Imports `orbiter`, `orbiter._internal`, `orbiter._internal.groups`, `pydantic` and `pydantic_core`.
 """

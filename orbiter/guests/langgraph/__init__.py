@@ -5,8 +5,8 @@ An agent that has our middleware runs fine: each model and tool call is a step (
 `interrupts` and `approval` ask people, `life` counts places, `messages` translates conversations, and `graph_input` a
 user's message.
 
-Imports `orbiter`, `orbiter.guests`, `orbiter._internal.concurrency`, `orbiter._internal.loop.value_step`, `pydantic`,
-`pydantic_core`, `langchain`, `langchain_core` and `langgraph`.
+Imports `orbiter`, `orbiter.guests`, `orbiter._internal.concurrency`, `orbiter._internal.keywords`,
+`orbiter._internal.loop.value_step`, `pydantic`, `pydantic_core`, `langchain`, `langchain_core` and `langgraph`.
 """
 
 from __future__ import annotations
