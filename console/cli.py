@@ -42,7 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "digest": ("console.verbs.decisions.audit:digest", "Say what happened since you last looked."),
     "export": ("console.verbs.runs.export:export", "Write a run or an incident to a redacted file."),
     "replay": ("console.verbs.runs.export:replay", "Open an export in the console, read-only."),
-    "prune": ("console.verbs.runs.prune:prune", "Forget finished runs, by age and by size."),
+    "prune": ("console.verbs.runs.prune:prune", "Delete finished runs, by age and by size."),
     "classify": ("console.verbs.program.classify:classify", "Say how errors would be judged (JSON lines)."),
     "breakers": ("console.verbs.decisions.breakers:breakers", "List circuit breakers, and reset one."),
     "budgets": ("console.verbs.decisions.breakers:budgets", "Say what runs have spent of what they may."),
