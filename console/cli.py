@@ -42,7 +42,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "digest": ("console.verbs.decisions.audit:digest", "Say what happened since you last looked."),
     "export": ("console.verbs.runs.export:export", "Write a run or an incident to a redacted file."),
     "replay": ("console.verbs.runs.export:replay", "Open an export in the console, read-only."),
-    "prune": ("console.verbs.runs.prune:prune", "Forget finished runs, by age and by size."),
+    "prune": ("console.verbs.runs.prune:prune", "Delete finished runs, by age and by size."),
     "classify": ("console.verbs.program.classify:classify", "Say how errors would be judged (JSON lines)."),
     "breakers": ("console.verbs.decisions.breakers:breakers", "List circuit breakers, and reset one."),
     "budgets": ("console.verbs.decisions.breakers:budgets", "Say what runs have spent of what they may."),
@@ -63,7 +63,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "List the themes that --theme and $ORBITER_THEME can choose.",
     ),
     "keys": ("console.verbs.program.themes_keys:keys", "List the console's actions and the keys that do them."),
-    "mcp": ("console.verbs.program.serve_mcp:mcp", "Be an MCP server on stdin and stdout, for agents that ask."),
+    "mcp": ("console.verbs.program.serve_mcp:mcp", "Run an MCP server on stdin and stdout, for agents that ask."),
     "mcp-approve": (
         "console.verbs.program.mcp_approval:mcp_approve",
         "Let an MCP server of this workspace be started.",
@@ -117,12 +117,12 @@ class Verbs(click.Group):
 @click.option("--workspace", metavar="ADDRESS", help="postgres://host/db?workspace=name (default: $ORBITER_WORKSPACE).")
 @click.option("--embedded", is_flag=True, help="Without a verb: keep the runtime inside the console's process.")
 @click.option("--host", "hosts", multiple=True, metavar="HOST", help="[user@]host[:path], or a name in orbiter.toml.")
-@click.option("--viewer", is_flag=True, help="With --host: look, and act on nothing.")
+@click.option("--viewer", is_flag=True, help="With --host: look only, without acts.")
 @click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: the mouse (default: not over SSH, in tmux).")
 @click.option("--theme", metavar="NAME", help="Without a verb: the theme (default: $ORBITER_THEME; see `themes`).")
-@click.option("--linear", is_flag=True, help="Without a verb: in lines, as for a screen reader, and with TERM=dumb.")
-@click.option("--ascii", "plain", is_flag=True, help="Paint and print ASCII alone (or: $ORBITER_ASCII).")
+@click.option("--linear", is_flag=True, help="Without a verb: plain lines, for a screen reader (also with TERM=dumb).")
+@click.option("--ascii", "plain", is_flag=True, help="Show ASCII characters only (or: $ORBITER_ASCII).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")
 @click.pass_context
 def cli(

@@ -11,9 +11,10 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any, Generic, Protocol, Unpack, overload
 
 from pydantic import ValidationError as PydanticValidationError
+from typing_extensions import ParamSpec, TypeVar
 
 from orbiter._internal.keywords import fill_keywords, show_keywords
 from orbiter._internal.schema.tool_options import (
@@ -45,6 +46,9 @@ __all__ = [
     "tool",
     "tool_context",
 ]
+
+P = ParamSpec("P", default=...)
+R = TypeVar("R", default=Any)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +194,18 @@ class Tool(ABC):
         return f"{type(self).__name__}(name={self.name!r})"
 
 
-class FunctionTool(Tool):
+class ToolDecorator(Protocol):
+    """What ``tool(name=…)`` returns: it makes a tool of a function, which keeps its parameters and its result."""
+
+    def __call__(self, fn: Callable[P, R], /) -> FunctionTool[P, R]:
+        """The function as a tool."""
+        ...
+
+
+class FunctionTool(Tool, Generic[P, R]):
     """A function as a tool. Plain functions run in threads of our own, with the context copied.
+
+    It can be called as the function can: type checkers know the function's parameters and what it returns.
 
     Args:
         fn: The function; its signature and docstring give the schema.
@@ -212,10 +226,10 @@ class FunctionTool(Tool):
     """
 
     @show_keywords(ToolOptions, TOOL_DEFAULTS)
-    def __init__(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> None:
+    def __init__(self, fn: Callable[P, R], **options: Unpack[ToolOptions]) -> None:
         check_function(fn)
         told = fill_keywords("FunctionTool", options, TOOL_DEFAULTS)
-        self._fn = fn
+        self._fn: Callable[..., Any] = fn
         self._is_async = _is_async(fn)
         self._on_late = told["on_late"]
         self.name = told["name"] or str(getattr(fn, "__name__", type(fn).__name__))
@@ -236,14 +250,15 @@ class FunctionTool(Tool):
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, as if it were not decorated."""
-        return self._fn(*args, **kwargs)
+        result: R = self._fn(*args, **kwargs)
+        return result
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._attribute = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> FunctionTool:
+    def __get__(self, instance: Any, owner: type | None = None) -> FunctionTool[..., R]:
         """A decorated method, read from an instance, is a tool of that instance: `self` is not one of its arguments."""
         if instance is None or not self._takes_self:
             return self
@@ -308,11 +323,11 @@ class FunctionTool(Tool):
 
 
 @overload
-def tool(fn: Callable[..., Any], /) -> FunctionTool: ...
+def tool(fn: Callable[P, R], /) -> FunctionTool[P, R]: ...
 
 
 @overload
-def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> ToolDecorator: ...
 
 
 @show_keywords(ToolOptions, TOOL_DEFAULTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -11,16 +12,23 @@ from pathlib import Path
 
 import pytest
 
+import orbiter
+
 HERE = Path(__file__).parent
 RIGHT, WRONG = HERE / "typed_program.py", HERE / "wrong_program.py"
 EXPECTED = {number for number, line in enumerate(WRONG.read_text().splitlines(), 1) if line.endswith("# wrong")}
+
+
+def test_the_program_uses_every_public_name() -> None:
+    used = {each.id for each in ast.walk(ast.parse(RIGHT.read_text(encoding="utf-8"))) if isinstance(each, ast.Name)}
+    assert set(orbiter.__all__) <= used
 
 
 def test_mypy_accepts_the_program_and_finds_each_mistake(tmp_path: Path) -> None:
     """Strict, and without our settings."""
     options = ("--strict", "--config-file=", f"--cache-dir={tmp_path}", "--no-error-summary")
     command = [sys.executable, "-m", "mypy", *options, str(RIGHT), str(WRONG)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=150, cwd=tmp_path)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     found = re.findall(r"^(.+\.py):(\d+): error", done.stdout, re.MULTILINE)
     assert EXPECTED
@@ -37,7 +45,7 @@ def test_pyright_accepts_the_program_and_finds_each_mistake(tmp_path: Path) -> N
     )
     options = ("--outputjson", "--pythonpath", sys.executable, "--project", str(tmp_path))
     command = [sys.executable, "-m", "basedpyright", *options]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=150)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280)
     assert done.returncode == 1, done.stderr
     found = [each for each in json.loads(done.stdout)["generalDiagnostics"] if each["severity"] == "error"]
     lines = {(Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in found}

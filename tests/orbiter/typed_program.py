@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, assert_type
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal, TypedDict, assert_type
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from orbiter import (
     Agent,
     AgentOutput,
     AssistantMessage,
+    ChatProvider,
+    ErrorEvent,
+    ErrorHandlingConfig,
     FailurePolicy,
+    FunctionTool,
     HookPoint,
+    HumanInputTool,
     JoinPolicy,
+    Message,
     ModelProvider,
     NeedsInput,
+    OrbiterError,
     ParallelGroup,
+    ReasoningEvent,
+    Runnable,
     RunResult,
     SerialGroup,
+    StatusEvent,
+    StepEvent,
     StreamEvent,
     Swarm,
+    SwarmNode,
+    SystemMessage,
     TextEvent,
     Tool,
+    ToolCall,
+    ToolCallEvent,
     ToolContext,
+    ToolResult,
+    ToolResultEvent,
     Usage,
+    UsageEvent,
     UserMessage,
     ask_operator,
+    is_granted,
+    require_permission,
     run,
     tool,
 )
+from orbiter.config import ModelConfig
 from orbiter.models.types import ModelResponse, StreamChunk
-from orbiter.types import Message
 
 
 class Report(BaseModel):
@@ -53,6 +75,60 @@ async def fetch(url: str, context: ToolContext) -> str:
     if not url:
         raise NeedsInput("Which page?", schema={"type": "string"})
     return str(await ask_operator(f"May I read {url}?")) + str(context.metadata)
+
+
+class Size(Enum):
+    """An enumeration."""
+
+    SMALL = "s"
+
+
+class Options(TypedDict, total=False):
+    """A typed dictionary."""
+
+    colour: str
+
+
+@dataclass
+class Place:
+    """A dataclass."""
+
+    city: str
+
+
+@tool
+def order(
+    item: Annotated[str, Field(description="what to buy")],
+    size: Size,
+    how: Literal["post", "pick up"] = "post",
+    options: Options | None = None,
+    where: Place | None = None,
+    *tags: str,
+    report: Report | None = None,
+    **rest: float,
+) -> dict[str, list[int]]:
+    """Parameters of every kind."""
+    return {item: [len(tags), len(rest)]}
+
+
+class Desk:
+    """A tool as a method."""
+
+    @tool(risk="high")
+    def close(self, hour: int) -> bool:
+        """Close the desk."""
+        return hour > 17
+
+
+# A decorated function keeps its parameters and its result.
+assert_type(add(1, b=2), int)
+assert_type(order("lamp", Size.SMALL), dict[str, list[int]])
+assert_type(FunctionTool(len, name="length")("abc"), int)
+
+
+async def calls(context: ToolContext) -> None:
+    """A coroutine function that is a tool is awaited like any other."""
+    assert_type(await fetch("https://example.com", context), str)
 
 
 class Weather(Tool):
@@ -97,7 +173,12 @@ plain = Agent(name="plain", tools=[add, fetch, Weather()], hooks=[(HookPoint.STA
 writer = Agent(name="writer", model="anthropic:claude-sonnet-4-5", output_type=Report, handoffs=[plain])
 swarm = Swarm(agents=[plain, writer], flow="plain >> writer", failure=FailurePolicy(model="degrade"))
 group = ParallelGroup(name="both", agents=[plain, writer], join=JoinPolicy("quorum", quorum=1))
-nested = Swarm(agents=[SerialGroup(name="row", agents=[plain]), group])
+nested = Swarm(agents=[SerialGroup(name="row", agents=[plain]), group, SwarmNode(swarm=swarm, name="inner")])
+careful = Swarm(
+    agents=[Agent(name="asker", tools=[HumanInputTool(), order])], errors=ErrorHandlingConfig(max_attempts=2)
+)
+anything: list[Runnable] = [plain, swarm, group, nested]
+provider: ChatProvider = Echo(ModelConfig(model_name="echo"))
 
 assert_type(writer, Agent[Report])
 
@@ -129,4 +210,36 @@ async def main() -> None:
         assert_type(event, StreamEvent)
         if isinstance(event, TextEvent):
             assert_type(event.text, str)
+        told(event)
     assert_type(stream.result, RunResult[Report])
+
+
+def told(event: StreamEvent) -> str:
+    """Each event by its class; a checker knows what each has."""
+    if isinstance(event, TextEvent | ReasoningEvent):
+        return event.text
+    if isinstance(event, ToolCallEvent | ToolResultEvent):
+        return event.tool_name
+    if isinstance(event, UsageEvent):
+        return str(event.usage.total_tokens)
+    if isinstance(event, StepEvent | StatusEvent):
+        return event.status
+    assert_type(event, ErrorEvent)
+    return event.error
+
+
+async def permitted() -> str:
+    """Permissions, and the errors of the framework."""
+    try:
+        if not await is_granted("fs.write:/srv/report.md"):
+            await require_permission("fs.write:/srv/report.md", "to write the report")
+    except OrbiterError as error:
+        return error.suggestion or error.message
+    return ""
+
+
+conversation: list[Message] = [
+    SystemMessage(content="Be brief."),
+    AssistantMessage(content="", tool_calls=[ToolCall(id="1", name="add", arguments="{}")]),
+    ToolResult(tool_call_id="1", tool_name="add", content="3"),
+]

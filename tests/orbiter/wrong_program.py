@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from orbiter import Agent, Swarm, run
+from orbiter import Agent, ErrorHandlingConfig, Swarm, run, tool
 
 
 class NotAModel:
     """Is not a pydantic model."""
 
 
+@tool(idempotent=True)
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+
+add(1, "2")  # wrong
+add(1)  # wrong
+add(1, 2).upper()  # wrong
+ErrorHandlingConfig(max_attempt=1)  # wrong
 agent = Agent(name="a")
 Agent("a")  # wrong
 Agent(name="a", max_steps="3")  # wrong

@@ -51,15 +51,17 @@ from screens.shell import file_input
 @click.option("--reach", type=click.Choice(["attempt", "agent", "run"]), help="How far the answer reaches.")
 @click.option("--reason", default="", help="Why; kept with the answer.")
 @click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
-@click.option("--like-this", is_flag=True, help="And, once it went on, all open ones that are the same.")
+@click.option(
+    "--like-this", is_flag=True, help="Then answer all equal open incidents too, once this one's step went on."
+)
 @click.option(
     "--looked-at",
     multiple=True,
     metavar="INCIDENT",
-    help="With --like-this: may be repeated, for you looked and it had not happened. Again for several.",
+    help="With --like-this: an incident that you checked, and whose effect had not happened. Again for several.",
 )
 @click.option("--proof", default=PROOF_TIMEOUT_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
-              help="With --like-this: how long the first may take to go on.")  # fmt: skip
+              help="With --like-this: how long the first step may take to go on.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")
 async def answer(  # noqa: PLR0917 - one option each
     incident: str,
@@ -79,7 +81,7 @@ async def answer(  # noqa: PLR0917 - one option each
 ) -> int:
     """Answer an incident; the first answer counts. The process that drives the run goes on from the failed step.
 
-    What is offered stands in: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
+    The options are listed by: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
     """
     params = given_params(flags)
     values = params.pop("value", ())

@@ -54,7 +54,7 @@ def since_of(text: str) -> datetime | None:
 @verb()
 @click.option("--run", default="", metavar="RUN", help="Only decisions in this run.")
 @click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d.")
-@click.option("--by", "person", default="", metavar="NAME", help="Only this person's.")
+@click.option("--by", "person", default="", metavar="NAME", help="Only decisions of this person.")
 async def audit(*, run: str, since: str, person: str, as_json: bool) -> int:
     """Say who decided what: person, channel, option, time to answer, reason; oldest first."""
     async with open_for_reading() as journal:

@@ -19,7 +19,7 @@ from runtime.operations.requests.limits import (
 
 @verb()
 @click.option("--reset", metavar="KEY", help="Close this breaker: calls go out again at once.")
-@click.option("--all", "every", is_flag=True, help="Those that count nothing now, too.")
+@click.option("--all", "every", is_flag=True, help="Also breakers that have counted no failure.")
 async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
     """List circuit breakers that have counted failures: open ones hold calls back until they try again."""
     if reset is not None:
@@ -51,7 +51,7 @@ def _row(each: Breaker) -> tuple[str, ...]:
 @verb()
 @click.argument("run", default="")
 async def budgets(run: str, *, as_json: bool) -> int:
-    """Say what unfinished runs, or one run, have spent of what they may; limits that are used up or near first."""
+    """Say how much of their budgets unfinished runs, or one run, have used; budgets that are nearly used up first."""
     async with open_for_reading() as journal:
         if journal is None:
             print_note("nothing has been run here yet")

@@ -12,9 +12,9 @@ from screens.render.formatting import format_age
 
 
 @verb()
-@click.option("--all", "every", is_flag=True, help="Those that were taken back or have ended, too.")
-@click.option("--subject", default="", help="Only this agent's.")
-@click.option("--verb", "verb_", default="", help="Only of this verb, such as fs.write.")
+@click.option("--all", "every", is_flag=True, help="Also grants that were revoked or have ended.")
+@click.option("--subject", default="", help="Only grants of this agent.")
+@click.option("--verb", "verb_", default="", help="Only grants of this verb, such as fs.write.")
 async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int:
     """List permissions that were granted: for whom, what, how long, by whom, and how often each was used."""
     now = utc_now()

@@ -87,7 +87,7 @@ def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
 
 
 @verb(at_once=_incidents_at_once)
-@click.option("--run", default="", metavar="RUN", help="Only this run's.")
+@click.option("--run", default="", metavar="RUN", help="Only incidents of this run.")
 @click.option("--grouped", is_flag=True, help="One line for all that are the same: the oldest, and how many there are.")
 async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     """List what waits for a person, oldest first."""
@@ -112,7 +112,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
 
 @verb()
 @click.argument("incident", default="")
-@click.option("--file", "path", default="", metavar="FILE", help="Of an incident that was exported to a file.")
+@click.option("--file", "path", default="", metavar="FILE", help="Show an incident that was exported to this file.")
 @click.option("--plain", is_flag=True, help="As text without marks, instead of Markdown.")
 async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int:
     """Show the report of an incident, and its options."""

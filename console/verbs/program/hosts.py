@@ -20,7 +20,7 @@ def host_transports(
     Args:
         names: Each a host of the user's `orbiter.toml`, or ``[user@]host[:path]``.
         configuration: What is configured here.
-        viewer: Look, and act on nothing.
+        viewer: Look only, without acts.
 
     Raises:
         InvalidHost: a name is neither.

@@ -38,11 +38,17 @@ _MAX_TITLES: Final = 10_000
 
 @verb()
 @click.argument("run", default="")
-@click.option("--limit", default=500, show_default=True, type=click.IntRange(1, 20_000), help="The latest so many.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until ctrl+c.")
+@click.option(
+    "--limit",
+    default=500,
+    show_default=True,
+    type=click.IntRange(1, 20_000),
+    help="The most lines; the latest are printed.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Print new lines as they come, until ctrl+c.")
 @click.option("--faults", is_flag=True, help="Only warnings and faults.")
 @click.option("--grep", default="", metavar="PATTERN", help="Only lines with these words, or that match; ! turns it.")
-@click.option("--file", "of_file", is_flag=True, help="The end of the runtime's own log file, instead.")
+@click.option("--file", "of_file", is_flag=True, help="Show the end of the runtime's own log file instead.")
 async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of_file: bool, as_json: bool) -> int:
     """Say what happened, in the order in which it was written."""
     pattern = RowFilter(grep)

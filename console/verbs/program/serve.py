@@ -20,7 +20,7 @@ from runtime.service.serve import serve as carry_on
 
 
 @verb()
-@click.option("--foreground", is_flag=True, help="Stay here, and say on stderr what happens.")
+@click.option("--foreground", is_flag=True, help="Run in the foreground, and say on stderr what happens.")
 @click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="In place of the configured grace_s (60).")
 @click.option("--unit", is_flag=True, help="Print a systemd user unit for this workspace, and start nothing.")
 @click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")

@@ -17,11 +17,11 @@ from screens.shell import streams
 
 
 @verb(json=False)
-@click.option("--viewer", is_flag=True, help="Look, and act on nothing.")
+@click.option("--viewer", is_flag=True, help="Look only, without acts.")
 @click.option("--host", metavar="HOST", help="[user@]host[:path], or a name in orbiter.toml.")
 @click.option("--directory", metavar="DIR", help="The workspace, where the client starts this elsewhere.")
 async def mcp(*, viewer: bool, host: str | None, directory: str | None) -> int:
-    """Be an MCP server on stdin and stdout, so that agents can ask about runs and incidents.
+    """Run an MCP server on stdin and stdout, so that agents can ask about runs and incidents.
 
     It opens no port. An agent may look, and propose answers; what else it may do stands in your own orbiter.toml. For
     example: claude mcp add orbiter -- orbiter-console mcp

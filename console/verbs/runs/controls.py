@@ -73,7 +73,7 @@ def _with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: bool, as_json: bool) -> int:
     """Let no new step begin: in one run, in those of a swarm, or in all. Steps under way come to their end.
 
-    That of a swarm, or of all, holds for runs that begin later, too, until it is thawed.
+    A freeze of a swarm, or of all, also holds for runs that begin later, until it is thawed.
     """
     code = await _control_each(
         run, swarm, everything, as_json,
@@ -152,7 +152,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
 @click.argument("what", metavar="tool:PATTERN|agent:PATTERN")
 @click.option("--clear", is_flag=True, help="Take the breakpoint away.")
 async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int:
-    """Make a run wait before tools or agents whose names match; * and ? stand for any letters and one.
+    """Make a run wait before tools or agents whose names match; * stands for any letters, ? for one.
 
     For example: break RUN 'tool:write_*'
     """

@@ -21,7 +21,7 @@ _MOST_SHOWN: Final = 20
 @verb()
 @click.argument("left", metavar="RUN")
 @click.argument("right", metavar="RUN")
-@click.option("--all", "every", is_flag=True, help=f"Every difference, and not only the first {_MOST_SHOWN}.")
+@click.option("--all", "every", is_flag=True, help=f"All differences, not only the first {_MOST_SHOWN}.")
 async def diff(left: str, right: str, *, every: bool, as_json: bool) -> int:
     """Say where two runs differ, by path, and where they first part: a fork and its origin, for example."""
     async with open_for_reading() as journal:

@@ -29,10 +29,10 @@ _EXPORT_BYTES = 1 << 30
 
 @verb(json=False)
 @click.argument("what", metavar="RUN|INCIDENT")
-@click.option("-o", "--output", default="", metavar="FILE", help="Where to; - is stdout.")
+@click.option("-o", "--output", default="", metavar="FILE", help="The file to write; - is stdout.")
 @click.option("--html", default="", metavar="FILE", help="A report for a browser, which holds the export; - is stdout.")
 @click.option("--test", "tests", default="", metavar="DIRECTORY", help="A test for pytest of each step that failed.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
 async def export(what: str, *, output: str, html: str, tests: str, force: bool) -> int:
     """Write a run, or one incident, to a file: events, reports and decisions, redacted.
 
@@ -115,7 +115,7 @@ def read_export_file(path: str) -> export_file.Export:
 @click.option("--theme", metavar="NAME", help="The theme (default: $ORBITER_THEME; see `themes`).")
 @click.pass_context
 def replay(ctx: click.Context, path: str, *, mouse: bool | None, theme: str | None) -> None:
-    """Open an export in the console, read-only: its run as it was, and nothing to act on."""
+    """Open an export in the console, read-only."""
     try:
         export_file = read_export_file(path)
     except BadInput as exc:

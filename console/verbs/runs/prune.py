@@ -17,10 +17,14 @@ _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 @verb()
-@click.option("--older-than", metavar="AGE", help="Finished runs untouched for so long, as in 30d, 12h, 90m or 8w.")
-@click.option("--max-size", metavar="SIZE", help="Then the oldest, until the data fits in so much, as in 500M or 2G.")
+@click.option(
+    "--older-than", metavar="AGE", help="Finished runs without a change for this long, such as 30d, 12h, 90m or 8w."
+)
+@click.option(
+    "--max-size", metavar="SIZE", help="Then the oldest, until the data has at most this size, such as 500M or 2G."
+)
 async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) -> int:
-    """Forget finished runs. One that is not finished is never touched; prints the ids of those forgotten."""
+    """Delete finished runs, and print their ids. A run that is not finished is never deleted."""
     if older_than is None and max_size is None:
         raise BadInput("say which runs: --older-than 30d, --max-size 500M, or both")
     age = _age(older_than) if older_than is not None else None

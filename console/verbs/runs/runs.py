@@ -50,7 +50,9 @@ def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], te
 
 
 @verb(at_once=_runs_at_once)
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="At most so many.")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="The most that are listed."
+)
 @click.option(
     "--in",
     "states",
@@ -118,7 +120,7 @@ def _row(each: PublicSummary) -> tuple[str, ...]:
 
 @verb()
 @click.argument("run", default="")
-@click.option("--file", "path", default="", metavar="FILE", help="A run that was exported to a file, instead.")
+@click.option("--file", "path", default="", metavar="FILE", help="Show a run that was exported to this file.")
 async def show(run: str, *, path: str, as_json: bool) -> int:
     """Show one run: its tree, and its incidents."""
     if bool(run) == bool(path):
