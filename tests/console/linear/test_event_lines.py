@@ -157,7 +157,7 @@ def test_what_an_operator_reads() -> None:
         "◆ incident i-1 waits for an answer",
         "    [1] retry - Retry operation: Calls pump again, same arguments, attempt 2.",
         "    what: pump",
-        "    [2] abort - Abort… (the safe default): Ends the whole run.",
+        "    [2] abort - Abort… (the safe default): Ends the whole run; what is done is kept.",
         "    by itself: Abort (abort), without anybody's answer, at ",
         "incident i-1: pump is asked what went wrong",
         "incident i-1: analysis by the model pump\n    pump",

@@ -92,8 +92,8 @@ def test_rule_4_lineage_and_the_exact_action_with_its_invisibles_marked() -> Non
         ("a\x1b[2J", "b", "c"): "holds up a␛[2J, b and 1 more",
         (): "waits 0s",
     }
-    for held, end in holds.items():
-        assert plain_text(title_line(opened, RenderContext(story.at), held)).endswith(end)
+    for held, ends in holds.items():
+        assert plain_text(title_line(opened, RenderContext(story.at), held)).endswith(ends)
 
 
 def lines_of(story: Story, **more: Any) -> list[str]:
