@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from runtime.judgement.reports.audit import audit_entries
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.link.transports.transport import UnixTransport
+from runtime.link.transports.transport import Transport, UnixTransport
 from runtime.link.wire.protocol import AgentCaller
 from runtime.operations.requests.answers import AnswerIncident, ProposeAnswer, ProposedAnswer, TakenAnswer
 from runtime.record.places import open_journal
@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
 
 @asynccontextmanager
-async def linked(transport: UnixTransport, agent: AgentCaller | None = None) -> AsyncIterator[LinkClient]:
+async def linked(transport: Transport, agent: AgentCaller | None = None) -> AsyncIterator[LinkClient]:
     link = LinkClient(transport)
     link.agent = agent
     link.start()
@@ -74,6 +74,14 @@ async def asked_by(link: LinkClient) -> Asked:
     run = str((await link.command("start", ref="asker.py:asker", input="go"))["id"])
     await link.wait_until(lambda: any(each.run_id == run for each in link.incidents.values()))
     return Asked(run, next(key for key, each in link.incidents.items() if each.run_id == run))
+
+
+async def until_offered(pilot: Pilot[None], screen: RunScreen, words: str) -> None:
+    await until(pilot, lambda: words in text_of(pilot) and screen.prompt.armed)
+
+
+async def until_answered(pilot: Pilot[None], link: LinkClient, run: str) -> None:
+    await until(pilot, lambda: (state := link.run(run)) is not None and not state.open_incidents)
 
 
 async def confirmed(pilot: Pilot[None], screen: RunScreen) -> None:
@@ -111,8 +119,7 @@ async def test_what_an_agent_proposes_stands_in_both_prompts_and_one_answer_coun
         consoles = [await console(), await console()]
         await agent.ask(asked.proposal("yes"))
         for pilot, screen, _ in consoles:
-            await until(pilot, lambda pilot=pilot: "proposes input: yes is in the plan" in text_of(pilot))
-            await until(pilot, lambda screen=screen: screen.prompt.armed)
+            await until_offered(pilot, screen, "proposes input: yes is in the plan")
         (adopting, first, _), (declining, second, _) = consoles
         await adopting.press("equals_sign")
         await until(adopting, lambda: first.prompt.mode == "confirm")
@@ -123,10 +130,7 @@ async def test_what_an_agent_proposes_stands_in_both_prompts_and_one_answer_coun
         told = await asyncio.gather(late, *both, return_exceptions=True)
         assert all(isinstance(each, ProposedAnswer | CommandRefused | None) for each in told), told
         for pilot, _, link in consoles:
-            await until(
-                pilot,
-                lambda link=link: (state := link.run(asked.run)) is not None and not state.open_incidents,
-            )
+            await until_answered(pilot, link, asked.run)
     events = await recorded(tmp_path, asked.run)
     (taken,) = answers(events)
     assert taken.option in ("input", "abort")
