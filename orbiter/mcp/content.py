@@ -54,8 +54,10 @@ def result_blocks(result: Mapping[str, Any]) -> str | list[Any]:
 def _is_repeated(structured: Any, parts: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the parts say what the structured content says: as JSON, a value of it alone, or an item each."""
     values = [structured]
-    if isinstance(structured, Mapping) and structured.keys() == {"result"}:  # how SDKs wrap what is not an object
-        values.append(structured["result"])
+    if isinstance(structured, Mapping) and len(structured) == 1:  # how servers wrap what is not an object
+        ((key, value),) = structured.items()
+        if key == "result" or isinstance(value, str | list | Mapping):  # of a number the key says what it is
+            values.append(value)
     data = {_data_of(each) for each in parts} - {""}
     if any(isinstance(each, Mapping) and each.get("data") in data for each in values):
         return True

@@ -25,7 +25,7 @@ from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.operations.grants import answer_covered, make_grant
 from runtime.operations.run_creation import checked_queue, create_run
 from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
-from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
+from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
 from runtime.record.state.operator_terms import DEFAULT_QUEUE, Reach
@@ -220,7 +220,12 @@ class Decisions:
             reason=reason,
             by=by,
         )
-        posted = await self._journal.post(run_id, proposed)
+        try:
+            posted = await self._journal.post(run_id, proposed, effective=True)
+        except StaleSequence as exc:  # a person was faster
+            _, _, first = await find_incident(self._journal, opened.incident_id)
+            why = f"is answered: {_id_prefix(first)}" if first is not None else "has changed: read it again"
+            raise InvalidCommand(f"incident {opened.incident_id} {why}") from exc
         assert isinstance(posted, ev.AnswerProposed)
         return posted
 

@@ -196,9 +196,10 @@ class Journal(WorkerRegistry, Protocol):
         the workspace's stream). An abort request makes a waiting run runnable.
 
         With `effective`, only if it has an effect on the run as it is now (`runtime.record.rules.posting.refusal`): the
-        run has not ended, is not frozen already, or is frozen. With `told`, only if no answer, no rewind that was done
-        and nothing else that wakes (`events.WAKING_EVENTS`) was written to the run with a `seq` above it; in the
-        workspace's stream, only if nothing at all was. Both are compare-and-set, and raise `StaleSequence`.
+        run has not ended, is not frozen already, or is frozen; a proposal, only while its incident is open, at the
+        revision that it names. With `told`, only if no answer, no rewind that was done and nothing else that wakes
+        (`events.WAKING_EVENTS`) was written to the run with a `seq` above it; in the workspace's stream, only if
+        nothing at all was. Both are compare-and-set, and raise `StaleSequence`.
         """
         ...
 

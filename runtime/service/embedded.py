@@ -113,6 +113,7 @@ class EmbeddedRuntime:
             raise self._gone() from exc
         self._adopting.add(adopting)
         adopting.add_done_callback(self._adopting.discard)
+        adopting.add_done_callback(partial(_close_refused, own))
         if self._ended.is_set():
             adopting.cancel()
         try:
@@ -120,7 +121,6 @@ class EmbeddedRuntime:
         except asyncio.CancelledError as exc:
             if not adopting.cancelled():
                 raise
-            own.close()
             raise self._gone() from exc
 
     def _take_console(self, role: Role, sock: socket.socket, adopting: Future[None]) -> None:
@@ -145,3 +145,9 @@ class EmbeddedRuntime:
     def _gone(self) -> Unreachable:
         why = f" ({self._failed})" if self._failed is not None else ""
         return Unreachable(f"the runtime in this console has ended{why}: open the console again", gone=True)
+
+
+def _close_refused(sock: socket.socket, adopting: Future[None]) -> None:
+    """Close what the runtime did not take, also where who dialled waits no more."""
+    if adopting.cancelled() or adopting.exception() is not None:
+        sock.close()

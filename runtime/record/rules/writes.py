@@ -263,7 +263,7 @@ class PostEvent(Write):
 
     def incident_ids(self) -> Sequence[str]:
         event = self.draft.event
-        return (event.incident_id,) if isinstance(event, ev.IncidentClosed) else ()
+        return (event.incident_id,) if isinstance(event, ev.IncidentClosed | ev.AnswerProposed) else ()
 
     def apply(self, batch: Batch) -> ev.JournalEvent:
         run, event = batch.runs.get(self.run_id), self.draft.event
@@ -280,6 +280,10 @@ class PostEvent(Write):
             if found is None or found.run != run.id or found.state != "open":
                 state = found.state if found is not None and found.run == run.id else "unknown"
                 raise JournalError(f"incident {event.incident_id} of run {run.id} is {state}: it cannot be closed")
+        if self.effective and isinstance(event, ev.AnswerProposed):
+            found = batch.incidents.get(event.incident_id)
+            if found is None or found.state != "open" or found.revision != event.revision:
+                raise StaleSequence(f"incident {event.incident_id} does not wait for an answer as it was read")
         written = batch.write(run, self.draft)
         if isinstance(event, ev.WAKING_EVENTS) and run.id != ev.WORKSPACE_RUN_ID:
             _wake_run(batch, run, written)

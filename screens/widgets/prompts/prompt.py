@@ -87,6 +87,8 @@ class Prompt(ChoosingPrompt):
         self._proposal, self._write = proposal, write
         self._model, self._place, self._explained, self._head_rows = model, place, explained, head_rows
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
+            if proposal is not None and self._by_itself and self.mode == "type" and not self._is_typed:
+                self._turn("choose")  # the key that adopts it must not be typed into the field
             self._paint()
             return False
         if self._is_typed:
@@ -160,8 +162,10 @@ class Prompt(ChoosingPrompt):
     # -- arming ----------------------------------------------------------------------------------------------
 
     def _open_field(self) -> None:
-        """A question is answered by typing: its field is open at once. Until keys count the focus is beside it."""
-        if not (self._may_act and self._shown.question):
+        """A question is answered by typing: its field is open at once, unless one key adopts what an agent proposes.
+        Until keys count the focus is beside it.
+        """
+        if not (self._may_act and self._shown.question) or self._proposal is not None:
             return
         answer = next((each for each in self._offered() if effect_of(each.option) == "input"), None)
         if answer is not None:

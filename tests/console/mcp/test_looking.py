@@ -25,6 +25,7 @@ from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.operations.requests.runs import ListRuns
 from runtime.service.embedded import EmbeddedRuntime
+from runtime.worker.run_mark import RUN_MARK
 from tests.console.mcp.scene import Mode, Scene, called, client_of, parked_scene, refused, runtime_at
 from tests.console.program import environment
 
@@ -88,7 +89,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 """What is wrong about a call, and what its words begin with or hold."""
 
 
-async def test_what_is_wrong_about_a_call_is_said_in_words(scene: Scene) -> None:
+async def test_what_is_wrong_about_a_call_is_said_in_words(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(RUN_MARK, raising=False)  # a runtime of another test marks this process
     async with runtime_at(scene) as runtime, client_of(runtime) as client:
         for tool, arguments, words in WRONG:
             assert words in await refused(client, tool, **arguments), (tool, arguments)

@@ -209,6 +209,9 @@ PIXEL = {"type": "image", "data": "QUJD" * 5, "mimeType": "image/png"}
         (["a", "b"], {"result": ["a", "b"]}, "a\nb"),
         (["a", "b"], {"result": ["a", "c"]}, 'a\nb\n{"result": ["a", "c"]}'),
         ([], {"result": None}, '{"result": null}'),
+        (["the file"], {"content": "the file"}, "the file"),
+        (['[{"name": "Ann"}]'], {"entities": [{"name": "Ann"}]}, '[{"name": "Ann"}]'),
+        (["3"], {"total": 3}, '3\n{"total": 3}'),
     ],
 )
 def test_structured_content_is_said_once(texts: list[str], structured: Any, said: str) -> None:

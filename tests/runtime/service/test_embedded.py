@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from pathlib import Path
 
@@ -69,3 +70,33 @@ async def test_a_console_that_dials_after_the_service_ended_leaves_no_task_behin
         assert runtime._tasks == set()
     finally:
         runtime.close()
+
+
+async def test_a_console_that_gives_up_while_the_loop_ends_leaves_no_socket_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop was given the socket and runs no more, and who dialled does not wait for its answer."""
+    handed: list[socket.socket] = []
+    dup = socket.socket.dup
+
+    def kept(sock: socket.socket) -> socket.socket:
+        handed.append(dup(sock))
+        return handed[-1]
+
+    monkeypatch.setattr(socket.socket, "dup", kept)
+    runtime = EmbeddedRuntime(tmp_path / ".orbiter", build_execution_config(tmp_path, {}), driving=False)
+    runtime.start()
+    stopped = asyncio.new_event_loop()
+    try:
+        running, runtime._loop = runtime._loop, stopped
+        dialling = asyncio.create_task(runtime.transport().connect())
+        while not runtime._adopting:  # noqa: ASYNC110 - until it has dialled; a set has no event
+            await asyncio.sleep(0)
+        dialling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await dialling
+        runtime._loop = running
+    finally:
+        runtime.close()
+        stopped.close()
+    assert [each.fileno() for each in handed] == [-1]

@@ -8,7 +8,7 @@ from screens.render.layout import plain_text
 from screens.views.decisions.prompt_choices import ADOPT_KEY, adopting_choices
 from screens.views.decisions.prompt_lines import proposal_lines
 from screens.views.shared.render_context import RenderContext
-from tests.console.app.test_app import answers, armed, broken, console, pressed, prompt_of, text_of
+from tests.console.app.test_app import answers, armed, asks_for_input, broken, console, pressed, prompt_of, text_of
 from tests.screens.stories import START, digest
 from tests.screens.waiting import until
 
@@ -60,6 +60,22 @@ async def test_a_proposal_that_comes_while_the_prompt_stands_arms_it_again() -> 
         await armed(pilot)
         await pilot.press("equals_sign")
         await until(pilot, lambda: answers(link) == [("retry", {})])
+
+
+async def test_one_key_adopts_what_is_proposed_as_the_answer_to_a_question() -> None:
+    """The field of a question is open by itself: what is proposed takes its place as long as nothing is typed."""
+    story = asks_for_input()
+    incident = story.state.open_incidents[0].opened.incident_id
+    async with console(story, run_id=story.run_id) as (pilot, link):
+        await armed(pilot)
+        assert prompt_of(pilot).mode == "type"
+        story.propose(incident, "input", "as every week", value="blue")
+        link.changed()
+        await until(pilot, lambda: prompt_of(pilot).mode == "choose")
+        await pressed(pilot, "equals_sign")
+        assert prompt_of(pilot).mode == "confirm"
+        await pilot.press("y")
+        await until(pilot, lambda: answers(link) == [("input", {"value": "blue"})])
 
 
 def test_a_grant_is_proposed_in_words_and_chosen_by_its_own_key() -> None:
