@@ -21,8 +21,9 @@ import resource
 import selectors
 import signal
 import sys
+import time
 from contextlib import AsyncExitStack, suppress
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +43,7 @@ from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.traces.span import TraceSettings
 from runtime.operations.decisions import Decisions
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
+from runtime.record.state import clock as state_clock
 from runtime.record.state import events
 from runtime.record.state.events import Actor, utc_now
 from runtime.testing.drills.call_log import CallLog
@@ -80,8 +82,20 @@ class Clock:
         return utc_now() + timedelta(seconds=float(text or 0))
 
 
+def skew(seconds: float) -> None:
+    """Let the clock of this process's machine be wrong by so many seconds. It is read in one place."""
+
+    class Skewed(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Skewed:
+            return cls.fromtimestamp(time.time() + seconds, tz)
+
+    vars(state_clock)["datetime"] = Skewed
+
+
 async def opened(stack: AsyncExitStack, state: Path, command: dict[str, Any]) -> Journal:
-    journal: Journal = await named(command.get("journal", SQLITE))(state, Clock(state))
+    clock = None if "skew_s" in command else Clock(state)
+    journal: Journal = await named(command.get("journal", SQLITE))(state, clock)
     stack.push_async_callback(journal.close)
     return journal
 
@@ -100,13 +114,14 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             policy=RetryPolicy(max_attempts=command.get("max_attempts", 4), base=0.01, max_retry_delay=0.05),
             grace_s=command.get("grace_s", 0.0),
             traces=TraceSettings() if command.get("traces") else None,
+            code=command.get("code", ""),
         )
         if "drill" in command:
             config = drilled(config, parse_drill(command["drill"], "drills.toml"), CallLog(state / "calls.jsonl"))
         supervisor = Supervisor(
             journal,
             config,
-            clock=Clock(state),
+            clock=None if "skew_s" in command else Clock(state),
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
             period_s=0.01,
@@ -174,6 +189,8 @@ def child(command: dict[str, Any]) -> None:
     (state / "log").touch()
     # Appended in one write each, and to a file that no limit of this process is for.
     logging.basicConfig(filename=state / "log", level=logging.INFO, format="%(process)d %(message)s")
+    if command.get("skew_s"):
+        skew(command["skew_s"])
     if command.get("die_after"):
         os.environ["ORBITER_DIE_AFTER_APPENDS"] = str(command["die_after"])
     asyncio.run({"live": live, "answer": answer, "propose": propose}[command["do"]](state, command))

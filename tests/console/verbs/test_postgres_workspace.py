@@ -178,13 +178,16 @@ def test_mistakes_with_databases_are_said_in_words(program: Program) -> None:
     assert "Traceback" not in gone.stderr
 
 
+NEW_WORKER = ("worker", "--code", "v2", "--queue", "default", "--queue", "mail")
+
+
 def test_workers_drain_and_a_run_that_has_no_worker_is_told_of(machine: Machine, postgres_url: str) -> None:
     here = machine("here")
     refused = Program(here.directory)("worker")
     assert (refused.returncode, "a directory has one runtime" in refused.stderr) == (2, True)
-    with here.start("worker", "--slots", "2", "--code", "v1") as old, here.start("worker", "--code", "v2") as new:
+    with here.start("worker", "--slots", "2", "--code", "v1") as old, here.start(*NEW_WORKER) as new:
         assert any("2 slots, code v1" in line for line in old.stderr)
-        assert any("code v2" in line for line in new.stderr)
+        assert any("code v2, queue default, mail" in line for line in new.stderr)
         (told,) = here.json("workers")
         assert sorted((each["code"], each["slots"], each["state"]) for each in told["workers"]) == [
             ("v1", 2, "working"),
@@ -199,11 +202,11 @@ def test_workers_drain_and_a_run_that_has_no_worker_is_told_of(machine: Machine,
         (here.directory / "go").touch()
         assert old.wait(timeout=60) == 0
         (told,) = here.json("workers")
-        assert [each["code"] for each in told["workers"]] == ["v2"]
-        assert told["unserved"] == [{"code": "v1", "runs": [run]}]
+        assert [(each["code"], each["queues"]) for each in told["workers"]] == [("v2", ["default", "mail"])]
+        assert told["unserved"] == [{"code": "v1", "queue": "default", "runs": [run]}]
         inbox = here("incidents")
         assert "waits for a worker with code 'v1'" in inbox.stderr
-        (moved,) = here.json("move", run, "--code", "v2")
+        (moved,) = here.json("move", run, "--code", "v2", "--queue", "mail")
         assert moved["id"] == run
         assert here.until_over() == "completed"
         assert here.logged("waited.log") == ["waits"], "the step under way came to its end"

@@ -15,7 +15,7 @@ Tried = Callable[[str, int], None]
 
 
 _SAMPLES = {
-    "postgres+local": ("test_three_workers", "chaos:failing", "test_three_kills"),
+    "postgres+local": ("test_three_workers", "chaos:failing", "test_three_kills", "clock_is_wrong"),
     # Each workspace has a queue of its own, which takes seconds to make.
     "postgres+dbos": ("test_three_workers", "test_limits_hold", "test_no_more_drives"),
 }

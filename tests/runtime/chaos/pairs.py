@@ -27,7 +27,7 @@ from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import MakeEngine
 
 
-async def sqlite(state: Path, clock: Callable[[], datetime]) -> JournalCare:
+async def sqlite(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     return await open_journal(state, clock=clock)
 
 
@@ -35,7 +35,7 @@ SERVER_ENV = "TEST_POSTGRES_ADDRESS"
 """The variable that holds a workspace's address, whose workspace is left to be named."""
 
 
-async def postgres(state: Path, clock: Callable[[], datetime]) -> JournalCare:
+async def postgres(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     """In a workspace that is named after the directory. The first that opens the directory makes it."""
     if not journal_exists(state):
         name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
@@ -45,7 +45,7 @@ async def postgres(state: Path, clock: Callable[[], datetime]) -> JournalCare:
     return await open_journal(state, clock=clock)
 
 
-async def queued(state: Path, clock: Callable[[], datetime]) -> JournalCare:
+async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     """As `postgres`, with a queue."""
     is_new = not journal_exists(state)
     journal = await postgres(state, clock)

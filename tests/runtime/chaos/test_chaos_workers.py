@@ -14,10 +14,14 @@ from typing import Any
 
 import pytest
 
+from runtime.operations.run_controls import RunControls
 from runtime.record.places import JOURNAL_FILE, journal_address
+from runtime.record.state import events as ev
 from tests.runtime.chaos.conftest import Tried
-from tests.runtime.chaos.harness import Place, check
+from tests.runtime.chaos.harness import ME, Place, check
+from tests.runtime.chaos.pairs import PAIRS
 
+ON_POSTGRES = [pair for pair in PAIRS if pair.name.startswith("postgres")]
 NOTES = Counter(["note deep1", "note deep2", "note high1", "note high2"])
 
 
@@ -134,3 +138,57 @@ async def test_each_decision_is_taken_once(place: Callable[[str], Place], tried:
             check(await found.journal.read(run))
         assert sum(found.effects.values()) == len(runs)
     tried(f"a decision said by three clients three times, run {'driven' if live else 'parked'}", len(said))
+
+
+@pytest.mark.timeout(240)
+async def test_a_rolling_change_of_code_under_way(place: Callable[[str], Place], tried: Tried) -> None:
+    """What the old code has begun waits for it until it is moved, and goes on with the new code from where it was."""
+    async with place("c") as found:
+        runs = [await found.start("chaos:patient", f"task {number}") for number in range(4)]
+        blue = found.lives.begin("live", found.root, lease_s=10.0, stay=True, code="blue")
+        for run in runs:
+            await found.until(run, lambda s: any(node.name == "watch" for node in s.nodes.values()))
+        green = found.lives.begin("live", found.root, lease_s=10.0, code="green")
+        await blue.signal(signal.SIGTERM)
+        assert await blue.status() == 0, found.log
+        (found.root / "go").touch()
+        new = await found.start("chaos:patient", "begun with the new code")
+        await found.until(new, lambda s: s.terminal)
+        assert sorted(await found.unfinished(runs)) == sorted(runs)
+        placed = await found.journal.placed_runs()
+        assert sorted((each.run_id, each.need.code) for each in placed) == sorted((run, "blue") for run in runs)
+        for run in runs:
+            await RunControls(found.journal).move(run, code="green", by=ME)
+        assert await green.status() == 0, found.log
+        for run in [*runs, new]:
+            events = await found.journal.read(run)
+            assert check(events).output == "the end: seen"
+            codes = [event.code for event in events if isinstance(event, ev.RunStarted)]
+            assert codes == (["green"] if run == new else ["blue", "green"])
+    tried("a run moved to new code while it was under way", len(runs))
+
+
+@pytest.mark.parametrize("pair", ON_POSTGRES, ids=[pair.name for pair in ON_POSTGRES], indirect=True)
+@pytest.mark.timeout(240)
+async def test_a_worker_whose_clock_is_wrong_takes_no_run_from_another(
+    place: Callable[[str], Place], tried: Tried
+) -> None:
+    """All go by the server's clock; on a machine that is 20 s ahead every lease would have run out."""
+    async with place("k") as found:
+        runs = [await found.start("chaos:patient", f"task {number}") for number in range(4)]
+        right = found.lives.begin("live", found.root, lease_s=10.0, skew_s=0.0)
+        for run in runs:
+            await found.until(run, lambda s: any(node.name == "watch" for node in s.nodes.values()))
+        wrong = found.lives.begin("live", found.root, lease_s=10.0, skew_s=20.0)
+        late = await found.start("zoo:plain")
+        await found.until(late, lambda s: s.terminal)
+        while "the clock here is +20.0 s from the database's" not in found.log:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
+        (found.root / "go").touch()
+        assert [await each.status() for each in (right, wrong)] == [0, 0], found.log
+        for run in [*runs, late]:
+            events = await found.journal.read(run)
+            check(events)
+            assert len([event for event in events if isinstance(event, ev.RunStarted)]) == 1
+        assert found.effects["look out"] == len(runs)
+    tried("a run beside a worker whose clock is 20 s ahead", len(runs))
