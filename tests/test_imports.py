@@ -112,8 +112,8 @@ async def test_a_verb_that_lists_loads_no_event_loop_and_no_events(tmp_path: Pat
 import sys
 from console.cli import cli
 sys.exit = lambda code: None  # a verb ends its process
-for verb in "runs", "incidents":
-    cli([verb, "--state", {str(tmp_path)!r}], standalone_mode=False)
+for verb in ["runs"], ["runs", "--json", "--in", "queued"], ["incidents"]:
+    cli([*verb, "--state", {str(tmp_path)!r}], standalone_mode=False)
 """
     heavy = {"pydantic", "asyncio", "aiosqlite", "rich.console", "subprocess", "runtime.record.state.events"}
     told = loaded_after(code, (*heavy, "sqlite3"))

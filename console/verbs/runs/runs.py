@@ -39,13 +39,17 @@ from screens.render.sanitize import sanitize_line
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
 
+_ALL_RUNS = 1_000_000
+"""As many as the operation reads where states are asked for: a run's row does not say which one is shown."""
+
 
 def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], text: str) -> int | None:
-    listed = None if states or text else read_lists(workspace().state, runs=limit)
+    listed = None if text else read_lists(workspace().state, runs=_ALL_RUNS if states else limit)
     if listed is None:
         return None
     print_unserved(by_need(listed.unserved))
-    _print_runs([each.public() for each in listed.runs], text, as_json=as_json)
+    shown = [each.public() for each in listed.runs if not states or each.shown_phase in states]
+    _print_runs(shown[:limit], text, as_json=as_json)
     return 0
 
 
