@@ -76,7 +76,9 @@ class _Lost:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         distributing = session.config.pluginmanager.get_plugin("dsession")
-        if distributing is None or session.shouldstop or session.shouldfail:
+        if distributing is None or session.exitstatus == pytest.ExitCode.INTERRUPTED:
+            return
+        if session.shouldstop or session.shouldfail:
             return
         collected = getattr(distributing.sched, "collection", None)
         # There are no names where its workers did not agree on them.
@@ -86,8 +88,10 @@ class _Lost:
             session.config.cache.set(f"cache/{LOST.name}", self._lost)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for name in self._lost:
+        for name in self._lost[:MOST]:
             terminalreporter.write_line(f"NOT RUN: {name}")
+        if len(self._lost) > MOST:
+            terminalreporter.write_line(f"NOT RUN: {len(self._lost) - MOST} more")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -67,7 +67,7 @@ class AnswerRow(Struct, frozen=True, kw_only=True):
 
 class IncidentRow(Struct, frozen=True, kw_only=True):
     """An incident: what it waits for (`runtime.record.state.incident_events.IncidentOpened`) and, if it has one, its
-    answer.
+    answer. `copied`: it came with its answer from the run that this one is a fork of.
     """
 
     id: str
@@ -98,6 +98,7 @@ class IncidentRow(Struct, frozen=True, kw_only=True):
     causes: tuple[str, ...] = ()
     unattended: bool = False
     secret_key: str = ""
+    copied: bool = False
     proposals: tuple[ProposalRow, ...] = ()
     answer: AnswerRow | None = None
 
