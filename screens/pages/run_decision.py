@@ -108,7 +108,7 @@ class RunDecision:
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
         if takes_focus and (another or not isinstance(screen.focused, TextArea | Input)):
             if prompt.opened is None:
-                beside.focus()
+                screen.set_focus(beside)  # now: what the app does later would take it from the next decision
             elif another or not prompt.has_focus_within:
                 prompt.take_focus()
         self._began, self._by_cursor = True, False

@@ -1,4 +1,4 @@
-"""Agents that have middleware of their own around their tools: it is told of a tool's failure before a person is.
+"""Agents that have middleware around their tools which may deal with failures: it is told of one before a person is.
 
 The node of the tools is run again with what a person decided, where an exception came out of all middleware.
 """
@@ -6,6 +6,7 @@ The node of the tools is run again with what a person decided, where an exceptio
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -17,6 +18,14 @@ from orbiter.guests.langgraph.middleware import DurableMiddleware
 
 _TOOLS = "tools"
 """The node in which `create_agent` has the tools; each call of a reply is a task of its own."""
+
+_PASS_ON = frozenset(
+    {
+        ("langchain.agents.middleware.human_in_the_loop", "HumanInTheLoopMiddleware.awrap_tool_call"),
+        ("deepagents.middleware.filesystem", "FilesystemMiddleware.awrap_tool_call"),
+    }
+)
+"""Wrappers of the frameworks' own that deal with no failure, by module and name: the runtime tries again as usual."""
 
 
 class GuardedTools(Runnable[Any, Any]):
@@ -37,15 +46,28 @@ class GuardedTools(Runnable[Any, Any]):
 
 def guard_tools(graph: Any) -> dict[str, Any]:
     """The nodes of a fine agent for a run, in which failures of tools are told to its middleware first; as they are
-    where it has none around its tools but ours.
+    where all that it has around its tools only passes failures on.
     """
     nodes: dict[str, Any] = dict(graph.nodes)
     node = nodes.get(_TOOLS)
     around = getattr(getattr(node, "bound", None), "_awrap_tool_call", None)
-    if (
-        node is None
-        or around is None
-        or isinstance(getattr(inspect.unwrap(around), "__self__", None), DurableMiddleware)
-    ):
+    if node is None or around is None or all(map(_passes_failures_on, _wrappers(around))):
         return nodes
     return {**nodes, _TOOLS: node.copy({"bound": GuardedTools(node.bound)})}
+
+
+def _wrappers(around: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """The methods of middleware of which LangChain made `around`: it holds two at a time, the outer and the inner."""
+    around = inspect.unwrap(around)
+    parts = [cell.cell_contents for cell in getattr(around, "__closure__", None) or ()]
+    if inspect.ismethod(around) or not parts or not all(map(callable, parts)):
+        yield around
+        return
+    for part in parts:
+        yield from _wrappers(part)
+
+
+def _passes_failures_on(wrapper: Callable[..., Any]) -> bool:
+    """Whether a failure of the tool comes out of `wrapper` as it went in."""
+    name = (getattr(wrapper, "__module__", ""), getattr(wrapper, "__qualname__", ""))
+    return isinstance(getattr(wrapper, "__self__", None), DurableMiddleware) or name in _PASS_ON

@@ -74,7 +74,7 @@ class ChoosingPrompt(PromptDisplay):
             key = self._session.render_context().key("prompt.page_down", "pgdn")
             self._note = span(f"Read the action to its end first: {key} pages down in it.", "severity-warning")
             self._unfold()
-            self.query_one(RequestText).focus()
+            self._focus_on(self.query_one(RequestText))
         elif choice.standing:
             self._choice = choice
             self._turn("lifetime")
@@ -169,5 +169,5 @@ class ChoosingPrompt(PromptDisplay):
             field = self.query_one(AnswerField)
             field.keep_draft(sent=mode == "sent")
             if self.has_focus_within:
-                self.query_one(OptionColumns).focus()
+                self._focus_on(self.query_one(OptionColumns))
             field.close()

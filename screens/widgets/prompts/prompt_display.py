@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 
 from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.reports.explanation.explain import Explanation
@@ -370,12 +371,16 @@ class PromptDisplay(Vertical):
     def take_focus(self) -> None:
         """Put the focus where the answer is given: on the choice that does nothing, or in the field."""
         if self.mode != "type":
-            self.query_one(OptionColumns).focus()
+            self._focus_on(self.query_one(OptionColumns))
         elif self.armed:
-            self.query_one(AnswerField).input.focus()
+            self._focus_on(self.query_one(AnswerField).input)
         else:
-            self.query_one(RequestText).focus()
+            self._focus_on(self.query_one(RequestText))
             self._opens_field = True
+
+    def _focus_on(self, widget: Widget) -> None:
+        """Give `widget` the focus now. `Widget.focus` leaves it to the app, which may come to it after keys count."""
+        self.screen.set_focus(widget)
 
     def action_scroll_asked(self, direction: int) -> None:
         """Read the action without leaving the choices; what is folded unfolds."""
@@ -409,8 +414,8 @@ class PromptDisplay(Vertical):
             return
         if self._opens_field and self.armed:
             self._opens_field = False
-            if self.query_one(RequestText).has_focus:
-                self.query_one(AnswerField).input.focus()
+            if self.screen.focused in (None, self.query_one(RequestText)):  # the operator looks at nothing else
+                self._focus_on(self.query_one(AnswerField).input)
         self._hint()
 
     @property

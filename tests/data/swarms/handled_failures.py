@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 from agents import Agent as OpenAIAgent
 from agents import RunContextWrapper, function_tool
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ToolCallRequest, ToolRetryMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, ToolCallRequest, ToolRetryMiddleware
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from pydantic_ai import Agent, RunContext
@@ -136,6 +137,23 @@ def inner_raises(middleware: Sequence[Any]) -> Any:
 def outer_raises(middleware: Sequence[Any]) -> Any:
     """As `inner_raises`, with its middleware outside of ours."""
     return _agent([Deals(), *middleware], 102, 3, heard=graphs.results)
+
+
+def passed_on(middleware: Sequence[Any]) -> Any:
+    """What it has around its tools deals with no failure. Its service is busy, twice."""
+    busy = iter((503, 503))
+
+    @tool(extras={"orbiter": {"idempotent": True}})
+    def balance(account: str) -> str:
+        """Read the balance of an account."""
+        effect(f"look {account}")
+        asked = httpx.Request("GET", "http://bank.example/balance")
+        httpx.Response(next(busy, 200), headers={"retry-after": "0"}, request=asked).raise_for_status()
+        return "12"
+
+    model = graphs.scripted([("balance", "a", {"account": "x"})], graphs.results)
+    asks = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
+    return create_agent(model, [balance], middleware=[*middleware, asks])
 
 
 # -- OpenAI Agents ------------------------------------------------------------------------------------------------

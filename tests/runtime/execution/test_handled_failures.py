@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import Bench
 from tests.runtime.guest_bench import LANGGRAPH, effects, parked, starts
@@ -57,3 +58,13 @@ async def test_what_it_raises_again_is_asked_once_at_the_step_and_a_retry_goes_o
     assert state.output == "charged 102; Declined funds: 3 was declined"
     assert sorted(effects(bench)) == ["note charge 102", "note charge 102", "note charge 3"]
     assert len(state.incidents) == 1
+
+
+async def test_middleware_that_deals_with_no_failure_leaves_the_retries_of_a_busy_service_to_the_runtime(
+    bench: Bench,
+) -> None:
+    async with bench.driving(policy=RetryPolicy(max_attempts=3, base=0.01)):
+        state = await bench.ended(await start(bench, "passed_on"))
+    assert (state.output, state.incidents) == ("12", {})
+    assert [each for each in state.nodes if "/balance~" in each] == ["passed_on~0/balance~0.0"]
+    assert effects(bench) == ["look x"] * 3

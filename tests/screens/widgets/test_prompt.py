@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -27,6 +28,7 @@ from screens.views.run.explanation import explanation_lines, model_line, sentenc
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
 from screens.widgets.prompts.option_columns import OptionColumns
+from screens.widgets.prompts.prompt import Prompt
 from tests.console.app.test_app import (
     NEVER,
     answers,
@@ -38,9 +40,10 @@ from tests.console.app.test_app import (
     prompt_of,
     text_of,
 )
+from tests.patience import PATIENCE_S
 from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
-from tests.screens.stories import BROKEN_TOOL, DENIED, RATE_LIMITED, START, Story, digest
+from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, digest
 from tests.screens.twelve_incidents import TWELVE
 from tests.screens.waiting import drawn, until
 
@@ -377,6 +380,29 @@ async def test_keys_that_come_before_a_question_can_be_read_are_dropped_and_coun
         assert (prompt_of(pilot).query_one(Editor).text, link.said) == ("Q4", [])
 
 
+async def test_the_next_question_takes_what_is_typed_however_late_the_app_comes_to_set_the_focus() -> None:
+    story = asks_for_input()
+    first = incident_of(story).incident_id
+    second = story.start("value", "ask", story.state.roots[0], 1, agent="asker")
+    story.park(second, MISSING, question="Which year is meant?")
+    async with console(story, run_id="run-2") as (pilot, link):
+        await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
+        shown = prompt_of(pilot).opened
+        assert shown is not None
+        assert shown.incident_id == first
+        busy = asyncio.Event()
+        pilot.app.call_later(busy.wait)
+        story.answer(first, "input", value="Q4")
+        link.changed()
+        async with asyncio.timeout(PATIENCE_S):
+            while not _takes_keys_for_another_than(first, prompt_of(pilot)):  # noqa: ASYNC110 - a pilot's pause waits for the app
+                await asyncio.sleep(0.01)
+        busy.set()
+        await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
+        await pilot.press(*"2026", "enter")
+        await until(pilot, lambda: answers(link) == [("input", {"value": "2026"})])
+
+
 async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_stays() -> None:
     async with deciding(asks_for_input(), run_id="run-2") as (pilot, link, clock):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
@@ -387,6 +413,10 @@ async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_st
         await pilot.press("i")
         assert prompt_of(pilot).query_one(Editor).text == "half"
         assert link.said == []
+
+
+def _takes_keys_for_another_than(incident_id: str, prompt: Prompt) -> bool:
+    return prompt.opened is not None and prompt.opened.incident_id != incident_id and prompt.armed
 
 
 @pytest.mark.parametrize("in_doubt", [True, False])
