@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +129,17 @@ def test_a_misspelt_word_of_a_policy_is_refused_with_the_nearest(make: Callable[
     with pytest.raises(ConfigurationError) as caught:
         make()
     assert f"Did you mean '{near}'?" in str(caught.value.hint)
+    shown = "".join(traceback.format_exception_only(caught.value))
+    assert shown.count(f"Did you mean '{near}'?") == 1, "a plain traceback names it, once"
+    assert "Did you mean" not in caught.value.message
+
+
+def test_the_text_of_a_configuration_error_names_what_was_meant_once() -> None:
+    error = ConfigurationError("Unknown word 'a'", hint="Did you mean 'b'?")
+    assert str(error) == str(pickle.loads(pickle.dumps(error))) == "Unknown word 'a'. Did you mean 'b'?"
+    said = ConfigurationError("Unknown word 'a'. Did you mean 'b'?", hint="Did you mean 'b'?")
+    assert str(said) == said.message
+    assert str(ConfigurationError("Too large", hint="Give at most 3")) == "Too large", "other advice stays a suggestion"
 
 
 @pytest.mark.parametrize(
