@@ -154,7 +154,8 @@ def test_the_text_of_a_configuration_error_names_what_was_meant_once() -> None:
 def test_a_config_model_refuses_an_unknown_field(
     kind: type[pydantic.BaseModel], given: dict[str, Any], wrong: str, right: str
 ) -> None:
-    for make in (lambda fields: kind(**fields), kind.model_validate):
+    makes: tuple[Callable[[dict[str, Any]], object], ...] = (lambda fields: kind(**fields), kind.model_validate)
+    for make in makes:
         with pytest.raises(pydantic.ValidationError) as caught:
             make({**given, wrong: 1})
         assert f"unknown field '{wrong}': did you mean '{right}'? For example {kind.__name__}(" in str(caught.value)
