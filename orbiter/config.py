@@ -1,8 +1,12 @@
-"""Configuration models, and how a model string is read."""
+"""Configuration models, and how a model string is read. An unknown field is refused with the nearest one."""
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import ClassVar
+
+from pydantic import Field
+
+from orbiter._internal.declarations.checked_model import CheckedModel
 
 __all__ = ["AgentConfig", "ModelConfig", "RunConfig", "TaskConfig", "parse_model_string"]
 
@@ -25,7 +29,7 @@ def parse_model_string(model: str) -> tuple[str, str]:
     return (provider, name) if colon else ("openai", model)
 
 
-class ModelConfig(BaseModel):
+class ModelConfig(CheckedModel):
     """How to reach a model. `timeout` in seconds, above 0; a key is never part of the text form.
 
     Attributes:
@@ -37,7 +41,7 @@ class ModelConfig(BaseModel):
         timeout: Seconds for each deadline.
     """
 
-    model_config = ConfigDict(frozen=True)
+    _example: ClassVar[str] = "ModelConfig(timeout=60.0)"
 
     provider: str = "openai"
     model_name: str = "gpt-4o"
@@ -47,7 +51,7 @@ class ModelConfig(BaseModel):
     timeout: float = Field(default=30.0, gt=0)
 
 
-class AgentConfig(BaseModel):
+class AgentConfig(CheckedModel):
     """An agent's settings as data. `temperature` is from 0 to 2, `max_steps` at least 1.
 
     Attributes:
@@ -59,7 +63,7 @@ class AgentConfig(BaseModel):
         max_steps: Model calls before it stops with what it has.
     """
 
-    model_config = ConfigDict(frozen=True)
+    _example: ClassVar[str] = "AgentConfig(name='clerk')"
 
     name: str
     model: str = "openai:gpt-4o"
@@ -69,7 +73,7 @@ class AgentConfig(BaseModel):
     max_steps: int = Field(default=10, ge=1)
 
 
-class TaskConfig(BaseModel):
+class TaskConfig(CheckedModel):
     """A task in words.
 
     Attributes:
@@ -77,13 +81,13 @@ class TaskConfig(BaseModel):
         description: The task in words.
     """
 
-    model_config = ConfigDict(frozen=True)
+    _example: ClassVar[str] = "TaskConfig(name='survey')"
 
     name: str
     description: str = ""
 
 
-class RunConfig(BaseModel):
+class RunConfig(CheckedModel):
     """Settings of one run. `timeout` in seconds; None: no limit.
 
     Attributes:
@@ -93,7 +97,7 @@ class RunConfig(BaseModel):
         verbose: Whether every event is.
     """
 
-    model_config = ConfigDict(frozen=True)
+    _example: ClassVar[str] = "RunConfig(max_steps=20)"
 
     max_steps: int = Field(default=10, ge=1)
     timeout: float | None = None

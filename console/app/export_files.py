@@ -35,4 +35,4 @@ def write_export(directory: Path, name: str, text: str, *, now: datetime | None 
         with os.fdopen(file, "w", encoding="utf-8", errors="replace") as opened:
             opened.write(text)
         return path
-    raise FileExistsError(f"{directory}: has a thousand files of this second already")
+    raise FileExistsError(f"{directory}: already has 1,000 files of this second")

@@ -47,7 +47,7 @@ def console_rules(configured: Mapping[str, Any]) -> NoticeRules:
     try:
         return NoticeRules.from_mapping(named)
     except ValueError as exc:
-        log.warning("every decision is told of: %s", exc)
+        log.warning("the rules for notices are wrong, so every decision gives one: %s", exc)
         return NoticeRules.from_mapping(dict.fromkeys(CONSOLE_CHANNELS, Severity.INFO))
 
 

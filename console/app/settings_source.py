@@ -73,7 +73,7 @@ def _terminal(preferences: Preferences, governor: FrameRateGovernor, *, mouse: b
     )
     copies = "through the terminal (OSC 52)" if preferences.copy == "terminal" else "into files"
     yield Setting("Terminal", "copy", copies, preferences.source("console", "copy"))
-    title = "ours while we are here" if preferences.title and has_title(os.environ) else "left alone"
+    title = "set by the console while it runs" if preferences.title and has_title(os.environ) else "left alone"
     yield Setting("Terminal", "title", title, preferences.source("console", "title"))
     link = f"{governor.quality}; drawn at most every {governor.frame_s:g} s"
     yield Setting("Terminal", "link", link, "measured: how long writes wait")

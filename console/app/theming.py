@@ -95,9 +95,9 @@ class ThemeController:
         try:
             save_theme(os.environ, name)
         except OSError as exc:
-            self._show(f"{words}; not for the next time: {exc}", "warning")
+            self._show(f"{words}; it could not be saved for the next start: {exc}", "warning")
             return
-        over = preferences.theme and f"; {preferences.source('console', 'theme')} has another for next time"
+        over = preferences.theme and f"; {preferences.source('console', 'theme')} sets another for the next start"
         self._show(f"{words}{over}", "info")
 
     def _learn(self, theme: Theme) -> None:
@@ -138,7 +138,7 @@ class ThemeController:
         try:
             theme = load_theme(path)
         except ThemeError as exc:
-            self._show(f"{exc}; what is shown is the theme as it was", "error")
+            self._show(f"{exc}; the theme stays as it was", "error")
             return
         self._learn(theme)
         if theme.name != self._app.theme:

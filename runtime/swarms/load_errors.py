@@ -66,7 +66,8 @@ def explain_error(exc: BaseException, where: str) -> str:
     place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where
     said = " ".join(text_with_timeout(exc).split())
     if isinstance(exc, OrbiterError) and said:  # it says what to do
-        return f"{place}: {said}{f'. {exc.suggestion}' if exc.suggestion else ''}"
+        do = exc.suggestion or ""
+        return f"{place}: {said}. {do}" if do and do not in said else f"{place}: {said}"
     what = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
     return f"{place}: {what}: {_remedy(exc)}"
 

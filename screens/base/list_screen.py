@@ -48,13 +48,13 @@ class ListScreen(RuntimeScreen):
             "filter",
             "Filter",
             key_display="/",
-            tooltip="Show what has these words, or matches a regular expression; ! leaves them out",
+            tooltip="Show only rows with these words, or that match a regular expression; ! hides them",
             id="list.filter",
         ),
         Binding("F", "faults_only", "Faults only", show=False, id="list.faults"),
         Binding("o", "sort", "Sort", show=False, tooltip="Sort by the next column", id="list.sort"),
-        Binding("O", "turn", "Turn the order round", show=False, id="list.reverse"),
-        Binding("space", "select", "Select", show=False, tooltip="Select the row, or no longer", id="list.select"),
+        Binding("O", "turn", "Reverse the order", show=False, id="list.reverse"),
+        Binding("space", "select", "Select", show=False, tooltip="Select or deselect the row", id="list.select"),
         Binding("ctrl+a", "select_shown", "Select all shown", show=False, id="list.select_all"),
     ]
     COLUMNS: ClassVar[Sequence[Column]] = ()

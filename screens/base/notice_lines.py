@@ -18,11 +18,11 @@ def notice_lines(said: Iterable[Notice], context: RenderContext) -> list[Spans]:
         )
         for notice in said
     ]
-    return lines[::-1] or [span("Nothing was said yet.", "ink-muted")]
+    return lines[::-1] or [span("No message yet.", "ink-muted")]
 
 
 def digest_lines(away: DigestNotice, context: RenderContext) -> list[Spans]:
     """The digest: its heading, then its sentences."""
     told = (away.line.partition(":")[0], *away.sentences)
     lines = [span(context.sanitize_line(text, 400)) for text in told if text]
-    return lines or [span("Nothing that is known of.", "ink-muted")]
+    return lines or [span("Nothing is known to have happened.", "ink-muted")]

@@ -45,7 +45,7 @@ class RunListScreen(ListScreen):
             "p",
             "pause",
             "Freeze",
-            tooltip="Freeze the run, or those selected: no new step begins; again: they go on",
+            tooltip="Freeze the run or those selected (no new step begins), or let them go on",
             id="runs.freeze",
         ),
         Binding("A", "abort", "Abort", show=False, tooltip="Abort the run, or those selected", id="runs.abort"),
@@ -116,7 +116,7 @@ class RunListScreen(ListScreen):
             return f"it takes two runs: {select} selects one".rstrip()
         if why or action not in ("pause", "abort") or self._chosen_runs():
             return why
-        return "what is under the cursor, or selected, has ended" if self.selected_keys else "no run is listed"
+        return "what is selected or under the cursor has ended" if self.selected_keys else "no run is listed"
 
     # -- what is done to runs --------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class RunListScreen(ListScreen):
         if not self.may_act():
             return
         if not runs:
-            self.show_message("No run that has not ended is under the cursor, or selected.")
+            self.show_message("This needs a run that has not ended, under the cursor or selected.")
             return
         context = self.session.render_context()
         items = [

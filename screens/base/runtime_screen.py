@@ -60,7 +60,7 @@ class RuntimeScreen(MessageScreen):
             Binding(place.key, f"place('{place.name}')", place.title, show=False, id=f"app.{place.name}")
             for place in SCREENS.values()
         ),
-        Binding("escape", "up", "Back", key_display="esc", tooltip="To where this was opened from", id="app.up"),
+        Binding("escape", "up", "Back", key_display="esc", tooltip="Back to where this was opened", id="app.up"),
         Binding("left_square_bracket", "step(-1)", "Back in history", show=False, id="app.back"),
         Binding("right_square_bracket", "step(1)", "Forward in history", show=False, id="app.forward"),
         Binding("b", "revive", "Bring the runtime back", id="app.revive"),
@@ -71,7 +71,7 @@ class RuntimeScreen(MessageScreen):
             "app.open_palette",
             "Commands",
             key_display=":",
-            tooltip="All that can be done, by name",
+            tooltip="Every command, by name",
             id="app.palette",
         ),
         Binding("question_mark,f1", "help", "Help", key_display="?", id="app.help"),

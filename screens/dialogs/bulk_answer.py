@@ -249,7 +249,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._set_mode("confirm")
         else:
             self._set_mode("choose")
-            self._said = "Nothing is repeated: all of them may have happened."
+            self._said = "Nothing was repeated: each of them may have happened."
             self._show()
 
     def _set_mode(self, mode: BulkAnswerMode) -> None:

@@ -196,7 +196,7 @@ class RunActionScreen(RuntimeScreen):
         """Say what it would touch; one more key does it."""
         state, node_id = self.acting_on()
         if state is None:
-            self.show_message("The run has not come yet: what this would touch is not known.")
+            self.show_message("The run is still being loaded: what this would affect is not known yet.")
             return
         if not self.may_act():
             return

@@ -73,7 +73,7 @@ class PaletteScreen(ModalScreen[Command | None]):
             field = Input(self._typed, placeholder="a command, a place, a run, a theme", compact=True)
             field.cursor_blink = False  # nothing moves on the screen while nothing happens
             yield field
-            found = PaletteList(PALETTE_COLUMNS, empty="No command is called so.", glyphs=glyphs)
+            found = PaletteList(PALETTE_COLUMNS, empty="No command has this name.", glyphs=glyphs)
             found.can_focus = False
             yield found
             yield Bar(id="said", ellipsis=glyphs.ellipsis)

@@ -192,7 +192,7 @@ def _out_of_reach(screen: RuntimeScreen) -> str:
 
 def _looks(screen: RuntimeScreen) -> Iterator[Command]:
     for name in screen.app.available_themes:
-        now = "what is shown" if name == screen.app.theme else "Show it, and keep it"
+        now = "the theme in use" if name == screen.app.theme else "Use it, and keep it"
         yield Command(f"theme {name}", now, partial(screen.post_message, ChooseTheme(name)), kind=CommandKind.LOOK)
 
 

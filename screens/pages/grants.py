@@ -65,7 +65,7 @@ class GrantsScreen(PollingListScreen):
         with Vertical(id="detail"):
             yield Bar(id="words", ellipsis=self.session.glyphs.ellipsis)
             yield Bar(id="origin", ellipsis=self.session.glyphs.ellipsis)
-            yield RowList(USE_COLUMNS, empty="No use is known.", glyphs=self.session.glyphs, id="uses")
+            yield RowList(USE_COLUMNS, empty="No use of it is known.", glyphs=self.session.glyphs, id="uses")
 
     async def fetch(self) -> None:
         for host in self.link.host_names:

@@ -44,14 +44,14 @@ class LogScreen(PollingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "type('filter')", "Filter", key_display="/", tooltip="Show only lines with these words",
                 id="log.filter"),
-        Binding("s", "type('search')", "Find", tooltip="Find lines, and leave the others", id="log.find"),
+        Binding("s", "type('search')", "Find", tooltip="Find lines without hiding the others", id="log.find"),
         Binding("greater_than_sign", "match(1)", "Next match", show=False, id="log.next_match"),
         Binding("less_than_sign", "match(-1)", "Previous match", show=False, id="log.previous_match"),
         Binding("F", "faults_only", "Faults only", tooltip="Only warnings and faults", id="log.faults"),
         Binding("plus", "jump(1)", "10 minutes later", show=False, id="log.later"),
         Binding("minus", "jump(-1)", "10 minutes earlier", show=False, id="log.earlier"),
         Binding("v,tab", "source", "Source", tooltip="Events, or the runtime's own log file", id="log.source"),
-        Binding("r", "open_run", "Run", tooltip="The run that the line is of", id="log.open_run"),
+        Binding("r", "open_run", "Run", tooltip="Open the run of this line", id="log.open_run"),
     ]  # fmt: skip
 
     def __init__(self, session: ConsoleContext, run_id: str = "") -> None:
@@ -237,7 +237,9 @@ class LogScreen(PollingScreen):
         if self._search.active:
             self._go_to_match(self.query_one("#log", LogList).cursor_index, step)
         else:
-            self.show_message("Nothing is searched for: s finds.")
+            context = self.session.render_context()
+            how = context.hints((context.key("log.find", "s"), "starts one."))
+            self.show_message(f"No search yet. {how}".rstrip())
 
     def _go_to_match(self, start: int, step: int) -> None:
         at = self.buffer.find_next(self._search, start, step)
@@ -267,7 +269,7 @@ class LogScreen(PollingScreen):
         if entry is not None and entry.run_id in self.link.summaries:
             self.post_message(OpenRun(entry.run_id))
         else:
-            self.show_message("This line is of no run that can be shown.")
+            self.show_message("This line belongs to no run that can be shown.")
 
     def on_line_list_chosen(self, message: LineList.Chosen) -> None:
         """The event under the cursor, whole."""

@@ -37,7 +37,7 @@ def edit_text(command: str, text: str, suffix: str = ".txt") -> str:
             open_in(command, file)
             return file.read_text(encoding="utf-8", errors="surrogatepass").removesuffix("\n")
     except (OSError, ValueError) as exc:
-        raise EditorFailed(f"the editor {command!r} is of no use: {exc}") from exc
+        raise EditorFailed(f"the editor {command!r} cannot be used: {exc}") from exc
 
 
 def open_in(command: str, file: Path) -> None:
@@ -56,6 +56,6 @@ def open_in(command: str, file: Path) -> None:
             stderr=streams.stderr() if own else None,
         ).returncode
     except (OSError, ValueError, IndexError) as exc:
-        raise EditorFailed(f"the editor {command!r} is of no use: {exc}") from exc
+        raise EditorFailed(f"the editor {command!r} cannot be used: {exc}") from exc
     if code:
-        raise EditorFailed(f"{words[0]} ended with code {code}: nothing of it is taken")
+        raise EditorFailed(f"{words[0]} ended with code {code}: the text stays as it was")

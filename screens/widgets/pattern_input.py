@@ -6,7 +6,7 @@ from typing import Final
 
 from textual.widgets import Input
 
-FILTER_HINT: Final = "words, or a regular expression; ! leaves out what has them"
+FILTER_HINT: Final = "words, or a regular expression; ! hides what matches"
 
 
 class PatternInput(Input):

@@ -131,7 +131,7 @@ def test_who_may_only_look_is_told_so_and_is_offered_nothing_to_do(home: Home, p
         terminal.until("view only")
         assert "freeze" not in terminal.text
         terminal.press("\r")
-        terminal.until("this login may not answer; an operator's key may")
+        terminal.until("this login may not answer; an operator's login may")
         assert "Grant permission" not in terminal.text
         terminal.press("g")
         terminal.press("p")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,7 @@ from orbiter import (
     SwarmNode,
     tool,
 )
+from orbiter.config import AgentConfig, ModelConfig, RunConfig, TaskConfig
 from orbiter.errors import ConfigurationError
 from orbiter.guests import guest
 from orbiter.policy import ProviderErrorSettings
@@ -126,3 +129,47 @@ def test_a_misspelt_word_of_a_policy_is_refused_with_the_nearest(make: Callable[
     with pytest.raises(ConfigurationError) as caught:
         make()
     assert f"Did you mean '{near}'?" in str(caught.value.hint)
+    shown = "".join(traceback.format_exception_only(caught.value))
+    assert shown.count(f"Did you mean '{near}'?") == 1, "a plain traceback names it, once"
+    assert "Did you mean" not in caught.value.message
+
+
+def test_the_text_of_a_configuration_error_names_what_was_meant_once() -> None:
+    error = ConfigurationError("Unknown word 'a'", hint="Did you mean 'b'?")
+    assert str(error) == str(pickle.loads(pickle.dumps(error))) == "Unknown word 'a'. Did you mean 'b'?"
+    said = ConfigurationError("Unknown word 'a'. Did you mean 'b'?", hint="Did you mean 'b'?")
+    assert str(said) == said.message
+    assert str(ConfigurationError("Too large", hint="Give at most 3")) == "Too large", "other advice stays a suggestion"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "wrong", "right"),
+    [
+        (AgentConfig, {"name": "a"}, "instruction", "instructions"),
+        (ModelConfig, {}, "time_out", "timeout"),
+        (RunConfig, {}, "maxsteps", "max_steps"),
+        (TaskConfig, {"name": "t"}, "describtion", "description"),
+    ],
+)
+def test_a_config_model_refuses_an_unknown_field(
+    kind: type[pydantic.BaseModel], given: dict[str, Any], wrong: str, right: str
+) -> None:
+    makes: tuple[Callable[[dict[str, Any]], object], ...] = (lambda fields: kind(**fields), kind.model_validate)
+    for make in makes:
+        with pytest.raises(pydantic.ValidationError) as caught:
+            make({**given, wrong: 1})
+        assert f"unknown field '{wrong}': did you mean '{right}'? For example {kind.__name__}(" in str(caught.value)
+        assert [error["loc"] for error in caught.value.errors()] == [(wrong,)]
+
+
+def test_a_subclass_of_a_config_model_has_its_own_fields_aliases_and_extras() -> None:
+    class Clerk(AgentConfig):
+        desk: int = pydantic.Field(default=0, alias="deskNumber")
+
+    class Open(RunConfig, extra="allow"):
+        pass
+
+    assert Clerk.model_validate({"name": "a", "deskNumber": 3}).desk == 3
+    with pytest.raises(pydantic.ValidationError, match="unknown field 'dekc': did you mean 'desk'"):
+        Clerk.model_validate({"name": "a", "dekc": 3})
+    assert Open.model_validate({"region": "eu"}).model_extra == {"region": "eu"}

@@ -146,7 +146,7 @@ PICTURES = {
     ),
     "prompt_takes_a_text": Picture(one(asks), ((*"Q4 2026", "Q4 2026"),), run_id="run-2", first="enter sends"),
     "help": Picture(one(digest), (("question_mark", "Keys"),), run_id="run-1", first=DECIDES),
-    "palette": Picture(many, (("colon", "Commands"), (*"theme", "what is shown")), first="alike"),
+    "palette": Picture(many, (("colon", "Commands"), (*"theme", "the theme in use")), first="alike"),
     "comparison": Picture(forked, (("C", "they part at"),), run_id="run-8", first="17 releases"),
     "permissions": Picture(filled, (("3", "Rules of orbiter.toml"),)),
     "limits": Picture(filled, (("4", "next test call"),)),

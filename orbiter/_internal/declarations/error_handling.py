@@ -9,12 +9,12 @@ Where the seed's page gives values only in its example, the defaults are those o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
+from orbiter._internal.declarations.checked_model import CheckedModel, name_nearest_word
 from orbiter.errors import ConfigurationError
 
 Channel = Literal["bell", "terminal", "log", "webhook"]
@@ -29,50 +29,19 @@ def _one_of(*valid: str) -> BeforeValidator:
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and value not in valid:
-            raise ValueError(f"{value!r} is unknown{_nearest_word(value, valid)}; valid are: {', '.join(valid)}")
+            raise ValueError(f"{value!r} is unknown{name_nearest_word(value, valid)}; valid are: {', '.join(valid)}")
         return value
 
     return BeforeValidator(check)
 
 
-def _nearest_word(word: str, valid: Sequence[str]) -> str:
-    near = get_close_matches(word.lower(), valid, n=1, cutoff=0.5)
-    return f", did you mean '{near[0]}'?" if near else ""
-
-
-class _CheckedModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    _example: ClassVar[str]
-    """How one is written, for the error of an unknown field."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_fields(cls, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            unknown = [key for key in data if key not in cls.model_fields]
-            if unknown:
-                found = [cls._unknown_field(str(key), data[key]) for key in unknown]
-                raise ValidationError.from_exception_data(cls.__name__, found)
-        return data
-
-    @classmethod
-    def _unknown_field(cls, name: str, value: object) -> InitErrorDetails:
-        near = _nearest_word(name, list(cls.model_fields)).removeprefix(", ")
-        context = {
-            "name": name,
-            "instead": near or f"valid are: {', '.join(cls.model_fields)}.",
-            "example": cls._example,
-        }
-        said = PydanticCustomError("unknown_field", "unknown field '{name}': {instead} For example {example}", context)
-        return InitErrorDetails(type=said, loc=(name,), input=value)
-
-
-class ProviderErrorSettings(_CheckedModel):
+class ProviderErrorSettings(CheckedModel):
     """What holds for one provider. What is not set is as in the configuration around it.
 
     `max_retries` counts attempts after the first, as seed 003's adapters do; `base_retry_delay` is in seconds.
     """
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     _example: ClassVar[str] = "ProviderErrorSettings(max_retries=2)"
 
@@ -101,7 +70,7 @@ class ProviderErrorSettings(_CheckedModel):
         return getattr(self, name)
 
 
-class ErrorHandlingConfig(_CheckedModel):
+class ErrorHandlingConfig(CheckedModel):
     """How failures are judged and what is done about them (seed 003). Delays and times in seconds.
 
     A workspace has one (`[errors]` of ``orbiter.toml``). `Swarm(errors=…)` and `run(…, errors=…)` take one too: what is
@@ -120,6 +89,8 @@ class ErrorHandlingConfig(_CheckedModel):
         >>> Swarm(agents=[Agent(name="clerk")], errors=errors).errors.max_attempts
         2
     """
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     _example: ClassVar[str] = "ErrorHandlingConfig(max_attempts=2)"
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 class OrbiterError(Exception):
     """Base exception for all Orbiter errors.
 
-    `str()` is the message alone; what to do about it is in `suggestion` (also readable and settable as ``hint``).
+    `str()` is the message; what to do about it is in `suggestion` (also readable and settable as ``hint``). A
+    `ConfigurationError` has a suggestion "Did you mean …" in its `str()` too.
     Subclasses declare fields of their own as annotated class attributes with defaults. Each may be given as a keyword
     or in `context`, and then stands in both.
 

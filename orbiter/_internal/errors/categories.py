@@ -45,6 +45,9 @@ class ActionValidationError(ValidationError):
 class ConfigurationError(OrbiterError):
     """Configuration problems.
 
+    `str()` is the message, and the suggestion if it names the word that was meant: a plain traceback shows both.
+    `message` and `suggestion` stay apart.
+
     Attributes:
         config_field: The setting's name.
         config_value: What it was set to.
@@ -56,11 +59,18 @@ class ConfigurationError(OrbiterError):
         ...     FailurePolicy(tool="contniue")
         ... except ConfigurationError as error:
         ...     print(error.config_field, error.config_value)
+        ...     print(str(error).partition(" Valid")[0])
         failure contniue
+        Unknown failure policy for a tool: 'contniue'. Did you mean 'continue'?
     """
 
     config_field: str | None = None
     config_value: Any = None
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        meant = self.suggestion or ""
+        return f"{said}. {meant}" if meant.startswith("Did you mean ") and meant not in said else said
 
 
 class TopologyError(ConfigurationError):

@@ -100,7 +100,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             params=(
                 OptionParam("for", "choice", "for how long", default="once", choices=LIFETIMES),
                 OptionParam(
-                    "subject", "word", "for which agent, *: every one", unset="the one that asks", asked="lines"
+                    "subject", "word", "for which agent, or * for every agent", unset="the one that asks", asked="lines"
                 ),
                 OptionParam(
                     "pattern",
@@ -119,7 +119,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="denies the permission, and tells the agent what to do instead",
             effect="deny",
             outcomes=OUTCOMES["deny"],
-            params=(OptionParam("message", "text", "a word to the agent, what to do instead", unset="none"),),
+            params=(OptionParam("message", "text", "what the agent should do instead", unset="none"),),
             ends=True,
         ),
         OptionSpec(
@@ -140,7 +140,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             outcomes=OUTCOMES["skip"],
             params=(
                 OptionParam(
-                    "value", "text", "what those after it get", unset="nothing", schema="answer", asked="lines"
+                    "value", "text", "what the steps after it get", unset="nothing", schema="answer", asked="lines"
                 ),
             ),
             reaches=("attempt", "agent"),
@@ -186,7 +186,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="accepts a failure for good: its branch ends as failed; after a standstill the run goes on",
             effect="acknowledge",
             outcomes=OUTCOMES["acknowledge"],
-            params=(OptionParam("value", "text", "what those after it get", unset="nothing", asked="never"),),
+            params=(OptionParam("value", "text", "what the steps after it get", unset="nothing", asked="never"),),
             reaches=("attempt", "agent"),
             consequence="It is left as it is.",
             confirm="always",
@@ -199,7 +199,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="ends the run, or with `--reach agent` the branch",
             effect="abort",
             outcomes=OUTCOMES["abort"],
-            params=(OptionParam("value", "text", "the run ends; why", unset="no reason", asked="lines"),),
+            params=(OptionParam("value", "text", "why the run ends", unset="no reason", asked="lines"),),
             reaches=("attempt", "agent", "run"),
             reach="run",
             consequence="Ends the run. What is done stays on record. {rewind} starts again from any step.",

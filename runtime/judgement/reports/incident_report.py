@@ -198,7 +198,9 @@ def _at_deadline(opened: IncidentOpened) -> str:
     if opened.deadline is None:
         return ""
     label = next((found.label for found in opened.options if found.id == opened.safe), opened.safe)
-    return f"{label} ({opened.safe}), without anybody's answer, at {opened.deadline.strftime('%Y-%m-%d %H:%M:%S')} UTC"
+    return (
+        f"{label} ({opened.safe}), at {opened.deadline.strftime('%Y-%m-%d %H:%M:%S')} UTC, if it is not answered before"
+    )
 
 
 def _operation(node: Node | None) -> str:

@@ -122,7 +122,7 @@ def _clock_set_back(e: ev.ClockSetBack, _: DurableRun | None) -> Narration:
     parts = (
         "the clock was set back by ",
         Seconds(e.seconds),
-        " or more: waits that were under way end so much earlier",
+        " or more: waits that were under way end earlier by as much",
     )
     return Narration("warning", parts, whole=True)
 
@@ -274,13 +274,15 @@ NARRATORS: Final[dict[type[ev.JournalEvent], Callable[[Any, DurableRun | None], 
     ev.RunMoved: _run_moved,
     ev.RewindRequested: _rewind_requested,
     ev.RunRewound: _run_rewound,
-    ev.SwarmLoaded: _fixed("", "its swarm is imported, after a process had ended before that was recorded", whole=True),
+    ev.SwarmLoaded: _fixed(
+        "", "its swarm is imported; recorded because an earlier process ended before its first step", whole=True
+    ),
     ev.ClockSetBack: _clock_set_back,
     ev.ClockStepped: _clock_stepped,
     ev.BreakpointSet: _fixed("running", "{by} set a breakpoint at {what} {pattern}", whole=True),
     ev.BreakpointCleared: _fixed("running", "{by} cleared the breakpoint at {what} {pattern}", whole=True),
     ev.MessageInjected: _fixed("running", "{by} sent a message to {agent}", text="text", whole=True),
-    ev.MessageDelivered: _fixed("running", "got a message of an operator"),
+    ev.MessageDelivered: _fixed("running", "got a message from an operator"),
     ev.NodeOpened: _node_opened,
     ev.NodeClosed: _node_closed,
     ev.Warned: _fixed("warning", "warns", text="text"),
@@ -312,6 +314,6 @@ NARRATORS: Final[dict[type[ev.JournalEvent], Callable[[Any, DurableRun | None], 
     ev.EventsLost: _fixed("failed", "the journal has lost its newest events", text="detail", whole=True),
     ev.PatternReread: _fixed("warning", "{what} became stricter. Before: {before}. Now: {now}", whole=True),
     ev.TracesSent: _fixed("", "traces sent, spans: {spans}", weight="noise", whole=True),
-    ev.TracesHeldBack: _fixed("warning", "the receiver of traces does not accept any", text="reason", whole=True),
+    ev.TracesHeldBack: _fixed("warning", "the receiver of traces refuses them", text="reason", whole=True),
     ev.NoticeSent: _fixed("", "notice sent by {channel}", weight="detail", whole=True),
 }

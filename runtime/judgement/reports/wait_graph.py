@@ -137,7 +137,7 @@ _DECISIONS: dict[Cause, tuple[WaitKind, str]] = {
 
 def _decision(opened: IncidentOpened) -> tuple[WaitKind, str]:
     if opened.in_doubt:
-        return "person", "an operator who looks whether it happened"
+        return "person", "an operator who checks whether it happened"
     if opened.fault.cause is Cause.PERMISSION_DENIED and not opened.action.get("permission"):
         return "person", "an operator's decision: permission denied"
     cause = opened.fault.cause.value.replace("_", " ")

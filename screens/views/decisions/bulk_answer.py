@@ -77,13 +77,13 @@ def common_choices(
 def _for_all(choice: PromptChoice, alike: Sequence[OpenDecision]) -> PromptChoice:
     refused, effect = choice.refused, effect_of(choice.option)
     if choice.standing:
-        refused = "to several at once only what is for once is said"
+        refused = "what holds for longer is answered one by one"
     elif effect == "grant" and any(len(subject_words(found.opened)) >= MAX_VALUE_CHARS for found in alike):
         refused = "one of the actions is too long to be shown here: answer it by itself"
     elif effect == "edit" and len({subject_words(found.opened) for found in alike}) > 1:
         refused = "their arguments differ"
     elif alike[0].opened.secret_key:
-        refused = "a secret is given at each by itself"
+        refused = "a secret is typed at each decision"
     return replace(choice, refused=refused)
 
 
@@ -171,9 +171,9 @@ def plan_words(
     others -= len(alike)
     rest = len(alike) - 1
     if proven:
-        return f"Answer {pluralize(len(alike), 'decision')} with {label}, once each, as the one that worked?"
+        return f"Answer {pluralize(len(alike), 'decision')} with {label}, once each, as it worked for one?"
     title = context.sanitize_line(alike[0].title or alike[0].run_id, 60)
-    then = f" When that worked, the other {rest} too, once each." if rest else ""
+    then = f" If it works, the other {rest} too, once each." if rest else ""
     then += f" {others} ask for something else and are left alone." if others else ""
     return f"Answer the oldest ({title}) with {label}?{then}"
 

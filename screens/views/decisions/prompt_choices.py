@@ -95,7 +95,7 @@ def prompt_choices(
         label, hint = context.sanitize_line(option.label, 60), context.sanitize_line(option.hint, 120)
         if effect_of(option.id) == "grant":
             found.append(PromptChoice(key, option.id, f"{label} once", hint, enter=False))
-            refused = "" if whole else "the action is too long to be shown whole: only once, or deny"
+            refused = "" if whole else "the action is too long to show in full: grant it once, or deny it"
             found.append(
                 PromptChoice(
                     key.upper(),

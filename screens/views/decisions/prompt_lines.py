@@ -87,7 +87,7 @@ def prompt_blocks(
     if opened.action.get("permission") and any(
         is_marked(piece.text) for each in found for line in each.lines for piece in line
     ):
-        said = span("Marked letters look like others: read what is asked for with care.", "severity-warning")
+        said = span("Marked letters look like other letters: read the request with care.", "severity-warning")
         found.append(Block("", (said,)))
     return [each for each in found if each.lines]
 

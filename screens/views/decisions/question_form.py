@@ -56,4 +56,4 @@ def problem_summary(problems: Sequence[FieldProblem], context: RenderContext) ->
     if general:
         return "; ".join(general)
     names = list(dict.fromkeys(problem.where or "the other members" for problem in problems))
-    return f"{len(names)} to mend: {context.sanitize_line(', '.join(names), 200)}"
+    return f"{len(names)} to correct: {context.sanitize_line(', '.join(names), 200)}"

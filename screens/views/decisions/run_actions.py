@@ -148,7 +148,7 @@ def rewind(state: DurableRun, node_id: str, context: RenderContext) -> RunAction
     if closing := sum(found.opened.node_id in dropped for found in state.open_incidents):
         lines.append(span(f"Open decisions that close: {closing}."))
     if repeated:
-        lines.append(span("Took effect, or may have, and would AGAIN:", "severity-warning", bold=True))
+        lines.append(span("Took effect, or may have, and would do so AGAIN:", "severity-warning", bold=True))
         lines += _listed(repeated, context)
     else:
         lines.append(span("No side effect would be repeated."))

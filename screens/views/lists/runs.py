@@ -212,7 +212,7 @@ def rate_facts(summary: Summary, context: RenderContext) -> tuple[tuple[str, str
     if left:
         left = f"about {left}, if the other {rest} of {summary.members} parts take as long"
     elif summary.shown_phase == "running" and not summary.members:
-        left = "not known: how many steps it takes shows as it goes"
+        left = "not known: the run decides its number of steps as it goes"
     return (
         ("steps", _with_rate(format_count(summary.steps), summary.steps, minutes) if summary.steps else ""),
         ("tokens", _with_rate(format_count(used), used, minutes) if used else ""),

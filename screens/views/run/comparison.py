@@ -39,7 +39,7 @@ def comparison_lines(
         span(f"{pluralize(found.same, 'step')} equal, {pluralize(len(found.nodes), 'node')} different", "ink-muted"),
     ]
     if found.first is None:
-        lines += [(), span("The runs do not part: every node of one is in the other, and is equal.", "ink-accent")]
+        lines += [(), span("The runs are the same: every node of one is in the other, and equal.", "ink-accent")]
     shown = found.nodes[:most]
     for number, node in enumerate(shown):
         lines += [(), _head(node, context, first=not number), *_fields(node.fields, context)]

@@ -19,7 +19,7 @@ SLOW_S = 0.4
 """One that everybody feels."""
 VIEW_ONLY = "view only"
 """Where nothing may be done but look."""
-WHO_MAY = "an operator's key may (no --viewer, no viewer = true)"
+WHO_MAY = "an operator's login may (without --viewer and viewer = true)"
 """What helps there: the role comes from the socket that is dialled (`docs/remote.md`)."""
 
 

@@ -232,7 +232,7 @@ def test_at_a_terminal_it_asks(project: Program) -> None:
                 break
             elif "fetch_index" in asked:
                 terminal.type("skip")
-                terminal.until("what those after it get")
+                terminal.until("what the steps after it get")
                 terminal.type("")
             else:
                 terminal.type("retry")

@@ -79,7 +79,7 @@ async def test_a_line_that_comes_before_the_question_can_be_read_is_counted_and_
     assert await deciding == OperatorAnswer("retry")
 
 
-@pytest.mark.parametrize(("name", "question"), [("skip", "what those after it get"), ("abort", "the run ends; why")])
+@pytest.mark.parametrize(("name", "question"), [("skip", "what the steps after it get"), ("abort", "why the run ends")])
 async def test_what_destroys_takes_a_second_line(seat: Seat, name: str, question: str) -> None:
     deciding = asyncio.create_task(seat.person.decide(DurableRun(), waiting("retry", name)))
     for line in (".", ""):

@@ -133,3 +133,11 @@ def test_a_package_that_is_missing_is_named_with_the_command(
         load_swarm("app.py:agent", tmp_path)
     said = str(caught.value)
     assert re.search(rf"app\.py, line 2: .*install what it needs .*: pip install 'orbiter-console\[{extra}\]'$", said)
+
+
+def test_what_was_meant_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text('from orbiter import FailurePolicy\nx = FailurePolicy(tool="contniue")\n')
+    with pytest.raises(SwarmLoadError) as caught:
+        load_swarm("app.py:agent", tmp_path)
+    assert re.search(r"app\.py, line 2: .*'contniue'\. Did you mean 'continue'\? Valid are: ", str(caught.value))
+    assert str(caught.value).count("Did you mean") == 1

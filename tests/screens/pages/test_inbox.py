@@ -302,7 +302,7 @@ async def test_where_all_of_them_may_have_happened_nothing_is_repeated() -> None
         await pilot.press("n")
         await until(pilot, lambda: "2 of 2: Did it happen?" in text_of(pilot))
         await pilot.press("n")
-        await until(pilot, lambda: "Nothing is repeated" in text_of(pilot))
+        await until(pilot, lambda: "Nothing was repeated" in text_of(pilot))
         assert not [verb for verb, _ in link.said if verb == "answer_like"]
 
 
@@ -328,7 +328,7 @@ def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_sho
 def test_the_plan_names_how_many_and_what_proved_right() -> None:
     found, context = waiting_of(*[limited(n) for n in (1, 2, 3)]), RenderContext(START)
     first = plan_words("Retry operation", found, context, proven=False)
-    assert first == "Answer the oldest (chapter 1) with Retry operation? When that worked, the other 2 too, once each."
+    assert first == "Answer the oldest (chapter 1) with Retry operation? If it works, the other 2 too, once each."
     assert plan_words("retry", found, context, proven=True).startswith("Answer 3 decisions with retry, once each")
     words = plain_text(
         before_words(Precedent(id="i-0", option="retry", by="a\x1bda", state="failed again", detail="i-9"), context)

@@ -200,7 +200,7 @@ async def test_before_the_run_has_come_a_key_that_would_touch_it_says_so() -> No
     async with opened(digest()) as (pilot, link):
         known, link.stories = link.stories, {}
         await pilot.press("p")
-        await until(pilot, lambda: shown(pilot, "The run has not come yet"))
+        await until(pilot, lambda: shown(pilot, "The run is still being loaded"))
         assert isinstance(pilot.app.screen, RunScreen)
         link.stories = known
         await act(pilot, "p")

@@ -110,7 +110,7 @@ def test_every_prompt_of_a_permission_marks_them() -> None:
         assert "d\u0430⟨U+0430⟩ta" in text
         assert "d\u0430ta" not in text
         assert "wr\u0456⟨U+0456⟩ter" in text
-    assert "Marked letters look like others" in shown
+    assert "Marked letters look like other letters" in shown
     usual = "\n".join(
         map(plain_text, question_lines(permission("fs.write:/srv/x", "writer"), RenderContext(ev.utc_now())))
     )

@@ -332,12 +332,12 @@ KINDS: Final[dict[str, CauseWords]] = {
         ("{node} has not begun: a breakpoint is before it; nothing failed.",),
         (),
         (Advice("retry", ("nothing failed",), ("Read what {tool} would do now", "Read what it would do now"),
-                other="edit", wish="Not as you want it"),),
+                other="edit", wish="If it is not what you want"),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),
         (("{message}.",),),
-        (Advice("acknowledge", ("it may still come to its end",)),),
+        (Advice("acknowledge", ("it may still finish",)),),
     ),
     "in doubt": CauseWords(
         ("{node} may have run: it is not known whether it took effect.",),

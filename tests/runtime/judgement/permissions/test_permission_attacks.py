@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import string
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,7 +16,10 @@ from hypothesis import strategies as st
 from runtime.judgement.permissions.canonical import PermissionSyntaxError, canonical_pattern, canonicalize
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.permissions.permission import (
+    CALL_CHARS,
+    OBJECT_CHARS,
     Need,
+    ObjectTooLargeError,
     canonical_arguments,
     covers,
     grant_matches,
@@ -246,3 +250,42 @@ def test_a_granted_folder_is_all_that_is_granted(pattern: list[str], path: list[
         return
     if grant_matches(canonical_words, need.object, Kind.PATH):
         assert f"{need.object}/".startswith("/srv/data/")
+
+
+def test_a_tool_gets_the_path_that_was_checked_whatever_is_declared_before_it() -> None:
+    declared = ["fs.read:/etc/hosts", "fs.read:{absent}", "agent.invoke:{name}", "fs.read:{path}"]
+    given = {"name": "A/../B", "path": "x/../y"}
+    assert canonical_arguments(declared, given, root="/srv") == {"name": "A/../B", "path": "/srv/y"}
+
+
+@pytest.mark.parametrize("use", [needs_of, canonical_arguments])
+def test_an_argument_that_is_not_text_is_named_with_its_permission(use: Callable[..., object]) -> None:
+    with pytest.raises(PermissionSyntaxError) as caught:
+        use(["fs.read:{path}"], {"path": None}, root="/srv")
+    assert "permission 'fs.read:{path}': the argument 'path' is nothing" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"), [("", "'' is empty"), ("/etc", "begins with '/'"), ("~a", "begins with '~'")]
+)
+def test_a_part_of_a_path_that_could_lead_anywhere_is_named_with_the_path(value: str, what: str) -> None:
+    with pytest.raises(PermissionSyntaxError) as caught:
+        needs_of(["fs.read:data/{part}"], {"part": value}, root="/srv")
+    assert what in str(caught.value)
+    assert "as a part of 'data/{part}' it could lead anywhere" in str(caught.value)
+
+
+def test_what_stands_around_an_argument_counts_for_each_object_of_a_call() -> None:
+    around = "a" * (CALL_CHARS // 100)
+    few, many = ([str(number) for number in range(count)] for count in (90, 110))
+    assert len(needs_of([f"tool:{around}{{x}}"], {"x": few}, root="/srv")) == 90
+    with pytest.raises(ObjectTooLargeError, match=r"^tool: the objects of the call have more than") as caught:
+        needs_of([f"tool:{around}{{x}}"], {"x": many}, root="/srv")
+    assert caught.value.verb == "tool"
+
+
+def test_the_longest_object_that_is_checked() -> None:
+    longest = OBJECT_CHARS - len("{x}")  # the words of the permission count as they stand
+    assert needs_of(["tool:{x}"], {"x": "a" * longest}, root="/srv")
+    with pytest.raises(ObjectTooLargeError, match=r"^tool: an object of"):
+        needs_of(["tool:{x}"], {"x": "a" * (longest + 1)}, root="/srv")

@@ -426,7 +426,7 @@ def test_the_report_says_what_happens_at_the_deadline() -> None:
     options = (make_option("retry"), make_option("abort"))
     found = opened("i1", options=options, safe="abort", deadline=at(60))
     report = build_report(fold_events([ev.RunCreated(run_id="r1", ref="x:y"), found]), found)
-    assert report.at_deadline == "Abort execution (abort), without anybody's answer, at 2026-11-20 12:01:00 UTC"
+    assert report.at_deadline == "Abort execution (abort), at 2026-11-20 12:01:00 UTC, if it is not answered before"
     assert "At The Deadline: Abort execution" in report.text()
     # Of what is answered nothing happens by itself any more.
     answered = ev.IncidentAnswered(run_id="r1", incident_id="i1", revision=1, option="retry", by=ev.Actor(name="ada"))

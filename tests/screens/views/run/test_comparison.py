@@ -46,7 +46,7 @@ def test_words_that_differ_are_marked_whole() -> None:
 def test_equal_runs_do_not_part_and_references_are_marked_where_asked() -> None:
     run = finished().state
     lines = comparison_lines(compare_runs(run, run), CONTEXT, titles={}, linked=True)
-    assert "The runs do not part" in plain_text(lines[-1])
+    assert "The runs are the same" in plain_text(lines[-1])
     assert Span("[run-0]", LINK_INK) in lines[0]
 
 

@@ -485,7 +485,7 @@ def test_running_again_from_a_node_names_what_goes_and_what_would_happen_twice()
     said = words(list(found.lines))
     assert said[0] == "The run goes on from agent mailer; dropped: 3 nodes."
     assert "What they cost the first time: $0.25." in said
-    assert said[-2:] == ["Took effect, or may have, and would AGAIN:", "  ✓ tool send_mail"]
+    assert said[-2:] == ["Took effect, or may have, and would do so AGAIN:", "  ✓ tool send_mail"]
     assert found.request == RewindRun(run_id="run-1", node_id=agent, confirm=True)
     assert found.filled("openai:o1") == replace(found.request, changes={"model": "openai:o1"})
     harmless = act(story, "rewind", call)

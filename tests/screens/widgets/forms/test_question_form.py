@@ -77,7 +77,7 @@ async def test_what_does_not_fit_is_said_below_its_field_and_mended_there() -> N
     async with opened(asks(TRIP), size=(80, 24)) as (pilot, link):
         await into_form(pilot)
         await pilot.press("A", "enter", "backspace", *"many", "ctrl+s")
-        await until(pilot, lambda: shown(pilot, "3 to mend:"))
+        await until(pilot, lambda: shown(pilot, "3 to correct:"))
         await until(pilot, lambda: shown(pilot, "should have at least 2 characters"))
         assert entry_at(pilot, "name").has_focus
         assert link.said == []

@@ -246,7 +246,7 @@ def test_an_answer_that_fits_no_form_goes_back_to_its_agent_before_a_person_has_
 def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
     found = explained(dict(every_kind())["breakpoint"])
     assert found.act is not None, "what has an act before it is not marked as what to press"
-    assert dict(found.rows())["Try"] == "Read what book would do now, then retry. Not as you want it: edit."
+    assert dict(found.rows())["Try"] == "Read what book would do now, then retry. If it is not what you want: edit."
     assert found.consequences["retry"].text.startswith("book runs now ")
 
 
