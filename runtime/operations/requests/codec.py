@@ -60,7 +60,7 @@ def _convert(value: Any, kind: Any, hint: str) -> Any:
 
 
 def _choice(kind: Any, said: str) -> str:
-    """The values that the field takes, where the error is that it got another one."""
+    """The values that the field takes, where it was given another."""
     field, _, text = said.partition(": ")
     if not text.startswith("Invalid enum value") or not isinstance(kind, type):
         return ""

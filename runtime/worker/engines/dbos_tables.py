@@ -237,7 +237,7 @@ class QueueTables:
         rows = await self._rows(_WORKERS, {"now": now, "lost": LOST_S})
         return [ListedWorker(report=decode(text, type=WorkerReport), heard_s=0.0, driving=()) for (text,) in rows]
 
-    async def has_waiting(self, queues: Collection[str] = (DISPATCH_QUEUE,)) -> bool:
+    async def has_waiting(self, queues: Collection[str]) -> bool:
         """Whether a run has waited in one of these queues of DBOS for more than a second."""
         return bool((await self._rows(_WAITING, (list(queues),)))[0][0])
 

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.places import journal_address
-from runtime.worker.engines.dbos_tables import QueueTables
+from runtime.worker.engines.dbos_tables import QueueTables, dispatch_queue
 from tests.patience import PATIENCE_S
 from tests.runtime.chaos.harness import Place, check
 from tests.runtime.chaos.pairs import PAIRS
@@ -61,7 +61,8 @@ async def test_no_more_drives_begin_within_a_time_than_a_limit_allows(place: Cal
         queue = await stack.enter_async_context(QueueTables(address))
 
         async def two_have_ended() -> bool:
-            return len(await found.unfinished(runs)) == 1 and await queue.has_waiting()
+            waiting = [dispatch_queue(ref="zoo.py:plain")]
+            return len(await found.unfinished(runs)) == 1 and await queue.has_waiting(waiting)
 
         await until(two_have_ended)
         assert (await queue.counts()).get("ENQUEUED") == 1
@@ -90,7 +91,8 @@ async def test_limits_hold_over_two_workers_while_one_dies_with_all_of_its_place
         queue = await stack.enter_async_context(QueueTables(address))
 
         async def others_have_waited() -> bool:  # and both workers are there
-            return await queue.has_waiting() and await writers(address) >= 3
+            waiting = [dispatch_queue(ref="chaos.py:patient")]
+            return await queue.has_waiting(waiting) and await writers(address) >= 3
 
         await until(others_have_waited)
         assert (await queue.counts(), found.effects["look out"]) == ({"PENDING": 2, "ENQUEUED": 3}, 2)
