@@ -21,9 +21,9 @@ from screens.views.decisions.incident_groups import OpenDecision, group_decision
 from screens.views.lists.runs import (
     NEEDS_YOU,
     changes_at,
-    equal_titles,
     is_done,
     run_row,
+    shared_titles,
     title_at_host,
     title_spans,
 )
@@ -59,8 +59,8 @@ def inbox_rows(
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or LONG_AGO, found.id), reverse=True)
     refs = {run_id: summaries[run_id].ref for run_id in asking if run_id in summaries}
-    equal = equal_titles(summaries.values())
-    decisions = _decisions(waiting, refs, context, where, memory=memory, equal=equal)
+    shared = shared_titles(summaries.values())
+    decisions = _decisions(waiting, refs, context, where, memory=memory, shared=shared)
     rows = with_headings(
         (
             Part(
@@ -69,8 +69,8 @@ def inbox_rows(
                 decisions,
                 len(waiting),
             ),
-            Part("Working", "state-running", _runs(working, context, where, memory=memory, equal=equal)),
-            Part("Done", "ink-muted", _runs(done[:most_done], context, where, memory=memory, equal=equal), len(done)),
+            Part("Working", "state-running", _runs(working, context, where, memory=memory, shared=shared)),
+            Part("Done", "ink-muted", _runs(done[:most_done], context, where, memory=memory, shared=shared), len(done)),
         )
     )
     memory.forget(len(rows))
@@ -88,7 +88,7 @@ def _decisions(
     where: Callable[[str], str],
     *,
     memory: RowCache,
-    equal: Collection[str],
+    shared: Collection[str],
 ) -> list[Row]:
     rows: list[Row] = []
     for key, found in group_decisions(waiting, where).items():
@@ -98,11 +98,16 @@ def _decisions(
         rows += (
             memory.row(
                 f"{under}incident:{each.opened.incident_id}",
-                (each, refs.get(each.run_id, ""), each.title in equal),
+                (each, refs.get(each.run_id, ""), each.title in shared),
                 context.now,
                 lambda each=each, under=under: (  # type: ignore[misc]
                     incident_row(
-                        each, context, where(each.run_id), under, refs.get(each.run_id, ""), equal=each.title in equal
+                        each,
+                        context,
+                        where(each.run_id),
+                        under,
+                        refs.get(each.run_id, ""),
+                        shares_title=each.title in shared,
                     ),
                     age_ends(each.opened.ts, context.now),
                 ),
@@ -118,15 +123,15 @@ def _runs(
     where: Callable[[str], str],
     *,
     memory: RowCache,
-    equal: Collection[str],
+    shared: Collection[str],
 ) -> list[Row]:
     return [
         memory.row(
             f"run:{found.id}",
-            (found, found.shown_title in equal),
+            (found, found.shown_title in shared),
             context.now,
             lambda found=found: (  # type: ignore[misc]
-                run_row(found, context, where(found.id), equal=found.shown_title in equal),
+                run_row(found, context, where(found.id), shares_title=found.shown_title in shared),
                 changes_at(found, context.now),
             ),
         )
@@ -141,11 +146,11 @@ def incident_row(
     under: str = "",
     ref: str = "",
     *,
-    equal: bool = False,
+    shares_title: bool = False,
 ) -> Row:
     """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
     opened = found.opened
-    title = title_spans(Summary(found.run_id, ref, found.title), context, "ink-strong", equal=equal)
+    title = title_spans(Summary(found.run_id, ref, found.title), context, "ink-strong", shares_title=shares_title)
     return Row(
         f"incident:{opened.incident_id}",
         (

@@ -26,13 +26,13 @@ from screens.views.lists.runs import (
     NEEDS_YOU,
     age_start,
     changes_at,
-    equal_titles,
     has_fault,
     is_done,
     node_counts,
     progress,
     run_sort_keys,
     run_state_spans,
+    shared_titles,
     time_left,
     title_at_host,
     title_spans,
@@ -81,7 +81,7 @@ def swarm_rows(
         swarms.setdefault(swarm_key(where(run_id), found.ref), []).append(found)
     names = short_names([runs[0].ref for runs in swarms.values()])
     rows: list[Row] = []
-    equal = equal_titles(summaries.values())
+    shared = shared_titles(summaries.values())
     for key, runs in swarms.items():
         rows.append(
             _swarm_row(key, names[runs[0].ref], runs, context, where=where(runs[0].id), kind=kinds.get(key, ""))
@@ -89,10 +89,12 @@ def swarm_rows(
         rows += (
             memory.row(
                 found.id,
-                (found, trends.trend(found.id), found.shown_title in equal),
+                (found, trends.trend(found.id), found.shown_title in shared),
                 context.now,
                 lambda found=found, key=key: (  # type: ignore[misc]
-                    swarm_run_row(found, context, trends.trend(found.id), key, equal=found.shown_title in equal),
+                    swarm_run_row(
+                        found, context, trends.trend(found.id), key, shares_title=found.shown_title in shared
+                    ),
                     changes_at(found, context.now),
                 ),
             )
@@ -166,7 +168,7 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderCont
 
 
 def swarm_run_row(
-    summary: Summary, context: RenderContext, used: tuple[int, ...] = (), under: str = "", *, equal: bool = False
+    summary: Summary, context: RenderContext, used: tuple[int, ...] = (), under: str = "", *, shares_title: bool = False
 ) -> Row:
     """One run below its swarm."""
     done = is_done(summary)
@@ -177,7 +179,7 @@ def swarm_run_row(
         f"run:{summary.id}",
         (
             run_state_spans(summary, context),
-            title_spans(summary, context, "ink" if done else "ink-strong", equal=equal),
+            title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title),
             far or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             sparkline(used, context.glyphs),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
