@@ -42,14 +42,14 @@ def inbox_rows(
     summaries: Mapping[str, Summary],
     waiting: Sequence[OpenDecision],
     context: RenderContext,
-    where: Callable[[str], str] = lambda _run_id: "",
+    host_of: Callable[[str], str] = lambda _run_id: "",
     memory: RowCache | None = None,
     *,
     most_done: int = MAX_DONE_SHOWN,
 ) -> list[Row]:
     """Three parts, each under its heading, without those that are empty. `waiting`: the decisions, the one to take next
     first; those that are the same are under one line. A run in which nothing moves before an operator decides stands
-    there, and not also among those at work. `where`: the host that a run is on. With a `memory`, rows that say what
+    there, and not also among those at work. `host_of`: the host that a run is on. With a `memory`, rows that say what
     they said are not made again. `most_done`: finished runs that are listed.
     """
     memory = memory or RowCache()
@@ -60,7 +60,7 @@ def inbox_rows(
     done.sort(key=lambda found: (found.updated_at or LONG_AGO, found.id), reverse=True)
     refs = {run_id: summaries[run_id].ref for run_id in asking if run_id in summaries}
     shared = shared_titles(summaries.values())
-    decisions = _decisions(waiting, refs, context, where, memory=memory, shared=shared)
+    decisions = _decisions(waiting, refs, context, host_of, memory=memory, shared=shared)
     rows = with_headings(
         (
             Part(
@@ -69,8 +69,10 @@ def inbox_rows(
                 decisions,
                 len(waiting),
             ),
-            Part("Working", "state-running", _runs(working, context, where, memory=memory, shared=shared)),
-            Part("Done", "ink-muted", _runs(done[:most_done], context, where, memory=memory, shared=shared), len(done)),
+            Part("Working", "state-running", _runs(working, context, host_of, memory=memory, shared=shared)),
+            Part(
+                "Done", "ink-muted", _runs(done[:most_done], context, host_of, memory=memory, shared=shared), len(done)
+            ),
         )
     )
     memory.forget(len(rows))
@@ -85,16 +87,16 @@ def _decisions(
     waiting: Sequence[OpenDecision],
     refs: Mapping[str, str],
     context: RenderContext,
-    where: Callable[[str], str],
+    host_of: Callable[[str], str],
     *,
     memory: RowCache,
     shared: Collection[str],
 ) -> list[Row]:
     rows: list[Row] = []
-    for key, found in group_decisions(waiting, where).items():
+    for key, found in group_decisions(waiting, host_of).items():
         under = key if len(found) > 1 else ""
         if under:
-            rows.append(group_row(key, found, context, where(found[0].run_id)))
+            rows.append(group_row(key, found, context, host_of(found[0].run_id)))
         rows += (
             memory.row(
                 f"{under}incident:{each.opened.incident_id}",
@@ -104,7 +106,7 @@ def _decisions(
                     incident_row(
                         each,
                         context,
-                        where(each.run_id),
+                        host_of(each.run_id),
                         under,
                         refs.get(each.run_id, ""),
                         shares_title=each.title in shared,
@@ -120,7 +122,7 @@ def _decisions(
 def _runs(
     summaries: Sequence[Summary],
     context: RenderContext,
-    where: Callable[[str], str],
+    host_of: Callable[[str], str],
     *,
     memory: RowCache,
     shared: Collection[str],
@@ -131,7 +133,7 @@ def _runs(
             (found, found.shown_title in shared),
             context.now,
             lambda found=found: (  # type: ignore[misc]
-                run_row(found, context, where(found.id), shares_title=found.shown_title in shared),
+                run_row(found, context, host_of(found.id), shares_title=found.shown_title in shared),
                 changes_at(found, context.now),
             ),
         )
@@ -142,7 +144,7 @@ def _runs(
 def incident_row(
     found: OpenDecision,
     context: RenderContext,
-    where: str = "",
+    host: str = "",
     under: str = "",
     ref: str = "",
     *,
@@ -155,7 +157,7 @@ def incident_row(
         f"incident:{opened.incident_id}",
         (
             context.state_spans("waiting", NEEDS_YOU),
-            title_at_host(title, where, context),
+            title_at_host(title, host, context),
             join_spans((_proposal_mark(found, context), incident_words(opened, context)), context.glyphs.dot),
             (),
             (),
@@ -175,7 +177,7 @@ def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:
     return span(f"{who}: {context.sanitize_line(found.proposed, 20)}?", "ink-accent")
 
 
-def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, where: str = "") -> Row:
+def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, host: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
     opened = found[0].opened
     count = span(f"{len(found)} alike", "ink-strong", bold=True)
@@ -183,7 +185,7 @@ def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, w
         key,
         (
             context.state_spans("waiting", NEEDS_YOU),
-            title_at_host(count, where, context),
+            title_at_host(count, host, context),
             incident_words(opened, context),
             (),
             (),

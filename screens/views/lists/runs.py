@@ -85,10 +85,10 @@ def is_done(summary: Summary) -> bool:
     return summary.state in RUN_TERMINAL
 
 
-def title_at_host(title: Spans, where: str, context: RenderContext) -> Spans:
+def title_at_host(title: Spans, host: str, context: RenderContext) -> Spans:
     """A run's title, behind the host that it is on where there are several."""
     return (
-        join_spans((span(context.sanitize_line(where, 40), "ink-muted"), title), context.glyphs.dot) if where else title
+        join_spans((span(context.sanitize_line(host, 40), "ink-muted"), title), context.glyphs.dot) if host else title
     )
 
 
@@ -139,7 +139,7 @@ def run_sort_keys(summary: Summary, context: RenderContext) -> RunSortKeys:
     )
 
 
-def run_row(summary: Summary, context: RenderContext, where: str = "", *, shares_title: bool = False) -> Row:
+def run_row(summary: Summary, context: RenderContext, host: str = "", *, shares_title: bool = False) -> Row:
     """One run in the list of runs."""
     done = is_done(summary)
     detail = (
@@ -153,7 +153,7 @@ def run_row(summary: Summary, context: RenderContext, where: str = "", *, shares
             run_state_spans(summary, context),
             title_at_host(
                 title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title),
-                where,
+                host,
                 context,
             ),
             detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
