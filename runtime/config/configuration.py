@@ -14,7 +14,7 @@ from orbiter.parsing.toml_text import KeyPath as Key
 from runtime.config.layer import dotted_key, source_of
 from runtime.config.mcp_servers import server_table
 from runtime.config.schema import McpSettings, RuntimeSettings, Settings
-from runtime.execution.execution_config import ExecutionConfig, SwarmLimit
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
@@ -88,7 +88,7 @@ class Configuration:
             "prices": self.prices,
             "mcp": self.mcp_servers,
             "traces": self.traces,
-            "limits": {ref: SwarmLimit(**each.model_dump()) for ref, each in self.settings.limits.items()},
+            "limits": self.settings.limits,
             "queues": runtime.queues or None,
             "swarm_queues": {ref: each.queue for ref, each in self.settings.swarms.items()},
             "guest_tools": {

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from orbiter.guests.tool_settings import ToolSettings
 from orbiter.mcp.definition import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_TIMEOUT_S, GrantType
-from runtime.execution.execution_config import EngineName
+from runtime.execution.execution_config import EngineName, SwarmLimit
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.patterns import Kind
@@ -130,19 +130,6 @@ class SwarmSettings(BaseModel):
         default=DEFAULT_QUEUE,
         description="which workers drive its runs, those that take this queue; `run --queue` goes over it",
     )
-
-
-class LimitSettings(BaseModel):
-    """How much of one swarm there is at once over all workers; the table's name is its reference, or the end of it, as
-    `news.py:desk`. With `engine = "dbos"` only.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    concurrency: int | None = Field(default=None, ge=1, description="how many of its runs are driven at once")
-    starts: int | None = Field(
-        default=None, ge=1, description="how many drives of its runs begin within `period_s`, also after a wait"
-    )
-    period_s: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False, description="seconds for `starts`")
 
 
 class PermissionSettings(BaseModel):
@@ -334,7 +321,7 @@ class Settings(BaseModel):
     notices: NoticeSettings = Field(default_factory=NoticeSettings)
     redaction: RedactionSettings = Field(default_factory=RedactionSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
-    limits: dict[str, LimitSettings] = Field(default_factory=dict)
+    limits: dict[str, SwarmLimit] = Field(default_factory=dict)
     swarms: dict[str, SwarmSettings] = Field(default_factory=dict)
     guests: GuestSettings = Field(default_factory=GuestSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from orbiter.mcp.table import ServerTable
 from orbiter.steps import Step
 from runtime.judgement.error_config import ErrorHandlingConfig
@@ -62,15 +64,17 @@ class CallInterceptor(Protocol):
         ...
 
 
-@dataclass(slots=True, frozen=True)
-class SwarmLimit:
-    """What of one swarm there may be at once over all workers. For an engine with a queue."""
+class SwarmLimit(BaseModel):
+    """How much of one swarm there is at once over all workers; the table's name is its reference, or the end of it, as
+    `news.py:desk`. With `engine = "dbos"` only.
+    """
 
-    concurrency: int | None = None
-    """How many of its runs are driven at once; None: any number."""
-    starts: int | None = None
-    """How many drives of its runs begin within `period_s`; None: any number."""
-    period_s: float = 60.0
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    concurrency: int | None = Field(default=None, ge=1, description="how many of its runs are driven at once")
+    starts: int | None = Field(
+        default=None, ge=1, description="how many drives of its runs begin within `period_s`, also after a wait"
+    )
+    period_s: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False, description="seconds for `starts`")
 
 
 EngineName = Literal["local", "dbos"]

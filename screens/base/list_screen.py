@@ -6,7 +6,7 @@ Those who inherit from this say what its rows are and what can be done with them
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,9 +21,6 @@ from screens.views.shared.row_sort import header_line
 from screens.widgets.bar import Bar
 from screens.widgets.line_list import LineList
 from screens.widgets.row_list import RowList
-
-if TYPE_CHECKING:
-    from textual.widgets import Input
 
 CONNECTING = "Connecting to the runtime"
 NOT_LOADED = "Nothing is known yet"
@@ -156,19 +153,15 @@ class ListScreen(RuntimeScreen):
         if self.query("#filter"):
             return
         self.listing.narrow(self.listing.filter.text or self.listing.last_filter)
-        field = PatternInput(self.listing.filter.text, id="filter")
+        field = PatternInput(self.listing.filter.text, self.narrow, self._end_typing)
         self.mount(field, after="#narrowed")
         field.focus()
         self._draw_now()
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        if message.input.id == "filter":
-            self.listing.narrow(message.value)
-            self.pace.request()
-
-    def on_input_submitted(self, message: Input.Submitted) -> None:
-        if message.input.id == "filter":
-            self._end_typing()
+    def narrow(self, text: str) -> None:
+        """Show what this pattern means."""
+        self.listing.narrow(text)
+        self.pace.request()
 
     def _end_typing(self) -> None:
         self.query("#filter").remove()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,10 +20,6 @@ from screens.views.decisions.batch_action import ORDERS, BatchItem, BatchOutcome
 from screens.views.lists.runs import is_done, title_of
 from screens.widgets.line_list import LineList
 from screens.widgets.text_page import TextPage
-
-if TYPE_CHECKING:
-    from textual.widgets import Input
-
 
 _SEARCH_FROM: Final = 2
 """Letters of a filter from which on the runtime is asked, too."""
@@ -73,10 +69,10 @@ class RunListScreen(ListScreen):
 
     # -- the filter looks through inputs, outputs and errors, too -----------------------------------------------
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        super().on_input_changed(message)
-        if message.input.id == "filter" and len(self.listing.filter.words) >= _SEARCH_FROM:
-            self.run_worker(self._search(message.value), group="search", exclusive=True, exit_on_error=False)
+    def narrow(self, text: str) -> None:
+        super().narrow(text)
+        if len(self.listing.filter.words) >= _SEARCH_FROM:
+            self.run_worker(self._search(text), group="search", exclusive=True, exit_on_error=False)
 
     async def _search(self, typed: str) -> None:
         """Ask the runtime which runs have the words; their rows stay."""

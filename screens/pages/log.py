@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input
 
 from runtime.link.client.client import LinkError
 from runtime.operations.requests.reports import ReadEvents
@@ -189,16 +188,12 @@ class LogScreen(PollingScreen):
             return
         self._typing = what
         text = self.buffer.filter.text if what == "filter" else self._search.text
-        field = PatternInput(text, hint=_HINTS[what], id="typing")
+        field = PatternInput(text, self._typed, self._submitted, hint=_HINTS[what], id="typing")
         self.mount(field, after="#narrowed")
         field.focus()
         self.refresh_bindings()
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        if self._typing:
-            self._typed(message.value)
-
-    def on_input_submitted(self, _message: Input.Submitted) -> None:
+    def _submitted(self) -> None:
         """What was searched for is gone to: the match before the cursor, for the newest stand at the end."""
         search = self._typing == "search"
         self._end_typing()
@@ -208,7 +203,7 @@ class LogScreen(PollingScreen):
     def _typed(self, text: str) -> None:
         if self._typing == "filter":
             self._narrow(text)
-        else:
+        elif self._typing:
             self._find(text)
 
     def _end_typing(self) -> None:

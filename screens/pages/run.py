@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Input
 
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.link.client.client import LinkError
@@ -311,18 +310,13 @@ class RunScreen(RunActionScreen):
     def action_filter(self) -> None:
         """Type a pattern; the one in force stands there to be changed."""
         if not self.query("#filter"):
-            field = PatternInput(self.filter.words.text, id="filter")
+            field = PatternInput(self.filter.words.text, self._narrow, self._end_typing)
             self.mount(field, before="#prompt")
             field.focus()
 
-    def on_input_changed(self, message: Input.Changed) -> None:
-        if message.input.id == "filter":
-            self.filter.words = RowFilter(message.value)
-            self.pace.request()
-
-    def on_input_submitted(self, message: Input.Submitted) -> None:
-        if message.input.id == "filter":
-            self._end_typing()
+    def _narrow(self, text: str) -> None:
+        self.filter.words = RowFilter(text)
+        self.pace.request()
 
     def _end_typing(self) -> None:
         self.query("#filter").remove()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from textual.widgets import Input
@@ -10,8 +11,34 @@ FILTER_HINT: Final = "words, or a regular expression; ! hides what matches"
 
 
 class PatternInput(Input):
-    """One line, from the text that was in force; nothing blinks in it."""
+    """One line, from the text that was in force; nothing blinks in it.
 
-    def __init__(self, text: str, *, hint: str = FILTER_HINT, id: str) -> None:  # noqa: A002 - Textual's name for it
+    Args:
+        text: what stands there at first.
+        typed: is told of every text that stands there.
+        done: is called at `enter`.
+        hint: what stands there while it is empty.
+        id: of the widget.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        typed: Callable[[str], None],
+        done: Callable[[], None],
+        *,
+        hint: str = FILTER_HINT,
+        id: str = "filter",  # noqa: A002 - Textual's name for it
+    ) -> None:
         super().__init__(text, placeholder=hint, compact=True, id=id)
         self.cursor_blink = False
+        self._typed = typed
+        self._done = done
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._typed(message.value)
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        self._done()

@@ -34,30 +34,30 @@ class OpenDecision(Protocol):
     def proposed_by(self) -> str: ...
 
 
-def group_key(found: OpenDecision, where: str = "") -> str:
+def group_key(found: OpenDecision, host: str = "") -> str:
     """The key of the group that a decision belongs to: those of one host with one fingerprint. One without a
     fingerprint is like no other.
     """
     opened = found.opened
     return (
-        f"{GROUP_KEY_PREFIX}{where}:{opened.fingerprint}"
+        f"{GROUP_KEY_PREFIX}{host}:{opened.fingerprint}"
         if opened.fingerprint
-        else f"{GROUP_KEY_PREFIX}{where}:={opened.incident_id}"
+        else f"{GROUP_KEY_PREFIX}{host}:={opened.incident_id}"
     )
 
 
 def group_decisions(
-    waiting: Sequence[OpenDecision], where: Callable[[str], str] = lambda _run_id: ""
+    waiting: Sequence[OpenDecision], host_of: Callable[[str], str] = lambda _run_id: ""
 ) -> Mapping[str, list[OpenDecision]]:
     """Decisions by group, groups in the order of their first one."""
     groups: dict[str, list[OpenDecision]] = {}
     for found in waiting:
-        groups.setdefault(group_key(found, where(found.run_id)), []).append(found)
+        groups.setdefault(group_key(found, host_of(found.run_id)), []).append(found)
     return groups
 
 
 def group_members(
-    key: str, waiting: Iterable[OpenDecision], where: Callable[[str], str] = lambda _run_id: ""
+    key: str, waiting: Iterable[OpenDecision], host_of: Callable[[str], str] = lambda _run_id: ""
 ) -> list[OpenDecision]:
     """The decisions of a group, the oldest first; also those like one decision, whose key begins with `incident:`."""
     waiting = list(waiting)
@@ -66,6 +66,6 @@ def group_members(
         one = next((found for found in waiting if found.opened.incident_id == name), None)
         if one is None:
             return []
-        key = group_key(one, where(one.run_id))
-    found = [each for each in waiting if group_key(each, where(each.run_id)) == key]
+        key = group_key(one, host_of(one.run_id))
+    found = [each for each in waiting if group_key(each, host_of(each.run_id)) == key]
     return sorted(found, key=lambda each: (each.opened.ts, each.opened.incident_id))

@@ -40,12 +40,12 @@ def by_priority(
     incidents: Iterable[OpenDecision],
     summaries: Mapping[str, Summary],
     now: datetime,
-    where: Callable[[str], str] = lambda _run_id: "",
+    host_of: Callable[[str], str] = lambda _run_id: "",
 ) -> list[OpenDecision]:
     """The decisions, the one to take next first."""
     together: dict[str, list[OpenDecision]] = defaultdict(list)
     for found in sorted(incidents, key=lambda found: (found.opened.ts, found.opened.incident_id)):
-        together[group_key(found, where(found.run_id))].append(found)
+        together[group_key(found, host_of(found.run_id))].append(found)
     weights = {
         key: sum(priority_of(found, summaries.get(found.run_id), now) for found in group)
         for key, group in together.items()

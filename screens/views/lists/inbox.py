@@ -21,9 +21,9 @@ from screens.views.decisions.incident_groups import OpenDecision, group_decision
 from screens.views.lists.runs import (
     NEEDS_YOU,
     changes_at,
-    equal_titles,
     is_done,
     run_row,
+    shared_titles,
     title_at_host,
     title_spans,
 )
@@ -42,14 +42,14 @@ def inbox_rows(
     summaries: Mapping[str, Summary],
     waiting: Sequence[OpenDecision],
     context: RenderContext,
-    where: Callable[[str], str] = lambda _run_id: "",
+    host_of: Callable[[str], str] = lambda _run_id: "",
     memory: RowCache | None = None,
     *,
     most_done: int = MAX_DONE_SHOWN,
 ) -> list[Row]:
     """Three parts, each under its heading, without those that are empty. `waiting`: the decisions, the one to take next
     first; those that are the same are under one line. A run in which nothing moves before an operator decides stands
-    there, and not also among those at work. `where`: the host that a run is on. With a `memory`, rows that say what
+    there, and not also among those at work. `host_of`: the host that a run is on. With a `memory`, rows that say what
     they said are not made again. `most_done`: finished runs that are listed.
     """
     memory = memory or RowCache()
@@ -59,8 +59,8 @@ def inbox_rows(
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or LONG_AGO, found.id), reverse=True)
     refs = {run_id: summaries[run_id].ref for run_id in asking if run_id in summaries}
-    equal = equal_titles(summaries.values())
-    decisions = _decisions(waiting, refs, context, where, memory=memory, equal=equal)
+    shared = shared_titles(summaries.values())
+    decisions = _decisions(waiting, refs, context, host_of, memory=memory, shared=shared)
     rows = with_headings(
         (
             Part(
@@ -69,8 +69,10 @@ def inbox_rows(
                 decisions,
                 len(waiting),
             ),
-            Part("Working", "state-running", _runs(working, context, where, memory=memory, equal=equal)),
-            Part("Done", "ink-muted", _runs(done[:most_done], context, where, memory=memory, equal=equal), len(done)),
+            Part("Working", "state-running", _runs(working, context, host_of, memory=memory, shared=shared)),
+            Part(
+                "Done", "ink-muted", _runs(done[:most_done], context, host_of, memory=memory, shared=shared), len(done)
+            ),
         )
     )
     memory.forget(len(rows))
@@ -85,24 +87,29 @@ def _decisions(
     waiting: Sequence[OpenDecision],
     refs: Mapping[str, str],
     context: RenderContext,
-    where: Callable[[str], str],
+    host_of: Callable[[str], str],
     *,
     memory: RowCache,
-    equal: Collection[str],
+    shared: Collection[str],
 ) -> list[Row]:
     rows: list[Row] = []
-    for key, found in group_decisions(waiting, where).items():
+    for key, found in group_decisions(waiting, host_of).items():
         under = key if len(found) > 1 else ""
         if under:
-            rows.append(group_row(key, found, context, where(found[0].run_id)))
+            rows.append(group_row(key, found, context, host_of(found[0].run_id)))
         rows += (
             memory.row(
                 f"{under}incident:{each.opened.incident_id}",
-                (each, refs.get(each.run_id, ""), each.title in equal),
+                (each, refs.get(each.run_id, ""), each.title in shared),
                 context.now,
                 lambda each=each, under=under: (  # type: ignore[misc]
                     incident_row(
-                        each, context, where(each.run_id), under, refs.get(each.run_id, ""), equal=each.title in equal
+                        each,
+                        context,
+                        host_of(each.run_id),
+                        under,
+                        refs.get(each.run_id, ""),
+                        shares_title=each.title in shared,
                     ),
                     age_ends(each.opened.ts, context.now),
                 ),
@@ -115,18 +122,18 @@ def _decisions(
 def _runs(
     summaries: Sequence[Summary],
     context: RenderContext,
-    where: Callable[[str], str],
+    host_of: Callable[[str], str],
     *,
     memory: RowCache,
-    equal: Collection[str],
+    shared: Collection[str],
 ) -> list[Row]:
     return [
         memory.row(
             f"run:{found.id}",
-            (found, found.shown_title in equal),
+            (found, found.shown_title in shared),
             context.now,
             lambda found=found: (  # type: ignore[misc]
-                run_row(found, context, where(found.id), equal=found.shown_title in equal),
+                run_row(found, context, host_of(found.id), shares_title=found.shown_title in shared),
                 changes_at(found, context.now),
             ),
         )
@@ -137,20 +144,20 @@ def _runs(
 def incident_row(
     found: OpenDecision,
     context: RenderContext,
-    where: str = "",
+    host: str = "",
     under: str = "",
     ref: str = "",
     *,
-    equal: bool = False,
+    shares_title: bool = False,
 ) -> Row:
     """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
     opened = found.opened
-    title = title_spans(Summary(found.run_id, ref, found.title), context, "ink-strong", equal=equal)
+    title = title_spans(Summary(found.run_id, ref, found.title), context, "ink-strong", shares_title=shares_title)
     return Row(
         f"incident:{opened.incident_id}",
         (
             context.state_spans("waiting", NEEDS_YOU),
-            title_at_host(title, where, context),
+            title_at_host(title, host, context),
             join_spans((_proposal_mark(found, context), incident_words(opened, context)), context.glyphs.dot),
             (),
             (),
@@ -170,7 +177,7 @@ def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:
     return span(f"{who}: {context.sanitize_line(found.proposed, 20)}?", "ink-accent")
 
 
-def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, where: str = "") -> Row:
+def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, host: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
     opened = found[0].opened
     count = span(f"{len(found)} alike", "ink-strong", bold=True)
@@ -178,7 +185,7 @@ def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, w
         key,
         (
             context.state_spans("waiting", NEEDS_YOU),
-            title_at_host(count, where, context),
+            title_at_host(count, host, context),
             incident_words(opened, context),
             (),
             (),

@@ -51,24 +51,24 @@ _ID_END: Final = 4
 """Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
 
 
-def equal_titles(summaries: Iterable[Summary]) -> frozenset[str]:
+def shared_titles(summaries: Iterable[Summary]) -> frozenset[str]:
     """Titles that several runs have."""
     counts = Counter(found.shown_title for found in summaries)
     return frozenset(title for title, count in counts.items() if count > 1)
 
 
 def title_spans(
-    summary: Summary, context: RenderContext, ink: str = "ink", limit: int = 120, *, equal: bool = False
+    summary: Summary, context: RenderContext, ink: str = "ink", limit: int = 120, *, shares_title: bool = False
 ) -> Spans:
-    """What a run is called: its title; where others have the same (`equal`) or it has none of its own, with its swarm
-    and the end of its id.
+    """What a run is called: its title; where others have the same (`shares_title`) or it has none of its own, with its
+    swarm and the end of its id.
     """
     title, swarm = (
         context.sanitize_line(summary.shown_title, limit),
         context.sanitize_line(summary.ref.rpartition("/")[2], limit),
     )
     end = context.sanitize_line(summary.id[-_ID_END:], _ID_END)
-    if not swarm or (title not in ("", swarm) and not equal):
+    if not swarm or (title not in ("", swarm) and not shares_title):
         return span(title or context.sanitize_line(summary.id, limit), ink)
     if title in ("", swarm):
         return (*span(swarm, ink), Span(f" {end}", "ink-muted"))
@@ -85,10 +85,10 @@ def is_done(summary: Summary) -> bool:
     return summary.state in RUN_TERMINAL
 
 
-def title_at_host(title: Spans, where: str, context: RenderContext) -> Spans:
+def title_at_host(title: Spans, host: str, context: RenderContext) -> Spans:
     """A run's title, behind the host that it is on where there are several."""
     return (
-        join_spans((span(context.sanitize_line(where, 40), "ink-muted"), title), context.glyphs.dot) if where else title
+        join_spans((span(context.sanitize_line(host, 40), "ink-muted"), title), context.glyphs.dot) if host else title
     )
 
 
@@ -139,7 +139,7 @@ def run_sort_keys(summary: Summary, context: RenderContext) -> RunSortKeys:
     )
 
 
-def run_row(summary: Summary, context: RenderContext, where: str = "", *, equal: bool = False) -> Row:
+def run_row(summary: Summary, context: RenderContext, host: str = "", *, shares_title: bool = False) -> Row:
     """One run in the list of runs."""
     done = is_done(summary)
     detail = (
@@ -151,7 +151,11 @@ def run_row(summary: Summary, context: RenderContext, where: str = "", *, equal:
         f"run:{summary.id}",
         (
             run_state_spans(summary, context),
-            title_at_host(title_spans(summary, context, "ink" if done else "ink-strong", equal=equal), where, context),
+            title_at_host(
+                title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title),
+                host,
+                context,
+            ),
             detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
             span(format_cost(summary.cost_usd), "ink-muted"),

@@ -26,13 +26,13 @@ from screens.views.lists.runs import (
     NEEDS_YOU,
     age_start,
     changes_at,
-    equal_titles,
     has_fault,
     is_done,
     node_counts,
     progress,
     run_sort_keys,
     run_state_spans,
+    shared_titles,
     time_left,
     title_at_host,
     title_spans,
@@ -66,7 +66,7 @@ def swarm_rows(
     summaries: Mapping[str, Summary],
     context: RenderContext,
     trends: TokenTrends,
-    where: Callable[[str], str] = lambda _run_id: "",
+    host_of: Callable[[str], str] = lambda _run_id: "",
     *,
     memory: RowCache | None = None,
     kinds: Mapping[str, str] = NO_KINDS,
@@ -78,21 +78,23 @@ def swarm_rows(
     swarms: dict[str, list[Summary]] = {}
     for run_id in memory.order.order(summaries.keys(), lambda: _newest_first(summaries)):
         found = summaries[run_id]
-        swarms.setdefault(swarm_key(where(run_id), found.ref), []).append(found)
+        swarms.setdefault(swarm_key(host_of(run_id), found.ref), []).append(found)
     names = short_names([runs[0].ref for runs in swarms.values()])
     rows: list[Row] = []
-    equal = equal_titles(summaries.values())
+    shared = shared_titles(summaries.values())
     for key, runs in swarms.items():
         rows.append(
-            _swarm_row(key, names[runs[0].ref], runs, context, where=where(runs[0].id), kind=kinds.get(key, ""))
+            _swarm_row(key, names[runs[0].ref], runs, context, host=host_of(runs[0].id), kind=kinds.get(key, ""))
         )
         rows += (
             memory.row(
                 found.id,
-                (found, trends.trend(found.id), found.shown_title in equal),
+                (found, trends.trend(found.id), found.shown_title in shared),
                 context.now,
                 lambda found=found, key=key: (  # type: ignore[misc]
-                    swarm_run_row(found, context, trends.trend(found.id), key, equal=found.shown_title in equal),
+                    swarm_run_row(
+                        found, context, trends.trend(found.id), key, shares_title=found.shown_title in shared
+                    ),
                     changes_at(found, context.now),
                 ),
             )
@@ -114,12 +116,12 @@ def short_names(refs: Sequence[str]) -> dict[str, str]:
     return {ref: end if len(found) == 1 else ref for end, found in ends.items() for ref in found}
 
 
-def runs_of(key: str, summaries: Mapping[str, Summary], where: Callable[[str], str]) -> list[str]:
+def runs_of(key: str, summaries: Mapping[str, Summary], host_of: Callable[[str], str]) -> list[str]:
     """The runs that a line stands for."""
     kind, _, name = key.partition(":")
     if kind == "run":
         return [name]
-    return [run_id for run_id, found in summaries.items() if swarm_key(where(run_id), found.ref) == key]
+    return [run_id for run_id, found in summaries.items() if swarm_key(host_of(run_id), found.ref) == key]
 
 
 def ref_of(key: str, summaries: Mapping[str, Summary]) -> str:
@@ -135,7 +137,7 @@ def swarm_key(host: str, ref: str) -> str:
     return f"{SWARM_KEY_PREFIX}{host}:{ref}"
 
 
-def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderContext, *, where: str, kind: str) -> Row:
+def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderContext, *, host: str, kind: str) -> Row:
     states = {found.shown_phase for found in runs}
     state = next((each for each in _STATES if each in states), runs[0].shown_phase)
     live = sum(not is_done(found) and found.shown_phase != "waiting" for found in runs)
@@ -153,7 +155,7 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderCont
         key,
         (
             context.state_spans(state, NEEDS_YOU if state == "waiting" and waiting else ""),
-            title_at_host(span(context.sanitize_line(name, 120), "ink-strong", bold=True), where, context),
+            title_at_host(span(context.sanitize_line(name, 120), "ink-strong", bold=True), host, context),
             join_spans(counts, context.glyphs.dot),
             (),
             span(format_tokens(used, 0), "ink-muted"),
@@ -166,7 +168,7 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderCont
 
 
 def swarm_run_row(
-    summary: Summary, context: RenderContext, used: tuple[int, ...] = (), under: str = "", *, equal: bool = False
+    summary: Summary, context: RenderContext, used: tuple[int, ...] = (), under: str = "", *, shares_title: bool = False
 ) -> Row:
     """One run below its swarm."""
     done = is_done(summary)
@@ -177,7 +179,7 @@ def swarm_run_row(
         f"run:{summary.id}",
         (
             run_state_spans(summary, context),
-            title_spans(summary, context, "ink" if done else "ink-strong", equal=equal),
+            title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title),
             far or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             sparkline(used, context.glyphs),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
@@ -223,11 +225,11 @@ def swarm_lines(
     key: str,
     summaries: Mapping[str, Summary],
     context: RenderContext,
-    where: Callable[[str], str],
+    host_of: Callable[[str], str],
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> list[Spans]:
     """What is known of a swarm, for the pane beside the list."""
-    runs = [summaries[run_id] for run_id in runs_of(key, summaries, where)]
+    runs = [summaries[run_id] for run_id in runs_of(key, summaries, host_of)]
     if not runs:
         return []
     ref = ref_of(key, summaries)
