@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n 4 --dist worksteal
 export PYTHON
 
 .PHONY: demo test lint types check-tests coverage mutants soak wheel bench bench-guests bench-peers guests-oldest guests-newest \
-	docs screenshots pages clean
+	guests-upgrade docs screenshots pages clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -69,6 +69,9 @@ guests-oldest: ## tests of guests with the oldest version of each framework
 
 guests-newest: ## tests of guests with the newest version of each framework, and deepagents
 	@.ci/guests newest
+
+guests-upgrade: ## takes runs of guests that wait for a person from the oldest to the newest version of each framework, and back
+	@.ci/guests upgrade
 
 docs: $(COMPLETE) ## the manual as a site, in site/; a warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict

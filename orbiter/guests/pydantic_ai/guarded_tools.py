@@ -92,6 +92,8 @@ def _told_of_failures(root: AbstractCapability[Any] | None) -> bool:
 
 def _is_told(capability: AbstractCapability[Any]) -> bool:
     if type(capability) is Hooks:
-        return any(capability._get(name) for name in _HOOKS)
+        # Private in pydantic-ai. A version without it: taken as told, then a person is asked after the hooks.
+        registered = getattr(capability, "_get", None)
+        return registered is None or any(map(registered, _HOOKS))
     methods = (getattr(type(capability), name) for name in _HOOKS)
     return not all(method.__module__.startswith(_OF_THE_FRAMEWORK) for method in methods)
