@@ -218,7 +218,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_AT_CODE,),
         (
             _LOOK,
-            Advice("edit", ("correct {unknown_name}",), link=": "),
+            Advice("edit", ("correct {unknown_name}; check the rest too",), link=": "),
             Advice("edit", ("{has_arguments}other arguments may work",)),
             _TELL,
             Advice("retry", ("what it needs may be there now",)),

@@ -34,10 +34,11 @@ _AFTER_NAME: Final = re.compile(
     r"\s(?:(?:does not|doesn't|did not) exist|(?:is |was |were )?not (?:found|defined|known))\b", re.IGNORECASE
 )
 _QUOTED: Final = re.compile(rf"[\"'`‘“]({_NAME.pattern})[\"'`’”]")
-_KINDS_OF_THINGS: Final = frozenset(
-    "table column relation field view index function option argument parameter property attribute keyword variable"
-    " module package file directory path name host user model tool command branch key type value with that this".split()
-)
+_KINDS_OF_THINGS: Final = frozenset({
+    "table", "column", "relation", "field", "view", "index", "function", "option", "argument", "parameter",
+    "property", "attribute", "keyword", "variable", "module", "package", "file", "directory", "path", "name",
+    "host", "user", "model", "tool", "command", "branch", "key", "type", "value", "with", "that", "this",
+})  # fmt: skip
 _CLAUSE_END: Final = re.compile(r"[.;,!?\n](?:\s|$)")
 _NAME_CHARS: Final = 80
 
