@@ -150,8 +150,6 @@ def test_a_name_that_the_error_does_not_know_is_what_to_correct(said: str, sql: 
     run = failed(Cause.TOOL_FAILED, technical=said, action={"tool": "book", "arguments": {"sql": sql}})
     tried = f"edit: {cure}; check the rest too." if cure else "edit, because other arguments may work."
     assert rows(run)["Try"] == tried
-        f"edit: {cure}; check the rest too." if cure else "edit, because other arguments may work."
-    )
 
 
 def test_a_rate_limit_says_for_how_long() -> None:
