@@ -153,7 +153,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "{name} is left out; {next} gets an empty text.",
             "{name} is left out; its result is an empty text.",
             "{name} ends; its result is empty.",
-            "It is left out; its result is empty.",
+            "Left out; its result is empty.",
         ),
     },
     "accept": {

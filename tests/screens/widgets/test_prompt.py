@@ -186,7 +186,7 @@ async def test_cause_evidence_and_choices_stand_on_the_first_screen_and_each_is_
         if told.act is None:
             wordings = wordings[:1]  # in full, though the mark is on another
         assert any(each in " ".join(shown.split()) for each in wordings)
-        stars = sum(line.startswith(" * ") for line in shown.splitlines())
+        stars = sum(line.startswith(" * ") for line in rows)
         assert stars == (told.act is None), "what something has to be done before is not marked to press"
         assert "more line" not in shown.partition("press a key")[2]
 
