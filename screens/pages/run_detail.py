@@ -12,7 +12,7 @@ from runtime.record.state.durable_run import DurableRun, Incident
 from screens.render.layout import Span, Spans, span
 from screens.shell.context import Link
 from screens.views.lists.runs import outcome_lines
-from screens.views.run.explanation import explanation_lines
+from screens.views.run.explanation import explanation_lines, unasked_model_lines
 from screens.views.run.json_lines import json_lines
 from screens.views.run.node import node_lines
 from screens.views.run.report import answer_lines, report_lines, traceback_lines
@@ -126,6 +126,7 @@ def _report_page(state: DurableRun, incident: Incident, told: _Told, context: Re
     if node is not None:
         lines += [(), span("The node", "ink-accent", bold=True)]
         lines += node_lines(state, node.id, context, streamed=link.text(state.id, node.id))
+    lines += unasked_model_lines(incident, context)
     return DetailPage(lines, "Report", f"report:{incident.opened.incident_id}")
 
 

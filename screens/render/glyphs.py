@@ -80,8 +80,8 @@ UNICODE_GLYPHS: Final = Glyphs(
     times="×",
     dot=" · ",
     warning="⚠",
-    done="✅",
-    not_done="❌",
+    done="✓",
+    not_done="✗",
 )
 
 ASCII_GLYPHS: Final = Glyphs(

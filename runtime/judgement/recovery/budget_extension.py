@@ -85,9 +85,12 @@ class MembersLeft(NamedTuple):
 
     @property
     def needs(self) -> int:
-        """What they will need: each as much as those that are done; one that has used that much as much again."""
-        more = (self.each - used if used < self.each else used for _, used in self.at_work)
-        return len(self.to_come) * self.each + sum(more)
+        """What they will need: each as much as those that are done."""
+        return len(self.to_come) * self.each + sum(self.more_for(used) for _, used in self.at_work)
+
+    def more_for(self, used: int) -> int:
+        """What one at work will need: what is missing to what the others used; from there on as much again."""
+        return self.each - used if used < self.each else used
 
 
 def members_left(state: DurableRun, scope: str, limit: str) -> MembersLeft | None:

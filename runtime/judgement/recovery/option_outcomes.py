@@ -30,7 +30,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         ),
         "in doubt": (
             "If it did happen, it happens twice: {tool} runs now.",
-            "If it did happen, it happens twice.",
+            "Runs now; twice if it had happened.",
         ),
         "breakpoint": (
             "{tool} runs now with these arguments; later calls stop here too.",
@@ -60,8 +60,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "wait_retry": {
         "any": (
-            "Waits until {hint_until} ({hint} after the refusal), then calls again.",
-            "Waits until {hint_until}, then calls again.",
+            "Calls again {hint_due}, or after as many seconds as you type.",
+            "Calls again {hint_due}.",
             "Waits {hint} (or as you say), then calls again. Waiting costs nothing.",
             "Waits {hint}, then calls again.",
             "Waits as long as you say, then calls again. Waiting costs nothing.",
@@ -130,15 +130,15 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "You type the result for {agent}.",
             "You type its result.",
         ),
-        "any": ("You type the result of {name}, which ends with it.", "You type its result, and it ends."),
+        "any": ("You type the result of {name}; {name} is done then.", "You type its result; it is done."),
     },
     "skip": {
         "question": ("{asker} is told that there was no answer.", "There will be no answer."),
         "model": (
-            "{next} gets an empty text from {name}, which ends here.",
-            "{name} ends here, with an empty text as its result.",
-            "{name} ends, with an empty text.",
-            "It ends here, with an empty text.",
+            "{name} ends here; {next} gets an empty text.",
+            "{name} ends here; its result is an empty text.",
+            "{name} ends; its result is empty.",
+            "It ends here; its result is empty.",
         ),
         "tool": (
             "{tool} is left out; {agent} is told so and goes on.",
@@ -147,14 +147,13 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         ),
         "in doubt": (
             "{agent} is told that it was skipped, even if it did happen.",
-            "{agent} is told that it was skipped.",
-            "No second run; the run goes on.",
+            'Told "skipped" even if it happened.',
         ),
         "any": (
-            "{next} gets an empty text from {name}, which is left out.",
-            "{name} is left out, with an empty text as its result.",
-            "{name} is left out: an empty text.",
-            "It is left out, with an empty text.",
+            "{name} is left out; {next} gets an empty text.",
+            "{name} is left out; its result is an empty text.",
+            "{name} ends; its result is empty.",
+            "Left out; its result is empty.",
         ),
     },
     "accept": {
@@ -168,6 +167,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         "any": (
             "Raises {limit_name} from {allowed} to {extended} (about {extension_cost} more), or as you say.",
             "Raises {limit_name} from {allowed} to {extended}, or as you say.",
+            "Raises it from {allowed} to {extended} (about {extension_cost} more).",
             "Raises it from {allowed} to {extended}, or as you say.",
             "Raises it to {extended}, or as you say.",
             "Raises the limit by what you say.",
@@ -185,9 +185,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "abort": {
         "any": (
-            "Ends the whole run; what is done stays on record: {finished_calls}.",
             "Ends the whole run; what is done is kept.",
-            "Ends the whole run.",
+            "Ends the run; what is done is kept.",
         ),
     },
 }

@@ -100,7 +100,8 @@ def options_for(
         found = [make_option("grant", hint=need), make_option("deny"), *(more if where == "tool" else [])]
         return (*found, _skip_option(where), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
-        more = [make_option("edit"), make_option("result")] if where == "tool" else []
+        edited = make_option("edit", label="Edit the arguments, then go on")
+        more = [edited, make_option("result")] if where == "tool" else []
         return (make_option("retry", label="Go on"), *more, _skip_option(where), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
         return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"

@@ -51,7 +51,14 @@ class Instant:
     value: datetime
 
 
-Part = str | Foreign | Seconds | Count | Instant
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A time of day that is waited for; a printer that knows what time it is says how long that is from now."""
+
+    value: datetime
+
+
+Part = str | Foreign | Seconds | Count | Instant | Due
 """A piece of a sentence; a `str` is ours."""
 
 

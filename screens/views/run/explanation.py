@@ -22,7 +22,7 @@ LABEL_CELLS = 7
 
 def sentence_words(sentence: Sentence, context: RenderContext) -> str:
     """A sentence on one line, safe to show: what is foreign in it has passed the gate."""
-    return parts_text(sentence.parts, ascii_only=context.ascii_only)
+    return parts_text(sentence.parts, ascii_only=context.ascii_only, now=context.now)
 
 
 def told_why(told: Explanation, context: RenderContext) -> str:
@@ -46,7 +46,14 @@ def explanation_lines(
     proposal = "" if told.kind == "question" else proposal_words(told, context, labels)
     if proposal:
         lines.append(_row(told.advice_label, (Span(proposal, "ink-accent"),)))
-    return [*lines, *_model_lines(incident, context, streamed)]
+    asked = model_note(incident).state != "not asked yet"
+    return [*lines, *(_model_lines(incident, context, streamed) if asked else ())]
+
+
+def unasked_model_lines(incident: Incident, context: RenderContext) -> list[Spans]:
+    """How to have a model analyse it, where none was asked: no advice on the incident, so the last thing of a page."""
+    asked = model_note(incident).state != "not asked yet"
+    return [] if asked else [(), *_model_lines(incident, context, None)]
 
 
 def proposal_words(told: Explanation, context: RenderContext, labels: Mapping[str, str] | None = None) -> str:
@@ -63,11 +70,11 @@ def proposal_words(told: Explanation, context: RenderContext, labels: Mapping[st
     key = _key_words(told.option, context, "" if told.otherwise else named.get(told.option, ""))
     other = f" {told.wish}: {_key_words(told.other, context)}." if told.other in OPTIONS else ""
     if told.act is None:
-        return f"{key}, because {sentence_words(told.because, context)}{other}"
+        return f"{key}{told.link}{sentence_words(told.because, context)}{other}"
     act = sentence_words(told.act, context)
     if told.otherwise:
         return f"{act}. If it did: {key}. If not: {_key_words(told.otherwise, context)}."
-    return f"{act}, then {key}.{other}"
+    return f"{act}{told.link}{key}.{other}"
 
 
 def _key_words(option: str, context: RenderContext, label: str = "") -> str:

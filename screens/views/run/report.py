@@ -40,7 +40,9 @@ def report_lines(
     if report.capability:
         lines += _field("Capability", report.capability, context)
     if report.metadata:
-        label, metadata = ("Details", _request_details(report)) if request else ("Error Metadata", report.metadata)
+        label, metadata = "Error Metadata", report.metadata
+        if request:
+            label, metadata = "Details", _request_details(report, incident)
         lines += [_label(label), *(((Span("  "), *line)) for line in json_lines(metadata, context))]
     if stats := report.stats():
         lines += _field("Execution Stats", stats, context)
@@ -80,9 +82,13 @@ def _request_head(incident: Incident | None) -> str:
     return _REQUEST_HEADS.get(incident_kind(opened), used_up)
 
 
-def _request_details(report: IncidentReport) -> dict[str, object]:
-    """The metadata of what did not fail: what it is recorded as in place of the class that carried it."""
+def _request_details(report: IncidentReport, incident: Incident | None) -> dict[str, object]:
+    """The metadata of what did not fail: what it is recorded as in place of the class that carried it; not where that
+    is "cancelled" of what was not.
+    """
     details = {name: value for name, value in report.metadata.items() if name != "exception"}
+    if incident is not None and incident_kind(incident.opened) in ("breakpoint", "in doubt"):
+        return details
     return {"recorded_as": report.error_type.lower(), **details}
 
 

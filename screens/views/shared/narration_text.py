@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from datetime import datetime
 
-from runtime.judgement.reports.narration import Count, Foreign, Instant, Narration, Part, Seconds
+from runtime.judgement.reports.narration import Count, Due, Foreign, Instant, Narration, Part, Seconds
 from screens.render.formatting import format_count, format_duration
 from screens.render.sanitize import sanitize_line
 
 
-def parts_text(parts: Iterable[Part], *, ascii_only: bool = False) -> str:
-    """The parts on one line, safe to show."""
-    return "".join(_part_text(part, ascii_only) for part in parts)
+def parts_text(parts: Iterable[Part], *, ascii_only: bool = False, now: datetime | None = None) -> str:
+    """The parts on one line, safe to show. `now`: the time, where it is said how long something is waited for."""
+    return "".join(_part_text(part, ascii_only, now) for part in parts)
 
 
 def sentence_text(narration: Narration, *, ascii_only: bool = False, limit: int | None = None) -> str:
@@ -21,7 +23,7 @@ def sentence_text(narration: Narration, *, ascii_only: bool = False, limit: int 
     return f"{sentence}: {said}" if said else sentence
 
 
-def _part_text(part: Part, ascii_only: bool) -> str:
+def _part_text(part: Part, ascii_only: bool, now: datetime | None) -> str:
     match part:
         case str():
             return part
@@ -33,3 +35,13 @@ def _part_text(part: Part, ascii_only: bool) -> str:
             return format_count(part.value)
         case Instant():
             return part.value.astimezone().strftime("%H:%M:%S")
+        case Due():
+            return _due_text(part.value, now)
+
+
+def _due_text(due: datetime, now: datetime | None) -> str:
+    at = due.astimezone().strftime("%H:%M:%S")
+    if now is None:
+        return f"at {at}"
+    left = (due - now).total_seconds()
+    return f"in {format_duration(math.ceil(left))} (at {at})" if left > 0 else f"now ({at} is past)"

@@ -174,6 +174,11 @@ class AnswerField(Vertical):
         return self.has_typed and not self.has_class("-secret") and not self.has_class("-picks")
 
     @property
+    def loses_ticks(self) -> bool:
+        """Whether answers are ticked that are no longer when it was left."""
+        return self.picks_several and bool(self.query_one("#picks", ChoiceList).ticked_titles)
+
+    @property
     def edited_arguments(self) -> dict[str, str] | None:
         """What is typed where arguments are edited, by argument, or all as JSON under no name; None elsewhere."""
         if self._choice is None or self._choice.param is None or self._choice.param.kind != "json":
@@ -220,7 +225,7 @@ class AnswerField(Vertical):
         if not picks.several:
             return {"down": "or a digit marks one", "enter": "sends it"}
         ticked = context.sanitize_line(", ".join(picks.ticked_titles), 60)
-        sends = f"sends {ticked}" if ticked else "sends (none: asks)"
+        sends = f"sends {ticked}" if ticked else "sends"
         digits = "1" if picks.count == 1 else f"1-{min(9, picks.count)}"
         return {f"{digits} or {context.key('picks.tick', 'space')}": f"ticks{picks.how_many}", "enter": sends}
 

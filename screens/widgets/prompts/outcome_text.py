@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from textual.binding import BindingType
 
 from screens.render.layout import Span, Spans, span
-from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
+from screens.views.decisions.prompt_choices import LATER_OPTION, PROPOSED_MARK, PromptChoice
 from screens.views.decisions.prompt_lines import line_rows
 from screens.views.decisions.prompt_rows import MAX_OUTCOME_ROWS
 from screens.widgets.prompts.option_columns import OptionColumns
@@ -16,7 +16,7 @@ from screens.widgets.text_page import TextPage
 
 _LEAST_SCREEN_ROWS: Final = 12
 """A screen with fewer rows has none for it."""
-_HOW_TO_MARK: Final = "up and down mark an option, and this line says what it will do."
+_HOW_TO_MARK: Final = "up and down mark an option, enter takes it; this line says what it will do."
 
 
 class OutcomeText(TextPage, can_focus=False):
@@ -48,17 +48,18 @@ class OutcomeText(TextPage, can_focus=False):
         shown = [choice]
         if choice.option == LATER_OPTION:
             shown += [each for each in self._options.choices if each.starred][:1]
-        said = [line for each in shown for line in self._outcome_of(each)]
+        said = [line for each in shown for line in self._outcome_of(each, beside=each is not choice)]
         if choice.option == LATER_OPTION and len(shown) == 1 and len(self._options.choices) > 1:
             said.append(span(_HOW_TO_MARK, "ink-muted"))
         return said if line_rows(said, self._text_width) <= MAX_OUTCOME_ROWS else said[-1:]
 
-    def _outcome_of(self, choice: PromptChoice) -> Sequence[Spans]:
-        """Nothing where the choice's own row says it whole."""
+    def _outcome_of(self, choice: PromptChoice, *, beside: bool) -> Sequence[Spans]:
+        """Nothing where the choice's own row says it whole. `beside`: another one is marked, this one is proposed."""
         if not choice.outcome or self._options.says_whole(choice):
             return ()
         key = "esc" if choice.key == "escape" else choice.key
-        return [(Span(f"{key:<5}", "ink-key"), Span(choice.outcome))]
+        named = f"{PROPOSED_MARK} {key}" if beside else key
+        return [(Span(f"{named:<5}", "ink-key"), Span(choice.outcome))]
 
     @property
     def _text_width(self) -> int:

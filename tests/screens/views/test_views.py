@@ -327,14 +327,14 @@ def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
     story.park(broken, BROKEN_TOOL, message="no such table: releases")
     found = report_of(story)
     assert found[0] == "⚠ ERROR REPORT - 2026-11-20 09:00:01"
-    labels = [line.split(":")[0] for line in found if ":" in line and not line.startswith(("⚠", " ", "✅", "❌"))]
+    labels = [line.split(":")[0] for line in found if ":" in line and not line.startswith(("⚠", " ", "✓", "✗"))]
     assert labels == [
         "Error Type", "Severity", "Task", "Failed Operation", "Error Message", "Capability", "Error Metadata",
         "Execution Stats", "Execution Summary", "Attempts", "Waits For This", "Analysis",
     ]  # fmt: skip
     assert "  - Attempt 1: tool_failed after 0.0s: ValueError: no such table: releases" in found
     assert "Execution Stats: Total operations: 2, Execution time: 1.5s, Retry attempts: 1" in found
-    assert "✅ Step 1: tool fetch" in found
+    assert "✓ Step 1: tool fetch" in found
     assert '    "technical_details": "no such table: releases",' in found
     assert found[-2:] == ["", f"Analysis: {NO_ANALYSIS}"]
 

@@ -24,7 +24,7 @@ from screens.shell.armed_keys import ARM_AFTER_S
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import LATER_OPTION, explained_choices, prompt_choices
 from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
-from screens.views.run.explanation import explanation_lines, model_line, sentence_words
+from screens.views.run.explanation import explanation_lines, model_line, sentence_words, unasked_model_lines
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
 from screens.widgets.prompts.option_columns import OptionColumns
@@ -130,8 +130,10 @@ def test_no_line_of_the_prompt_says_that_no_model_was_asked() -> None:
     incident = story.state.open_incidents[0]
     context = RenderContext(story.at)
     assert model_line(incident, context) == ()
-    page = [plain_text(line) for line in explanation_lines(explain(incident, story.state), context, incident)]
-    assert [line for line in page if line.startswith("Model  no model analysed it")] != []
+    told = [plain_text(line) for line in explanation_lines(explain(incident, story.state), context, incident)]
+    assert [line for line in told if "no model" in line] == [], "it is no advice, and stands at the end of the page"
+    page = [plain_text(line) for line in unasked_model_lines(incident, context)]
+    assert page[1].startswith("Model  no model analysed it")
 
 
 async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds_it() -> None:
@@ -181,13 +183,13 @@ async def test_cause_evidence_and_choices_stand_on_the_first_screen_and_each_is_
         rows = [line for line in shown.splitlines() if any(each.label in line for each in opened.options)]
         assert not any(line.rstrip().endswith(("…", "… ▏")) for line in rows), "no row says half of what it will do"
         if size == (80, 24):
-            assert "Changes nothing; it keeps waiting." in shown  # what the marked one does
+            assert "Enter leaves it: it keeps waiting." in shown  # what the marked one does
         told = explain(story.state.open_incidents[0], story.state)
         wordings = [sentence_words(each, RenderContext(story.at)) for each in told.wordings.get(told.option, ())]
         if told.act is None:
             wordings = wordings[:1]  # in full, though the mark is on another
         assert any(each in " ".join(shown.split()) for each in wordings)
-        stars = sum(line.startswith(" * ") for line in shown.splitlines())
+        stars = sum(line.startswith(" * ") for line in rows)
         assert stars == (told.act is None), "what something has to be done before is not marked to press"
         assert "more line" not in shown.partition("press a key")[2]
 

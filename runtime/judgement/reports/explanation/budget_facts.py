@@ -85,20 +85,20 @@ def _extension(case: Case) -> Fact | None:
 
 
 def _members_left(case: Case) -> Fact | None:
-    """``reviewer has not begun, writer took 12 calls and is not done, those done took 4 each``: what the proposed
-    amount comes from.
-    """
+    """``those done took 4 calls each: 4 for editor, 3 for writer``: what the proposed amount is the sum of."""
     about = _budget(case)
     found = _left(case)
     if found is None:
         return None
-    parts: list[Part] = []
+    parts: list[Part] = [f"those done took {found.each} call{'' if found.each == 1 else 's'} each"]
     if found.to_come:
-        parts += [*_few_names(found.to_come), f" {'has' if len(found.to_come) == 1 else 'have'} not begun, "]
-    for name, used in found.at_work[:_MOST_USERS]:
-        took = f" took {used} call{'' if used == 1 else 's'} and" if used else ""
-        parts += [Foreign(name, _SHORT_NAME_CHARS), f"{took} is not done, "]
-    parts.append(f"those done took {found.each} each")
+        each = " each" if len(found.to_come) > 1 else ""
+        parts += [f": {found.each}{each} for ", *_few_names(found.to_come)]
+    named, rest = found.at_work[:_MOST_USERS], found.at_work[_MOST_USERS:]
+    for name, used in named:
+        parts += [", " if len(parts) > 1 else ": ", f"{found.more_for(used)} for ", Foreign(name, _SHORT_NAME_CHARS)]
+    if rest:
+        parts.append(f", {sum(found.more_for(used) for _, used in rest)} for {len(rest)} others")
     root = case.state.nodes.get(str(about.get("scope") or "") or case.state.roots[0])
     return (tuple(parts), (root.opened_seq if root else case.opened.seq,))
 

@@ -17,7 +17,8 @@ class Advice(NamedTuple):
     """An option to try, and because of what; the first that is offered and whose reason is known is proposed.
 
     `act` is what a person has to do outside before it, as a command without a full stop. `other` is an option for
-    another wish, and `wish` that wish, as a condition without a full stop.
+    another wish, and `wish` that wish, as a condition without a full stop. `link` stands between the option and the
+    reason, or between the act and the option, where that is not ", because " or ", then ".
     """
 
     option: str
@@ -25,6 +26,7 @@ class Advice(NamedTuple):
     act: Alternatives = ()
     other: str = ""
     wish: str = ""
+    link: str = ""
 
 
 class CauseWords(NamedTuple):
@@ -51,6 +53,11 @@ _LOOK_FIRST: Final[Alternatives] = (
     "Check whether it took effect",
 )
 _LOOK: Final = Advice("result", ("{may_have_happened}it may have taken effect",), _LOOK_FIRST)
+_START_SERVER: Final[Alternatives] = ("Start what should listen on {host}",)
+_CORRECT_KEY: Final = (
+    "Correct {key_variable} in the runtime's environment or env_file; restart it (orbiter-console stop, then serve;"
+    " if --embedded: quit and open the console): all runs wait meanwhile and go on"
+)
 _BY_HAND: Final = Advice("result", ("its result can be given in its place",))
 
 FAILURES: Final[dict[Cause, CauseWords]] = {
@@ -79,8 +86,9 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (
             Advice("retry", ("it goes on once the key of {provider} is right for the runtime",
                              "it goes on once the credentials are right"),
-                   ("Correct {key_variable} in its environment or env_file, restart the runtime (this run waits)",
-                    "Correct the credentials of {node}")),
+                   (_CORRECT_KEY,
+                    "Correct the credentials of {node}"),
+                   link=". Then "),
             _SWITCH,
         ),
     ),
@@ -146,6 +154,9 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (("{where} on {failed_alike} attempts.", "{where}: {said}.", *_SAID),),
         (
             _LOOK,
+            Advice("retry", ("{retried_by_hand} did not help: nothing listens on {refusing_argument}",), _START_SERVER,
+                   other="edit", wish="Wrong address"),
+            Advice("retry", ("{retried_by_hand} did not help: nothing listens on {refusing}",), _START_SERVER),
             Advice("edit", ("{retried_by_hand} did not help, and {host_argument} may be the wrong address",),
                    other="retry", wish="When it answers there again"),
             Advice("wait_retry", ("{several_attempts} are close together",)),
@@ -177,7 +188,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_ONLY_SAID,),
         (
             Advice("input", ("{retried_by_hand} did not help, and your words may",)),
-            Advice("retry", ("{name} reads what does not fit and answers again", "the next answer may fit")),
+            Advice("retry", ("{name} is told the error and answers again", "the next answer may fit")),
             Advice("input", ("{name} can correct it when it is told what is wrong",)),
             _BY_HAND,
         ),
@@ -207,7 +218,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_AT_CODE,),
         (
             _LOOK,
-            Advice("edit", ("the error names {quoted_argument}", "{has_arguments}other arguments may work")),
+            Advice("edit", ("correct {unknown_name}; check the rest too",), link=": "),
+            Advice("edit", ("{has_arguments}other arguments may work",)),
             _TELL,
             Advice("retry", ("what it needs may be there now",)),
         ),
@@ -243,6 +255,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (("Calls by agent: {top_users}.",), ("{hungry} took far more than the others: perhaps a loop.",),
          ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
         (
+            Advice("extend", ("{hungry} may be in a loop",), ("Look at the last calls of {hungry}: do they repeat",),
+                   other="abort", wish="If so", link="? If not: "),
             Advice("extend", ("{members_left}: {extension} more, for about {extension_cost}",
                               "{members_left}: {extension} more",
                               "the run goes on with {extension} more, about {extension_cost} as calls cost so far",

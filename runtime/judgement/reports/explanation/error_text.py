@@ -16,14 +16,31 @@ _FRAME: Final = re.compile(
     r'^ {2}File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7}), in (?P<name>\S{1,120})', re.MULTILINE
 )
 
+REFUSED: Final = "nothing listens there"
+"""Why a connection failed that was refused."""
 _CONNECTION_REASONS: Final = (
-    (r"refused|errno 111|errno 61|all connection attempts failed", "nothing listens there"),
+    (r"refused|errno 111|errno 61|all connection attempts failed", REFUSED),
     (r"name or service not known|nodename nor servname|getaddrinfo|name resolution|no address associated",
      "the name is not known"),
     (r"unreachable|no route", "no route leads there"),
     (r"certificate|ssl", "its certificate is not accepted"),
     (r"reset by peer|broken pipe|disconnected|connection closed|incomplete|aborted|eof", "the connection was cut"),
 )  # fmt: skip
+
+
+_NAME: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
+_BEFORE_NAME: Final = re.compile(r"\b(?:no such|unknown|unrecogni[sz]ed|undefined|not found:)\s", re.IGNORECASE)
+_AFTER_NAME: Final = re.compile(
+    r"\s(?:(?:does not|doesn't|did not) exist|(?:is |was |were )?not (?:found|defined|known))\b", re.IGNORECASE
+)
+_QUOTED: Final = re.compile(rf"[\"'`‘“]({_NAME.pattern})[\"'`’”]")
+_KINDS_OF_THINGS: Final = frozenset({
+    "table", "column", "relation", "field", "view", "index", "function", "option", "argument", "parameter",
+    "property", "attribute", "keyword", "variable", "module", "package", "file", "directory", "path", "name",
+    "host", "user", "model", "tool", "command", "branch", "key", "type", "value", "with", "that", "this",
+})  # fmt: skip
+_CLAUSE_END: Final = re.compile(r"[.;,!?\n](?:\s|$)")
+_NAME_CHARS: Final = 80
 
 
 class Frame(NamedTuple):
@@ -44,6 +61,26 @@ def connection_reason(text: str) -> str:
     """Why a connection failed, in words; empty if its error does not say."""
     head = text[:4_000].lower()
     return next((words for pattern, words in _CONNECTION_REASONS if re.search(pattern, head)), "")
+
+
+def unknown_names(text: str) -> list[str]:
+    """Words of a text that may be the name that it does not know, the likeliest first: of ``no such table: seats``
+    seats. Empty where it says nothing of the kind.
+    """
+    head, found = text[:4_000], []
+    for match in _BEFORE_NAME.finditer(head):
+        clause = _CLAUSE_END.split(head[match.end() : match.end() + _NAME_CHARS], maxsplit=1)[0]
+        found += _names_in(clause)[:2][::-1]
+    for match in _AFTER_NAME.finditer(head):
+        clause = _CLAUSE_END.split(head[max(0, match.start() - _NAME_CHARS) : match.start()])[-1]
+        found += _names_in(clause)[-2:][::-1]
+    return list(dict.fromkeys(found))
+
+
+def _names_in(clause: str) -> list[str]:
+    """Those in quotes, or behind a colon, where there are any; never the word for what kind of thing it is."""
+    words = _QUOTED.findall(clause) or _NAME.findall(clause.rpartition(": ")[2])
+    return [each for each in words if each.casefold() not in _KINDS_OF_THINGS]
 
 
 def errno_in(text: str) -> tuple[str, str]:

@@ -46,6 +46,7 @@ class Explanation:
         option: the id of the option that is proposed, one that the incident offers; empty where none is.
         because: why that one.
         act: what a person has to do outside before it; None where nothing is.
+        link: what stands between the option and the reason, or between the act and the option.
         otherwise: the id of the option to take if a look shows that it did not happen; empty where nothing is in doubt.
         other: the id of the option to take instead for another wish; empty where there is none.
         wish: that wish, as a condition without a full stop.
@@ -66,6 +67,7 @@ class Explanation:
     lasting: tuple[Sentence, ...] = ()
     amount: float | None = None
     act: Sentence | None = None
+    link: str = ", because "
     otherwise: str = ""
     other: str = ""
     wish: str = ""
@@ -104,8 +106,8 @@ class Explanation:
             return f"{self.act.text}. If it did: {self.option}. If not: {self.otherwise}."
         other = f" {self.wish}: {self.other}." if self.other else ""
         if self.act is not None:
-            return f"{self.act.text}, then {self.option}.{other}"
-        return f"{self.option}, because {self.because.text}{other}"
+            return f"{self.act.text}{self.link}{self.option}.{other}"
+        return f"{self.option}{self.link}{self.because.text}{other}"
 
     @staticmethod
     def cited(sentences: tuple[Sentence, ...]) -> list[str]:
@@ -170,6 +172,7 @@ def explain(incident: Incident, state: DurableRun) -> Explanation:
         lasting=_lasting(case, facts),
         amount=proposed_extension(case.opened, state),
         act=capitalized(act) if act is not None else None,
+        link=(advice.link if advice is not None else "") or (", then " if act is not None else ", because "),
         otherwise=_otherwise(case) if act is not None else "",
         other=advice.other if advice is not None and case.offers(advice.other) else "",
         wish=advice.wish if advice is not None and case.offers(advice.other) else "",

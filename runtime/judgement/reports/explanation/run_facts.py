@@ -89,14 +89,10 @@ def _missing_members(case: Case) -> Fact | None:
     return (_names(found), tuple(each.closed_seq or each.opened_seq for each in found)) if found else None
 
 
-def _calls(found: list[Node], which: str = "") -> Fact | None:
-    """``3 finished calls``: calls of models and tools that are recorded with their result."""
+def _calls(found: list[Node]) -> Fact | None:
+    """``3 calls``: calls of models and tools that are recorded with their result."""
     calls = [each for each in found if each.recorded and each.kind in ("llm", "tool")]
-    return ((f"{len(calls)} {which}call{'' if len(calls) == 1 else 's'}",), (calls[-1].closed_seq,)) if calls else None
-
-
-def _finished_calls(case: Case) -> Fact | None:
-    return _calls(list(case.state.nodes.values()), "finished ")
+    return ((f"{len(calls)} call{'' if len(calls) == 1 else 's'}",), (calls[-1].closed_seq,)) if calls else None
 
 
 def _finished_below(case: Case) -> Fact | None:
@@ -151,7 +147,6 @@ RUN_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
     "failed_members": _failed_members,
     "failed_of_all": _failed_of_all,
     "finished_below": _finished_below,
-    "finished_calls": _finished_calls,
     "invokes": _invokes,
     "missing_members": _missing_members,
     "name": _name,

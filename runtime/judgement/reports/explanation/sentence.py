@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from runtime.judgement.reports.narration import Count, Foreign, Instant, Part, Seconds
+from runtime.judgement.reports.narration import Count, Due, Foreign, Instant, Part, Seconds
 
 Fact = tuple["tuple[Part, ...]", "tuple[int, ...]"]
 """What is known: its words, and the numbers (`seq`) of the events that say it."""
@@ -94,6 +94,8 @@ def _plain_part(part: Part) -> str:
             return str(part.value)
         case Instant():
             return part.value.strftime("%H:%M:%S")
+        case Due():
+            return f"at {part.value:%H:%M:%S}"
 
 
 def one_line(text: str, limit: int) -> str:

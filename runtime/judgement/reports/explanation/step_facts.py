@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 
 from orbiter.models.endpoints import ALIASES, ENDPOINTS
 from runtime.judgement.reports.explanation import error_text
 from runtime.judgement.reports.explanation.case import Case
 from runtime.judgement.reports.explanation.sentence import Fact, one_line, plain_words
-from runtime.judgement.reports.narration import Foreign, Instant, Part, Seconds
+from runtime.judgement.reports.narration import Due, Foreign, Instant, Part, Seconds
 
 NAME_CHARS: Final = 60
 SAID_CHARS: Final = 120
@@ -129,6 +130,17 @@ def _host_argument(case: Case) -> Fact | None:
     return foreign(error_text.host_in(" ".join(str(each) for each in arguments.values())), case.here, 80)
 
 
+def _refusing(case: Case) -> Fact | None:
+    """The host, if it refused the connection: nothing listens there."""
+    reason = error_text.connection_reason(f"{_error_words(case)} {case.opened.error_type}")
+    return _host(case) if reason == error_text.REFUSED else None
+
+
+def _refusing_argument(case: Case) -> Fact | None:
+    """The same, if an argument of the call names it."""
+    return _host_argument(case) if _refusing(case) is not None else None
+
+
 def _connection_reason(case: Case) -> Fact | None:
     words = error_text.connection_reason(f"{_error_words(case)} {case.opened.error_type}")
     return ((words,), case.here) if words else None
@@ -147,11 +159,23 @@ def _hint(case: Case) -> Fact | None:
 
 
 def _hint_until(case: Case) -> Fact | None:
-    """When a pause that was asked for is over: it counts from the refusal, as the wait does that an answer asks for."""
+    """When a pause that was asked for is over."""
+    due = _pause_end(case)
+    return ((Instant(due),), case.here) if due is not None else None
+
+
+def _hint_due(case: Case) -> Fact | None:
+    """``in 24s (at 09:01:37)``: the same, from now, where the time is known."""
+    due = _pause_end(case)
+    return ((Due(due),), case.here) if due is not None else None
+
+
+def _pause_end(case: Case) -> datetime | None:
+    """It counts from the refusal, as the wait does that an answer asks for."""
     hint = case.opened.fault.retry_after_s
     if not hint or not 0 < hint < _LONGEST_HINT_S or case.opened.seq <= 0:
         return None
-    return ((Instant(case.opened.ts + timedelta(seconds=hint)),), case.here)
+    return case.opened.ts + timedelta(seconds=hint)
 
 
 def _hint_source(case: Case) -> Fact | None:
@@ -208,16 +232,20 @@ def _largest(case: Case) -> Fact | None:
 _WORD: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
 
 
-def _quoted_argument(case: Case) -> Fact | None:
-    """``releases, a word of the argument sql``: a word of the error that an argument has, too."""
+def _unknown_name(case: Case) -> Fact | None:
+    """``releases in sql (the error has release)``: a name of an argument that the error does not know."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping):
         return None
     given = {str(name): set(_WORD.findall(json_words(value)[:_SEARCHED_CHARS])) for name, value in arguments.items()}
-    for word in _WORD.findall(_said_text(case)[:SAID_CHARS]):
-        for name, words in given.items():
-            if word in words:
-                return ((Foreign(word, 40), ", a word of the argument ", Foreign(name, 40)), case.here)
+    said = _said_text(case)[:_SEARCHED_CHARS]
+    for word in error_text.unknown_names(said):
+        named = next((name for name, words in given.items() if word in words), None)
+        if named is None:
+            continue
+        near = get_close_matches(word, [each for each in _WORD.findall(said) if each != word], n=1, cutoff=0.75)
+        hint = (" (the error has ", Foreign(near[0], 40), ")") if near else ()
+        return ((Foreign(word, 40), " in ", Foreign(named, 40), *hint), case.here)
     return None
 
 
@@ -235,6 +263,7 @@ STEP_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
     "frame": _frame,
     "has_arguments": _has_arguments,
     "hint": _hint,
+    "hint_due": _hint_due,
     "hint_source": _hint_source,
     "hint_until": _hint_until,
     "host": _host,
@@ -249,10 +278,12 @@ STEP_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
     "object": _object,
     "provider": _provider,
     "question": _question,
-    "quoted_argument": _quoted_argument,
+    "refusing": _refusing,
+    "refusing_argument": _refusing_argument,
     "rule_says": _rule_says,
     "said": _said,
     "tool": _tool,
+    "unknown_name": _unknown_name,
     "where": _where,
 }
 """By the name that templates have for it."""

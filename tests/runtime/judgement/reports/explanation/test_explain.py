@@ -121,7 +121,7 @@ def test_a_refused_connection() -> None:
     assert found["Try"].startswith("retry, because 3 attempts in ")
 
 
-def test_after_a_retry_by_hand_the_argument_is_what_to_change() -> None:
+def test_after_a_retry_by_hand_what_refuses_connections_is_what_to_start() -> None:
     run = failed(Cause.NETWORK)
     node = run.incident.opened.node_id
     answer = ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", by=ev.Actor(name="ada", channel="cli"))
@@ -130,17 +130,33 @@ def test_after_a_retry_by_hand_the_argument_is_what_to_change() -> None:
     run.tell(again, node, "flow/booker")
     found = rows(run)
     assert found["Tried"].endswith("; the operator ada chose Retry operation, and it failed again.")
-    assert found["Try"] == (
-        "edit, because a retry by hand did not help, and 127.0.0.1:8931 may be the wrong address."
-        " When it answers there again: retry."
-    )
+    assert found["Try"] == ("Start what should listen on 127.0.0.1:8931, then retry. Wrong address: edit.")
+    assert explained(run).act is not None, "what has an act before it is not marked as what to press"
+
+
+@pytest.mark.parametrize(
+    ("said", "sql", "cure"),
+    [
+        ("no such table: releases. Tables are: release, author", "select 1 from releases",
+         "correct releases in sql (the error has release)"),
+        ('relation "seats" does not exist', "select 1 from seats", "correct seats in sql"),
+        ("Unknown column years in the field list", "select years from seats", "correct years in sql"),
+        ("no such table: seats", "create table other as select 1", ""),
+        ("column years does not exist", "alter table seats drop column years", "correct years in sql"),
+        ("the table seats is locked", "select 1 from seats", ""),
+    ],
+)  # fmt: skip
+def test_a_name_that_the_error_does_not_know_is_what_to_correct(said: str, sql: str, cure: str) -> None:
+    run = failed(Cause.TOOL_FAILED, technical=said, action={"tool": "book", "arguments": {"sql": sql}})
+    tried = f"edit: {cure}; check the rest too." if cure else "edit, because other arguments may work."
+    assert rows(run)["Try"] == tried
 
 
 def test_a_rate_limit_says_for_how_long() -> None:
     run = failed(Cause.RATE_LIMITED, "llm")
     until = f"{run.incident.opened.ts + timedelta(seconds=42):%H:%M:%S}"
     found = explained(run)
-    assert found.consequences["wait_retry"].text == f"Waits until {until} (42s after the refusal), then calls again."
+    assert found.consequences["wait_retry"].text == f"Calls again at {until}, or after as many seconds as you type."
     assert found.what.text == "anthropic refused the call: too many requests."
     assert [each.text for each in found.why] == [
         'HTTP 429 rate_limit_exceeded: "Rate limit reached for requests per minute".',
@@ -151,16 +167,17 @@ def test_a_rate_limit_says_for_how_long() -> None:
         f"the limit ends by itself at {until}, 42s after the refusal.",
     )
     assert found.consequences["retry"].text == ("Asks anthropic:claude-haiku-4-5 again, same messages, attempt 4.")
-    assert found.consequences["skip"].text == ("reporter gets an empty text from booker, which ends here.")
+    assert found.consequences["skip"].text == ("booker ends here; reporter gets an empty text.")
 
 
 def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     found = explained(failed(Cause.AUTH_FAILED, "llm"))
     assert found.act is not None
     assert found.act.text == (
-        "Correct ANTHROPIC_API_KEY in its environment or env_file, restart the runtime (this run waits)"
+        "Correct ANTHROPIC_API_KEY in the runtime's environment or env_file; restart it (orbiter-console stop, then"
+        " serve; if --embedded: quit and open the console): all runs wait meanwhile and go on"
     )
-    assert dict(found.rows())["Try"] == f"{found.act.text}, then retry."
+    assert dict(found.rows())["Try"] == f"{found.act.text}. Then retry."
     local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
     assert local.act is not None
     assert "API_KEY" not in local.act.text
@@ -211,9 +228,10 @@ def of_a_workflow(*used: int) -> Told:
 @pytest.mark.parametrize(
     ("used", "said", "amount", "circles"),
     [
-        ((4, 4, 12), "editor has not begun, agent2 took 12 calls and is not done, those done took 4 each", 16, True),
-        ((4, 4, 1), "editor has not begun, agent2 took 1 call and is not done, those done took 4 each", 7, False),
-        ((4, 4, 0), "editor has not begun, agent2 is not done, those done took 4 each", 8, False),
+        ((4, 4, 12), "", 16, True),
+        ((4, 4, 7), "those done took 4 calls each: 4 for editor, 7 for agent2", 11, False),
+        ((4, 4, 1), "those done took 4 calls each: 4 for editor, 3 for agent2", 7, False),
+        ((4, 4, 0), "those done took 4 calls each: 4 for editor, 4 for agent2", 8, False),
     ],
 )
 def test_a_proposed_amount_counts_what_the_one_at_work_has_taken(
@@ -234,7 +252,9 @@ def test_a_proposed_amount_counts_what_the_one_at_work_has_taken(
     found = explained(run)
     assert found.amount == amount
     assert found.because is not None
-    assert found.because.text == f"{said}: {amount} more."
+    look = "Look at the last calls of agent2: do they repeat? If not: extend. If so: abort."
+    assert rows(run)["Try"] == (look if circles else f"extend, because {said}: {amount} more.")
+    assert (found.act is not None) is circles, "where it may be a loop nothing is marked as what to press"
     assert ("agent2 took far more than the others: perhaps a loop." in rows(run)["Why"]) is circles
 
 
