@@ -117,6 +117,11 @@ class ChoiceList(LineView, can_focus=True):
         return " any number"
 
     @property
+    def may_be_none(self) -> bool:
+        """Whether an answer with nothing ticked is one: `enter` asks before it sends that."""
+        return not self._offer.least
+
+    @property
     def several(self) -> bool:
         return self._offer.several
 

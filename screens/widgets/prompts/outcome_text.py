@@ -16,7 +16,7 @@ from screens.widgets.text_page import TextPage
 
 _LEAST_SCREEN_ROWS: Final = 12
 """A screen with fewer rows has none for it."""
-_HOW_TO_MARK: Final = "up and down mark an option, enter takes it; this line says what it will do."
+_HOW_TO_MARK: Final = "up and down mark an option; this line then says what it does; enter takes it."
 
 
 class OutcomeText(TextPage, can_focus=False):

@@ -429,7 +429,9 @@ async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() ->
         await pilot.resize_terminal(80, 24)
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
-        await until(pilot, lambda: shown(pilot, "space ticks any number · enter sends · esc later, other options"))
+        await until(
+            pilot, lambda: shown(pilot, "space ticks any number · enter sends (none: asks) · esc other options")
+        )
         await pilot.press(*["down"] * 12)
         await until(pilot, lambda: shown(pilot, "colour number 11") and not shown(pilot, "colour number 3"))
 

@@ -55,8 +55,8 @@ _LOOK_FIRST: Final[Alternatives] = (
 _LOOK: Final = Advice("result", ("{may_have_happened}it may have taken effect",), _LOOK_FIRST)
 _START_SERVER: Final[Alternatives] = ("Start what should listen on {host}",)
 _CORRECT_KEY: Final = (
-    "Correct {key_variable} in the runtime's environment or env_file; restart it (orbiter-console stop, then serve;"
-    " if --embedded: quit and open the console): all runs wait meanwhile and go on"
+    "Correct {key_variable} in the runtime's environment or env_file and restart it: orbiter-console stop, then serve"
+    " (if --embedded: quit and open the console). Runs go on from their last step; a call that is cut off may ask first"
 )
 _BY_HAND: Final = Advice("result", ("its result can be given in its place",))
 
@@ -218,7 +218,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_AT_CODE,),
         (
             _LOOK,
-            Advice("edit", ("correct {unknown_name}; check the rest too",), link=": "),
+            Advice("edit", ("correct {unknown_name}; check the rest too",),
+                   other="deny", wish="If you are not sure of the rest", link=": "),
             Advice("edit", ("{has_arguments}other arguments may work",)),
             _TELL,
             Advice("retry", ("what it needs may be there now",)),

@@ -233,7 +233,7 @@ _WORD: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
 
 
 def _unknown_name(case: Case) -> Fact | None:
-    """``releases in sql (the error has release)``: a name of an argument that the error does not know."""
+    """``"releases" in sql (the error has "release")``: a name of an argument that the error does not know."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping):
         return None
@@ -244,8 +244,8 @@ def _unknown_name(case: Case) -> Fact | None:
         if named is None:
             continue
         near = get_close_matches(word, [each for each in _WORD.findall(said) if each != word], n=1, cutoff=0.75)
-        hint = (" (the error has ", Foreign(near[0], 40), ")") if near else ()
-        return ((Foreign(word, 40), " in ", Foreign(named, 40), *hint), case.here)
+        hint = (' (the error has "', Foreign(near[0], 40), '")') if near else ()
+        return (('"', Foreign(word, 40), '" in ', Foreign(named, 40), *hint), case.here)
     return None
 
 

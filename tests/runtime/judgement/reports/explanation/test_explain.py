@@ -138,17 +138,18 @@ def test_after_a_retry_by_hand_what_refuses_connections_is_what_to_start() -> No
     ("said", "sql", "cure"),
     [
         ("no such table: releases. Tables are: release, author", "select 1 from releases",
-         "correct releases in sql (the error has release)"),
-        ('relation "seats" does not exist', "select 1 from seats", "correct seats in sql"),
-        ("Unknown column years in the field list", "select years from seats", "correct years in sql"),
+         'correct "releases" in sql (the error has "release")'),
+        ('relation "seats" does not exist', "select 1 from seats", 'correct "seats" in sql'),
+        ("Unknown column years in the field list", "select years from seats", 'correct "years" in sql'),
         ("no such table: seats", "create table other as select 1", ""),
-        ("column years does not exist", "alter table seats drop column years", "correct years in sql"),
+        ("column years does not exist", "alter table seats drop column years", 'correct "years" in sql'),
         ("the table seats is locked", "select 1 from seats", ""),
     ],
 )  # fmt: skip
 def test_a_name_that_the_error_does_not_know_is_what_to_correct(said: str, sql: str, cure: str) -> None:
     run = failed(Cause.TOOL_FAILED, technical=said, action={"tool": "book", "arguments": {"sql": sql}})
-    tried = f"edit: {cure}; check the rest too." if cure else "edit, because other arguments may work."
+    unsure = "If you are not sure of the rest: deny."
+    tried = f"edit: {cure}; check the rest too. {unsure}" if cure else "edit, because other arguments may work."
     assert rows(run)["Try"] == tried
 
 
@@ -174,8 +175,9 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     found = explained(failed(Cause.AUTH_FAILED, "llm"))
     assert found.act is not None
     assert found.act.text == (
-        "Correct ANTHROPIC_API_KEY in the runtime's environment or env_file; restart it (orbiter-console stop, then"
-        " serve; if --embedded: quit and open the console): all runs wait meanwhile and go on"
+        "Correct ANTHROPIC_API_KEY in the runtime's environment or env_file and restart it: orbiter-console stop, then"
+        " serve (if --embedded: quit and open the console). Runs go on from their last step; a call that is cut off may"
+        " ask first"
     )
     assert dict(found.rows())["Try"] == f"{found.act.text}. Then retry."
     local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
