@@ -144,7 +144,7 @@ _NEEDED: Final = {
 """What `Option.needs` of an incident stands for."""
 
 
-_LATER_WORDING: Final = "Leaves it as it is; it keeps waiting."
+_LATER_WORDING: Final = "Nothing runs; it keeps waiting."
 
 
 def explained_choices(

@@ -183,7 +183,7 @@ async def test_cause_evidence_and_choices_stand_on_the_first_screen_and_each_is_
         rows = [line for line in shown.splitlines() if any(each.label in line for each in opened.options)]
         assert not any(line.rstrip().endswith(("…", "… ▏")) for line in rows), "no row says half of what it will do"
         if size == (80, 24):
-            assert "Leaves it as it is; it keeps waiting." in shown  # what the marked one does
+            assert "Nothing runs; it keeps waiting." in shown  # what the marked one does
         told = explain(story.state.open_incidents[0], story.state)
         wordings = [sentence_words(each, RenderContext(story.at)) for each in told.wordings.get(told.option, ())]
         if told.act is None:
