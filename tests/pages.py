@@ -178,6 +178,10 @@ def _verb(action: str, place: str) -> str:
     return f"`{found}`" if found else ""
 
 
+HELP_NAMES = ["-h", "--help"]
+"""As the program has them. click keeps the option that it made first for a command, in this page or in a test."""
+
+
 def commands_page() -> str:
     """Every verb, with what its `--help` says."""
     lines = [COMMANDS, *_options(cli)]
@@ -191,12 +195,12 @@ def commands_page() -> str:
 
 
 def _usage(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"orbiter-console {name}")
+    context = click.Context(command, info_name=f"orbiter-console {name}", help_option_names=HELP_NAMES)
     return " ".join([context.command_path, *command.collect_usage_pieces(context)])
 
 
 def _options(command: click.Command) -> list[str]:
-    context = click.Context(command, info_name="orbiter-console")
+    context = click.Context(command, info_name="orbiter-console", help_option_names=HELP_NAMES)
     rows = [
         record
         for each in command.get_params(context)
