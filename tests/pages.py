@@ -178,10 +178,6 @@ def _verb(action: str, place: str) -> str:
     return f"`{found}`" if found else ""
 
 
-HELP_NAMES = ["-h", "--help"]
-"""As the program has them. click keeps the option that it made first for a command, in this page or in a test."""
-
-
 def commands_page() -> str:
     """Every verb, with what its `--help` says."""
     lines = [COMMANDS, *_options(cli)]
@@ -195,17 +191,21 @@ def commands_page() -> str:
 
 
 def _usage(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=f"orbiter-console {name}", help_option_names=HELP_NAMES)
+    context = click.Context(command, info_name=f"orbiter-console {name}")
     return " ".join([context.command_path, *command.collect_usage_pieces(context)])
 
 
 def _options(command: click.Command) -> list[str]:
-    context = click.Context(command, info_name="orbiter-console", help_option_names=HELP_NAMES)
+    context = click.Context(command, info_name="orbiter-console")
     rows = [
         record
         for each in command.get_params(context)
-        if isinstance(each, click.Option) and (record := each.get_help_record(context)) is not None
+        if isinstance(each, click.Option)
+        and "--help" not in each.opts
+        and (record := each.get_help_record(context)) is not None
     ]
+    # click keeps the option of the first context that asked a command for it: here or in a test, by another name.
+    rows.append(("-h, --help", "Show this message and exit."))
     return ["| option | does |", "| --- | --- |", *(f"| `{_cell(name)}` | {_cell(does)} |" for name, does in rows)]
 
 
