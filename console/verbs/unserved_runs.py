@@ -1,14 +1,13 @@
-"""What verbs say of runs for which there is no worker: on stderr, so that no run waits in silence."""
+"""What verbs say of runs that no worker takes up: on stderr, so that no run waits in silence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
 from runtime.operations.requests.workers import ListWorkers, UnservedRuns
 from runtime.record.journal import Journal
-from runtime.record.workers import WorkerNeed
 from screens.render.sanitize import sanitize_line
 
 _SHOWN = 5
@@ -18,11 +17,6 @@ async def note_unserved_runs(journal: Journal | None) -> None:
     """Look for them, and say so."""
     if journal is not None:
         print_unserved((await operations_on(journal).run(ListWorkers(), cli_origin())).unserved)
-
-
-def by_need(runs: Mapping[WorkerNeed, Sequence[str]]) -> Iterable[UnservedRuns]:
-    """Runs by what they need of a worker, in its order."""
-    return (UnservedRuns(code=need.code, queue=need.queue, runs=tuple(ids)) for need, ids in sorted(runs.items()))
 
 
 def print_unserved(found: Iterable[UnservedRuns]) -> None:

@@ -103,6 +103,11 @@ class PlacedRun:
     run_id: str
     need: WorkerNeed
 
+    @classmethod
+    def of(cls, run_id: str, code: str, queue: str) -> PlacedRun:
+        """The run of a row of a store."""
+        return cls(run_id, WorkerNeed(code, queue))
+
 
 def newest_label(listed: Iterable[ListedWorker], queue: str | None = None) -> str | None:
     """The label of the worker that came last, of those that take up runs (of `queue`); None if no worker does."""
@@ -118,14 +123,17 @@ async def placed_runs(journal: WorkerRegistry, listed: Sequence[ListedWorker]) -
     Raises:
         JournalError: the store failed.
     """
+    return await journal.placed_runs(everywhere=leaves_default_queue(listed))
+
+
+def leaves_default_queue(listed: Iterable[ListedWorker]) -> bool:
+    """Whether some workers take up runs, and none of them takes those of the default queue."""
     working = [each for each in listed if each.takes_runs]
-    return await journal.placed_runs(
-        everywhere=bool(working) and not any(each.takes_queue(DEFAULT_QUEUE) for each in working)
-    )
+    return bool(working) and not any(each.takes_queue(DEFAULT_QUEUE) for each in working)
 
 
 def unserved_runs(placed: Iterable[PlacedRun], listed: Iterable[ListedWorker]) -> dict[WorkerNeed, list[str]]:
-    """Runs for which there is no worker: their ids, by what they need of one."""
+    """Ids of the runs that no worker takes up, by what they need of a worker."""
     listed = list(listed)
     found: dict[WorkerNeed, list[str]] = {}
     for run in placed:

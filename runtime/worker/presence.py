@@ -59,7 +59,7 @@ class Presence:
         continue_since: Callable[[datetime], None] = lambda _: None,
     ) -> None:
         self.unserved: dict[WorkerNeed, list[str]] = {}
-        """Ids of runs for which there is no worker, by what they need of one."""
+        """Ids of the runs that no worker takes up, by what they need of a worker."""
         self._journal = journal
         self._report = report
         self._policy = policy

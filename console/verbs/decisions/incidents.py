@@ -18,10 +18,11 @@ from console.verbs.base import (
     operations_on,
     verb,
 )
-from console.verbs.unserved_runs import by_need, note_unserved_runs, print_unserved
+from console.verbs.unserved_runs import note_unserved_runs, print_unserved
 from console.workspace import workspace
 from runtime.operations.requests.answers import ListIncidents, ShowReport
 from runtime.operations.requests.incident_results import OpenIncident
+from runtime.operations.requests.workers import UnservedRuns
 from runtime.record.listed import ListedIncident
 from runtime.record.places import read_lists
 from runtime.record.state.clock import utc_now
@@ -81,7 +82,7 @@ def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
     listed = None if run or as_json else read_lists(workspace().state, incidents=True)
     if listed is None:
         return None
-    print_unserved(by_need(listed.unserved))
+    print_unserved(UnservedRuns.by_need(listed.unserved.items()))
     _print_incidents([_Listed(each.run_id, each) for each in listed.incidents], grouped=grouped)
     return 0
 

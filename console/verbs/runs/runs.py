@@ -18,11 +18,12 @@ from console.verbs.base import (
     verb,
 )
 from console.verbs.run_operation import run_operation
-from console.verbs.unserved_runs import by_need, note_unserved_runs, print_unserved
+from console.verbs.unserved_runs import note_unserved_runs, print_unserved
 from console.workspace import workspace
 from runtime.daemon import daemon
 from runtime.operations.requests.reports import BlockedRun
 from runtime.operations.requests.runs import AbortRun, ListRuns, RunMatch, SearchRuns, ShowRun
+from runtime.operations.requests.workers import UnservedRuns
 from runtime.record.places import read_lists
 from runtime.record.state.clock import utc_now
 from runtime.record.state.run_title import swarm_name
@@ -47,7 +48,7 @@ def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], te
     listed = None if text else read_lists(workspace().state, runs=_ALL_RUNS if states else limit)
     if listed is None:
         return None
-    print_unserved(by_need(listed.unserved))
+    print_unserved(UnservedRuns.by_need(listed.unserved.items()))
     shown = [each.public() for each in listed.runs if not states or each.shown_phase in states]
     _print_runs(shown[:limit], text, as_json=as_json)
     return 0

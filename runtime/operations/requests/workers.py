@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from msgspec import Struct
@@ -46,6 +47,11 @@ class UnservedRuns(Struct, frozen=True, kw_only=True):
     code: str
     queue: str = DEFAULT_QUEUE
     runs: tuple[str, ...]
+
+    @classmethod
+    def by_need(cls, found: Iterable[tuple[tuple[str, str], Sequence[str]]]) -> tuple[UnservedRuns, ...]:
+        """Ids of runs, each with the label and the queue that they need, in the order of these."""
+        return tuple(cls(code=code, queue=queue, runs=tuple(runs)) for (code, queue), runs in sorted(found))
 
     @property
     def need(self) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from runtime.record.postgres.connection import Connection
 from runtime.record.postgres.reader import Reader
-from runtime.record.workers import FORGOTTEN_AFTER_S, ListedWorker, PlacedRun, WorkerNeed, WorkerReport
+from runtime.record.workers import FORGOTTEN_AFTER_S, ListedWorker, PlacedRun, WorkerReport
 
 _NOW: LiteralString = "coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8)"
 _BEAT: LiteralString = f"""
@@ -56,7 +56,7 @@ async def list_workers(reader: Reader, now: float | None) -> list[ListedWorker]:
 async def placed_runs(reader: Reader, now: float | None, *, everywhere: bool) -> list[PlacedRun]:
     """See `WorkerRegistry.placed_runs`."""
     rows = await reader.rows(_PLACED, {"now": now, "everywhere": everywhere})
-    return [PlacedRun(run_id, WorkerNeed(code, queue)) for run_id, code, queue in rows]
+    return [PlacedRun.of(*row) for row in rows]
 
 
 async def take_claim(connection: Connection, name: str, owner: str, ttl_s: float, now: float | None) -> bool:

@@ -25,7 +25,7 @@ from runtime.record.sqlite.list_queries import (
     listed_worker,
 )
 from runtime.record.state.summary import Summary
-from runtime.record.workers import PlacedRun, WorkerNeed, unserved_runs
+from runtime.record.workers import PlacedRun, leaves_default_queue, unserved_runs
 
 _BUSY_S = 1.0
 """How long, in seconds, a file that is just being recovered is waited for; opening the journal waits longer."""
@@ -53,10 +53,8 @@ def read_quick_lists(path: Path, *, runs: int = 0, incidents: bool = False) -> J
                 return None
             now = {"now": time.time()}
             workers = [listed_worker(*row) for row in connection.execute(WORKERS, now)]
-            placed = [
-                PlacedRun(run_id, WorkerNeed(code, queue))
-                for run_id, code, queue in connection.execute(PLACED_RUNS, {**now, "everywhere": False})
-            ]
+            given = {**now, "everywhere": leaves_default_queue(workers)}
+            placed = [PlacedRun.of(*row) for row in connection.execute(PLACED_RUNS, given)]
             return JournalLists(
                 runs=_summaries(connection, runs) if runs else (),
                 incidents=_open_incidents(connection) if incidents else (),

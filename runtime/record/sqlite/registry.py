@@ -8,7 +8,7 @@ import msgspec
 
 from runtime.record.sqlite.list_queries import PLACED_RUNS, WORKERS, listed_worker
 from runtime.record.sqlite.reader import Reader
-from runtime.record.workers import FORGOTTEN_AFTER_S, ListedWorker, PlacedRun, WorkerNeed, WorkerReport
+from runtime.record.workers import FORGOTTEN_AFTER_S, ListedWorker, PlacedRun, WorkerReport
 
 _BEAT = """
     INSERT INTO worker (id, report, seen) VALUES (?, ?, ?)
@@ -39,7 +39,7 @@ async def list_workers(reader: Reader, now: float) -> list[ListedWorker]:
 async def placed_runs(reader: Reader, now: float, *, everywhere: bool) -> list[PlacedRun]:
     """See `WorkerRegistry.placed_runs`."""
     rows = await reader.rows(PLACED_RUNS, {"now": now, "everywhere": everywhere})
-    return [PlacedRun(run_id, WorkerNeed(code, queue)) for run_id, code, queue in rows]
+    return [PlacedRun.of(*row) for row in rows]
 
 
 def take_claim(connection: sqlite3.Connection, name: str, owner: str, ttl_s: float, now: float) -> bool:

@@ -40,7 +40,7 @@ class HostWorkers:
 
 
 def worker_rows(told: Iterable[HostWorkers], summaries: Mapping[str, Summary], context: RenderContext) -> list[Row]:
-    """Runs for which there is no worker first, then the workers, in the order in which they came."""
+    """Runs that no worker takes up first, then the workers, in the order in which they came."""
     told = list(told)
     unserved = [
         _unserved_row(each.host, label, run_id, summaries, context)

@@ -60,7 +60,7 @@ async def test_a_run_whose_label_has_no_worker_is_told_of_until_it_has_one(journ
     assert here.unserved == {}
     clock.jump(LOST_AFTER_S + 1)
     await here.beat()
-    assert here.unserved == {WorkerNeed("v1"): ["r1"]}, "a lost worker is none"
+    assert here.unserved == {WorkerNeed("v1"): ["r1"]}, "a lost worker takes up nothing"
     await Presence(journal, reporter("old", "v1", clock(), draining=True)).beat()
     await here.beat()
     assert here.unserved == {WorkerNeed("v1"): ["r1"]}, "one that drains takes no more runs"

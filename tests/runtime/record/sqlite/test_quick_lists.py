@@ -13,7 +13,7 @@ from runtime.record.places import open_journal, read_lists
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.state import events as ev
-from runtime.record.workers import WorkerNeed, WorkerReport, unserved_runs
+from runtime.record.workers import WorkerNeed, WorkerReport, placed_runs, unserved_runs
 from tests.runtime.record.journal_samples import answer, created, opened, started, summary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,6 +51,14 @@ async def test_lists_are_those_of_the_journal(journal: SqliteJournal) -> None:
         assert quick.action == whole.opened.action
     unserved = unserved_runs(await journal.placed_runs(), await journal.workers())
     assert listed.unserved == unserved == {WorkerNeed("blue"): ["r3"]}
+
+
+async def test_a_run_of_the_default_queue_that_every_worker_leaves_is_told_of(journal: SqliteJournal) -> None:
+    await journal.beat(WorkerReport(id="w", place="here", slots=1, code="green", queues=("gpu",), alive_since=NOW))
+    listed, workers = read_lists(journal.path.parent), await journal.workers()
+    assert listed is not None
+    assert listed.unserved == unserved_runs(await placed_runs(journal, workers), workers)
+    assert "r2" in listed.unserved[WorkerNeed()]
 
 
 async def test_only_so_many_runs_the_newest(journal: SqliteJournal) -> None:
