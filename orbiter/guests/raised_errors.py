@@ -6,13 +6,14 @@ nearest class above it. An object that it holds (the response of a server) comes
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from pydantic_core import to_jsonable_python
+
+from orbiter.guests.typed_values import loaded_class, name_of
 
 _OBJECT = "__object__"
 """The key of an object's fields, in place of the object."""
@@ -31,7 +32,7 @@ class RaisedError:
     def of(cls, error: Exception) -> RaisedError:
         """What is recorded of an exception."""
         classes = [each for each in type(error).__mro__ if issubclass(each, Exception)]
-        names = [f"{each.__module__}:{each.__qualname__}" for each in classes]
+        names = [name_of(each) for each in classes]
         attributes = {name: _plain(value) for name, value in vars(error).items()}
         return cls(names, str(error), [_plain(each) for each in error.args], attributes)
 
@@ -71,8 +72,5 @@ def _restored(value: Any) -> Any:
 
 
 def _class(name: str) -> type[Exception] | None:
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    return found if isinstance(found, type) and issubclass(found, Exception) else None
+    found = loaded_class(name)
+    return found if found is not None and issubclass(found, Exception) else None

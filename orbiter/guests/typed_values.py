@@ -31,7 +31,7 @@ def pack(value: Any, depth: int = 0) -> Packed:
         return [type(value).__name__, [pack(each, depth + 1) for each in value]]
     if type(value) is dict and all(type(key) is str for key in value):
         return ["dict", {key: pack(each, depth + 1) for key, each in value.items()}]
-    name = f"{type(value).__module__}:{type(value).__qualname__}"
+    name = name_of(type(value))
     if _class(name) is not type(value):
         raise TypeError(f"a value of the class {name} cannot be recorded")
     return ["class", name, TypeAdapter(type(value)).dump_python(value, mode="json", by_alias=False)]
@@ -65,7 +65,7 @@ def class_of(value: Any) -> str:
     if type(value) is list:
         found = {class_of(each) for each in value}
         return f"list {one}" if len(found) == 1 and (one := found.pop()) and not one.startswith("list ") else ""
-    name = f"{type(value).__module__}:{type(value).__qualname__}"
+    name = name_of(type(value))
     return name if _class(name) is type(value) else ""
 
 
@@ -83,11 +83,22 @@ def as_class(name: str, value: Any) -> Any:
         return value
 
 
-def _class(name: str) -> type[Any] | None:
-    """The class of this name, if it is a model or a dataclass of a loaded module."""
+def name_of(found: type[Any]) -> str:
+    """A class by its module and its name there, as ``module:name``."""
+    return f"{found.__module__}:{found.__qualname__}"
+
+
+def loaded_class(name: str) -> type[Any] | None:
+    """The class that `name_of` named, if its module is loaded and has it."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         found = getattr(found, part, None)
-    known = isinstance(found, type) and (issubclass(found, BaseModel) or dataclasses.is_dataclass(found))
+    return found if isinstance(found, type) else None
+
+
+def _class(name: str) -> type[Any] | None:
+    """The class of this name, if it is a model or a dataclass of a loaded module."""
+    found = loaded_class(name)
+    known = found is not None and (issubclass(found, BaseModel) or dataclasses.is_dataclass(found))
     return found if known else None

@@ -90,12 +90,17 @@ class Configuration:
             "traces": self.traces,
             "limits": self.settings.limits,
             "queues": runtime.queues or None,
-            "swarm_queues": {ref: each.queue for ref, each in self.settings.swarms.items()},
+            "swarm_queues": self.swarm_queues,
             "guest_tools": {
                 name: each.model_dump(exclude_unset=True) for name, each in self.settings.guests.tools.items()
             },
         }
         return ExecutionConfig(**{**given, **over})
+
+    @property
+    def swarm_queues(self) -> dict[str, str]:
+        """The queue of each swarm that has one set, by its reference or the end of it."""
+        return {ref: each.queue for ref, each in self.settings.swarms.items()}
 
     @property
     def traces(self) -> TraceSettings | None:

@@ -127,8 +127,7 @@ class Decisions:
 
     def _queue_of(self, ref: str) -> str:
         if self._queues is None:
-            swarms = load_configuration(self._workspace).settings.swarms
-            self._queues = {name: each.queue for name, each in swarms.items()}
+            self._queues = load_configuration(self._workspace).swarm_queues
         fits = [name for name in self._queues if ref == name or ref.endswith(f"/{name}")]
         return self._queues[max(fits, key=len)] if fits else DEFAULT_QUEUE
 

@@ -61,7 +61,7 @@ class ReceiverSession(Session):
         """As the library's.
 
         Raises:
-            RequestException: there is no answer, or one that no receiver of OTLP gives.
+            RequestException: the receiver did not answer, or the answer does not come from a receiver of OTLP.
         """
         try:
             answer = super().send(request, **kwargs)

@@ -60,7 +60,7 @@ def offer_of(opened: IncidentOpened, choice: PromptChoice) -> ChoiceOffer | None
 
 
 def _limit_of(schema: Mapping[str, Any], name: str) -> int:
-    """A limit of an array's length; 0 where there is none."""
+    """A limit of an array's length; 0 where the schema sets none."""
     found = schema.get(name)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 < found < 1_000 else 0
 

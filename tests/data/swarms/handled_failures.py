@@ -43,7 +43,7 @@ def charge(amount: int) -> str:
 
 
 def say(error: Exception) -> str:
-    """What the agent makes of a failure; what is no refusal of the bank is raised again."""
+    """What the agent makes of a failure; anything but a refusal of the bank is raised again."""
     if not isinstance(error, Declined):
         raise error
     return f"{type(error).__name__} {error.code}: {error}"

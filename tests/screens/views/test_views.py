@@ -341,7 +341,7 @@ def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
 
 def test_the_analysis_fills_in() -> None:
     story = digest()
-    assert not any("rror" in line for line in report_of(story)), "a request is no error"
+    assert not any("rror" in line for line in report_of(story)), "a request must not be called an error"
     story.analyse("run-1-inc-1", "The folder is outside of\nthe workspace.")
     assert report_of(story)[-3:] == [
         "Analysis: scripted:analyst says, not checked",

@@ -131,7 +131,7 @@ def test_no_line_of_the_prompt_says_that_no_model_was_asked() -> None:
     context = RenderContext(story.at)
     assert model_line(incident, context) == ()
     told = [plain_text(line) for line in explanation_lines(explain(incident, story.state), context, incident)]
-    assert [line for line in told if "no model" in line] == [], "it is no advice, and stands at the end of the page"
+    assert [line for line in told if "no model" in line] == [], "not advice: it stands at the end of the page"
     page = [plain_text(line) for line in unasked_model_lines(incident, context)]
     assert page[1].startswith("Model  no model analysed it")
 
