@@ -29,7 +29,7 @@ class Incident:
     """A model is being asked, and since when; None before and once `analysis` is there."""
     analysis: ev.AnalysisAdded | None = None
     proposals: list[ev.AnswerProposed] = field(default_factory=list)
-    """What agents propose, the latest last; one of each agent."""
+    """What agents propose, the latest last; one of each agent for each revision."""
 
     @property
     def proposal(self) -> ev.AnswerProposed | None:
@@ -47,8 +47,10 @@ class Incident:
 
 
 def with_proposal(known: Sequence[ev.AnswerProposed], added: ev.AnswerProposed) -> list[ev.AnswerProposed]:
-    """The proposals after one more: it replaces the one that the same agent made before."""
-    return [*(each for each in known if each.by != added.by), added][-MAX_PROPOSALS:]
+    """The proposals after one more: it replaces what the same agent proposed for the same revision. One that comes late,
+    for a revision that is past, leaves what fits.
+    """
+    return [*(each for each in known if (each.by, each.revision) != (added.by, added.revision)), added][-MAX_PROPOSALS:]
 
 
 @dataclass(slots=True, frozen=True)

@@ -310,9 +310,13 @@ async def test_what_is_wrong_over_there_is_said_in_a_line(bench: Bench, sshd: Ss
     ]
     for way, words in cases:
         client = await console(bench, way)
-        await client.wait_until(lambda words=words, client=client: words in client.status.reason)  # type: ignore[misc]
-        assert "\n" not in client.status.reason
-        assert client.status.phase == ("connecting" if "refused" in words else "lost")
+        said = client.status
+        while not (words in said.reason or said.phase == "lost"):
+            await client.wait_until(lambda said=said, client=client: client.status != said)  # type: ignore[misc]
+            said = client.status
+        assert words in said.reason
+        assert "\n" not in said.reason
+        assert said.phase == ("connecting" if "refused" in words else "lost")
         assert client.needs_login == ("login" in words or "verification" in words)
 
 

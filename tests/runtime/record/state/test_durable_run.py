@@ -226,3 +226,26 @@ def test_a_run_in_which_something_else_is_tried_again_by_itself_is_not_shown_to_
     assert state.shown_phase == "running"
     state.apply(ev.RunFrozen())
     assert state.shown_phase == state.summary().shown_phase == "frozen"
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(("retry", "skip")), st.integers(1, 3)), max_size=6))
+def test_the_latest_proposal_for_the_incident_as_it_is_stands_whatever_comes_late(
+    said: list[tuple[str, str, int]],
+) -> None:
+    proposals = [
+        ev.AnswerProposed(
+            incident_id="i-1", option=option, revision=revision, by=ev.Actor(name=name, channel="mcp"), reason="x"
+        )
+        for name, option, revision in said
+    ]
+    state = DurableRun()
+    for event in (
+        ev.RunCreated(run_id="r", ref="x:y"),
+        ev.RunStarted(epoch=1),
+        ev.IncidentOpened(incident_id="i-1", fault=FAULT, revision=2),
+        *proposals,
+    ):
+        state.apply(event)
+    fitting = [each for each in proposals if each.revision == 2]
+    found = state.incidents["i-1"].proposal
+    assert found == (fitting[-1] if fitting else None)
