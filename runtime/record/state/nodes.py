@@ -47,8 +47,8 @@ class Incident:
 
 
 def with_proposal(known: Sequence[ev.AnswerProposed], added: ev.AnswerProposed) -> list[ev.AnswerProposed]:
-    """The proposals after one more: it replaces what the same agent proposed for the same revision. One that comes late,
-    for a revision that is past, leaves what fits.
+    """The proposals after one more: it replaces what the same agent proposed for the same revision. One that comes
+    late, for a revision that is past, leaves what fits.
     """
     return [*(each for each in known if (each.by, each.revision) != (added.by, added.revision)), added][-MAX_PROPOSALS:]
 
