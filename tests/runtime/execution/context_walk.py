@@ -3,10 +3,10 @@
 From one function on, every call is followed that hands the context on, or is a method of it, or of an object that keeps
 it. A function is opened once. Properties do not count: reading one is no stop for a reader.
 
-    python -m tests.runtime.execution.context_walk [ROOT MODULE:FUNCTION PARAMETER OWNER]
+    python -m tests.runtime.execution.context_walk [ROOT MODULE:FUNCTION PARAMETER MODULE:OWNER]
 
 prints the walks of this checkout, or one of the tree at ROOT: for commit 92d48fd, unpacked there,
-``context_walk ROOT runtime.work.attempts:attempt_once c Carried``.
+``context_walk ROOT runtime.work.attempts:attempt_once c runtime.work.carried:Carried``.
 """
 
 from __future__ import annotations
@@ -66,53 +66,73 @@ class Walk:
         return len(changes) - len(set(changes))
 
 
-@dataclass
 class Source:
-    """The functions, classes and imports of a tree."""
+    """The functions, classes and imports of a tree. A module is read when something in it is looked for."""
 
-    root: Path
-    functions: dict[Place, Function] = field(default_factory=dict)
-    classes: dict[Place, ast.ClassDef] = field(default_factory=dict)
-    imports: dict[Place, Place] = field(default_factory=dict)
-    tuples: dict[Place, list[str]] = field(default_factory=dict)
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._functions: dict[Place, Function] = {}
+        self._classes: set[Place] = set()
+        self._imports: dict[Place, Place] = {}
+        self._tuples: dict[Place, list[str]] = {}
+        self._known: set[str] = set()
 
-    def __post_init__(self) -> None:
-        for package in PACKAGES:
-            for path in sorted((self.root / package).rglob("*.py")):
-                module = ".".join(path.relative_to(self.root).with_suffix("").parts).removesuffix(".__init__")
-                self._read(module, ast.parse(path.read_text()))
+    def function(self, place: Place) -> Function | None:
+        """A function, or a method as `Class.method`; None where there is none of that name."""
+        self._read(place.module)
+        return self._functions.get(place)
 
-    def _read(self, module: str, tree: ast.Module) -> None:
+    def is_class(self, place: Place) -> bool:
+        """Whether a name is that of a class."""
+        self._read(place.module)
+        return place in self._classes
+
+    def names_in(self, place: Place) -> list[str]:
+        """The names in a tuple at the top of a module."""
+        self._read(place.module)
+        return self._tuples.get(place, [])
+
+    def _read(self, module: str) -> None:
+        if module in self._known:
+            return
+        self._known.add(module)
+        base = self.root.joinpath(*module.split("."))
+        found = next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+        if found is None or base.parts[len(self.root.parts)] not in PACKAGES:
+            return
+        tree = ast.parse(found.read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module:
                 for each in node.names:
-                    self.imports[Place(module, each.asname or each.name)] = Place(node.module, each.name)
+                    self._imports[Place(module, each.asname or each.name)] = Place(node.module, each.name)
         for node in tree.body:
             if isinstance(node, Function):
-                self.functions[Place(module, node.name)] = node
+                self._functions[Place(module, node.name)] = node
             elif isinstance(node, ast.ClassDef):
-                self.classes[Place(module, node.name)] = node
+                self._classes.add(Place(module, node.name))
                 methods = (each for each in node.body if isinstance(each, Function))
-                self.functions.update({Place(module, f"{node.name}.{each.name}"): each for each in methods})
+                self._functions.update({Place(module, f"{node.name}.{each.name}"): each for each in methods})
             elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Tuple):
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-                names = [each.id for each in node.value.elts if isinstance(each, ast.Name)]
                 if isinstance(target, ast.Name):
-                    self.tuples[Place(module, target.id)] = names
+                    names = [each.id for each in node.value.elts if isinstance(each, ast.Name)]
+                    self._tuples[Place(module, target.id)] = names
 
     def find(self, module: str, called: ast.expr) -> Place | None:
         """What a name, or a name of an imported module, stands for."""
         if isinstance(called, ast.Name):
+            self._read(module)
             place = Place(module, called.id)
-            return self.imports.get(place, place)
+            return self._imports.get(place, place)
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-            base = self.imports.get(Place(module, called.value.id))
+            self._read(module)
+            base = self._imports.get(Place(module, called.value.id))
             return Place(f"{base.module}.{base.name}", called.attr) if base is not None else None
         return None
 
     def kept_in(self, owner: str, module: str, name: str) -> str | None:
         """The attribute in which a class keeps the context; None where it keeps none."""
-        start = self.functions.get(Place(module, f"{name}.__init__"))
+        start = self.function(Place(module, f"{name}.__init__"))
         given = {arg.arg for arg in start.args.args if _is_named(arg.annotation, owner)} if start is not None else set()
         for node in ast.walk(start) if start is not None else ():
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in given:
@@ -129,9 +149,8 @@ def _is_named(annotation: ast.expr | None, name: str) -> bool:
 class Walker:
     """Follows a context of the class `owner` through a tree."""
 
-    def __init__(self, source: Source, owner: str) -> None:
+    def __init__(self, source: Source, owner: Place) -> None:
         self._source, self._owner = source, owner
-        self._home = next(place for place in source.classes if place.name == owner)
         self._stops: list[Stop] = []
         self._opened: set[Place] = set()
 
@@ -141,35 +160,37 @@ class Walker:
         return Walk(tuple(self._stops))
 
     def _visit(self, place: Place, names: set[str], depth: int) -> None:
-        function = self._source.functions[place]
+        function = self._source.function(place)
+        assert function is not None, f"{place.module}:{place.name} is not a function"
         self._stops.append(Stop(place, depth))
         if place in self._opened:
             return
         self._opened.add(place)
         scope = _Scope(place.module, place.name.partition(".")[0] if "." in place.name else "", names)
-        if scope.class_name and scope.class_name != self._owner:
-            scope.kept = self._source.kept_in(self._owner, place.module, scope.class_name) or ""
+        if scope.class_name and scope.class_name != self._owner.name:
+            scope.kept = self._source.kept_in(self._owner.name, place.module, scope.class_name) or ""
         for node in _in_order(function.body):
             if isinstance(node, ast.Assign):
                 scope.assign(node)
             elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 looped = self._source.find(place.module, node.iter)
-                scope.loops[node.target.id] = self._source.tuples.get(looped, []) if looped is not None else []
+                scope.loops[node.target.id] = self._source.names_in(looped) if looped is not None else []
             elif isinstance(node, ast.Call):
                 for found, given in self._called(node, scope):
                     self._visit(found, given, depth + 1)
 
     def _called(self, call: ast.Call, scope: _Scope) -> Iterator[tuple[Place, set[str]]]:
         """The functions that a call hands the context to, and the names that it has there."""
-        function, functions = call.func, self._source.functions
+        function, source = call.func, self._source
         if isinstance(function, ast.Attribute):
-            method = Place(self._home.module, f"{self._owner}.{function.attr}")
-            if scope.is_context(function.value) and method in functions:
+            method = Place(self._owner.module, f"{self._owner.name}.{function.attr}")
+            if scope.is_context(function.value) and source.function(method) is not None:
                 yield method, {"self"}
                 return
             own = Place(scope.module, f"{scope.class_name}.{function.attr}")
-            if scope.kept and isinstance(function.value, ast.Name) and function.value.id == "self" and own in functions:
-                yield own, set()
+            if scope.kept and isinstance(function.value, ast.Name) and function.value.id == "self":
+                if source.function(own) is not None:
+                    yield own, set()
                 return
             if isinstance(function.value, ast.Call):
                 yield from self._of_made(function.value, function.attr, scope)
@@ -181,14 +202,14 @@ class Walker:
         called_here: list[ast.expr] = [ast.Name(each) for each in looped]
         for called in called_here or [function]:
             found = self._source.find(scope.module, called)
-            if found in functions:
-                parameters = [each.arg for each in functions[found].args.args]
+            if found is not None and (target := source.function(found)) is not None:
+                parameters = [each.arg for each in target.args.args]
                 yield found, {parameters[at] for at in positions if at < len(parameters)} | keywords
 
     def _of_made(self, made: ast.Call, method: str, scope: _Scope) -> Iterator[tuple[Place, set[str]]]:
         """`Attempt(execution).run()`: a method of an object that is made with the context."""
         found = self._source.find(scope.module, made.func)
-        if found in self._source.classes and any(scope.is_context(each) for each in made.args):
+        if found is not None and self._source.is_class(found) and any(scope.is_context(each) for each in made.args):
             yield Place(found.module, f"{found.name}.{method}"), set()
 
 
@@ -240,16 +261,17 @@ def walks(root: Path = ROOT) -> dict[str, Walk]:
     source = Source(root)
     attempt = Place("runtime.execution.attempt", "Attempt.run")
     step = Place("runtime.execution.step_runner", "run_step")
+    owner = Place("runtime.execution.step_execution", "StepExecution")
     return {
-        "attempt": Walker(source, "StepExecution").walk(attempt, "self"),
-        "step": Walker(source, "StepExecution").walk(step, "execution"),
+        "attempt": Walker(source, owner).walk(attempt, "self"),
+        "step": Walker(source, owner).walk(step, "execution"),
     }
 
 
 def main(arguments: list[str]) -> None:
     if arguments:
         root, start, parameter, owner = arguments
-        found = {start: Walker(Source(Path(root)), owner).walk(Place(*start.split(":")), parameter)}
+        found = {start: Walker(Source(Path(root)), Place(*owner.split(":"))).walk(Place(*start.split(":")), parameter)}
     else:
         found = walks()
     for name, walk in found.items():

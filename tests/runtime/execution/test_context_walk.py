@@ -49,7 +49,7 @@ def test_what_hands_the_context_on_is_counted_and_nothing_else(tmp_path: Path) -
         "GATES = (one, two)\n"
     )
     (tmp_path / "runtime" / "gates.py").write_text("def check(number, owner): pass\ndef other(name): pass\n")
-    walk = Walker(Source(tmp_path), "Owner").walk(Place("runtime.walk", "begin"), "owner")
+    walk = Walker(Source(tmp_path), Place("runtime.step", "Owner")).walk(Place("runtime.walk", "begin"), "owner")
     assert [(stop.place.name, stop.depth) for stop in walk.stops] == [
         ("begin", 0), ("Owner.end", 1), ("Owner.write", 2), ("Try.run", 1), ("Try.again", 2), ("Owner.end", 3),
         ("one", 2), ("check", 3), ("two", 2), ("begin", 3),
