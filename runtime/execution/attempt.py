@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,7 +15,12 @@ from orbiter.steps import Aborted, Skipped
 from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.attempt_failure import handle_block, handle_failure
-from runtime.execution.failures.cancelled_call import CallCancelled, cancelled_fault, until_cancelled
+from runtime.execution.failures.cancelled_call import (
+    CallCancelled,
+    cancelled_fault,
+    stopped_fault,
+    until_cancelled,
+)
 from runtime.execution.failures.crash_loop import is_suspect, step_alone
 from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.incident_drafts import config_fault
@@ -24,18 +29,12 @@ from runtime.execution.gates.chain import check_gates, check_step_budget
 from runtime.execution.gates.permission import checked_arguments
 from runtime.execution.incidents import IncidentDraft, task_of
 from runtime.execution.resolution import sign_changed_result
-from runtime.execution.step_execution import StepExecution
+from runtime.execution.run_session import RunSession
+from runtime.execution.step_execution import StepExecution, step_fields
 from runtime.execution.step_result import AttemptEnd, Completed
 from runtime.judgement.traces.propagation import call_context
-from runtime.record.journal import JournalError
 from runtime.record.state import events as ev
-from runtime.record.state.fault_taxonomy import (
-    Cause,
-    Classification,
-    Effect,
-    Impact,
-    Persistence,
-)
+from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Impact
 
 Outcome = Completed | IncidentDraft | None
 """The step's result; what a person is to be asked; or None where another attempt is due (its wait is over)."""
@@ -74,7 +73,8 @@ class Attempt:
             self._began = time.monotonic()
             return await self._handle_failure(failed)
         try:
-            self.arguments = execution.effective_arguments()
+            if changes := execution.overrides.as_changes():
+                self.arguments = execution.step.codec.replace(self.arguments, changes)
         except Exception as exc:
             return execution.draft(config_fault(exc), exc)
         if (blocked := await check_gates(execution)) is not None:
@@ -84,10 +84,10 @@ class Attempt:
         spent = check_step_budget(execution)
         if execution.session.ending:
             # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
-            await self._release_probe()
+            await execution.breaker.release_probe()
             raise asyncio.CancelledError
         if spent is not None or execution.session.tracker.is_frozen:
-            await self._release_probe()
+            await execution.breaker.release_probe()
             return await handle_block(execution, spent) if spent is not None else None
         # From before it is written that it begins until it is written how it ended.
         execution.activity.must_not_repeat = not execution.repeatable
@@ -109,7 +109,7 @@ class Attempt:
         node, state = execution.node, execution.state
         known = node is not None and node.requested == execution.requested
         event = ev.StepStarted(
-            **execution.step_fields() | ({"requested": {}} if known else {}),
+            **step_fields(step, execution.node_id, execution.parent_id, {} if known else execution.requested),
             attempt=self.number,
             epoch=execution.session.lease.epoch,
             effective=effective,
@@ -129,42 +129,37 @@ class Attempt:
             if execution.step.kind == "tool":
                 call = until_cancelled(execution.session, execution.node_id, call)
             result = await call
-        except _OutOfTime as exc:
-            return await self._end_at_wall_time(exc)
         except CallCancelled:
-            return await self._end_cancelled()
+            await execution.breaker.release_probe()
+            node, unknown = execution.node, not execution.repeatable
+            fault = cancelled_fault(execution.step, node.cancel if node is not None else None, effect_unknown=unknown)
+            return execution.draft(fault, attempt=self._end(fault, effect_unknown=unknown), by_policy=True)
         except asyncio.CancelledError:
-            self._record_cancellation()
-            await self._release_probe()
+            if execution.session.ending in ("", "abort"):
+                unknown = not execution.repeatable
+                ended = self._end(stopped_fault(execution.step, effect_unknown=unknown), effect_unknown=unknown)
+                execution.session.record_soon(ended.event())
+            # Parking and stopping leave the attempt open: the next life finds it in doubt.
+            await execution.breaker.release_probe()
             raise
         except (Aborted, Skipped):
-            await self._release_probe()
+            await execution.breaker.release_probe()
             raise
         except Exception as exc:
+            # No limit is reached where the run was frozen meanwhile, so that less of its time is used.
+            if isinstance(exc, _OutOfTime) and (spent := check_step_budget(execution)) is not None:
+                await execution.breaker.release_probe()
+                cut = {"cause": Cause.TIMEOUT, "effect": Effect.NONE, "impact": Impact.NODE}
+                return await handle_block(execution, spent, self._end(spent.fault.model_copy(update=cut)))
             await make_text_safe(exc)
             return await self._handle_failure(exc)
         if execution.overrides.arguments is not None:
             result = sign_changed_result(result, execution.overrides.arguments, execution.last_answer)
         return await execution.finish(result, attempt=self._end())
 
-    async def _end_at_wall_time(self, exc: _OutOfTime) -> Outcome:
-        spent = check_step_budget(self.execution)
-        if spent is None:  # the run was frozen meanwhile, so that less of its time is used: as any time-out
-            return await self._handle_failure(exc)
-        await self._release_probe()
-        cut = spent.fault.model_copy(update={"cause": Cause.TIMEOUT, "effect": Effect.NONE, "impact": Impact.NODE})
-        return await handle_block(self.execution, spent, self._end(cut))
-
-    async def _end_cancelled(self) -> Outcome:
-        execution, node = self.execution, self.execution.node
-        await self._release_probe()
-        unknown = not execution.repeatable
-        asked = node.cancel if node is not None else None
-        fault = cancelled_fault(execution.step, asked, effect_unknown=unknown)
-        return execution.draft(fault, attempt=self._end(fault, effect_unknown=unknown), by_policy=True)
-
     def _end(self, fault: Classification | None = None, *, effect_unknown: bool = False) -> AttemptEnd:
-        return AttemptEnd(self.number, self.arguments, time.monotonic() - self._began, fault, effect_unknown)
+        node_id, parent_id, seconds = self.execution.node_id, self.execution.parent_id, time.monotonic() - self._began
+        return AttemptEnd(node_id, parent_id, self.number, self.arguments, seconds, fault, effect_unknown)
 
     async def _handle_failure(self, exc: Exception) -> Outcome:
         execution = self.execution
@@ -183,28 +178,6 @@ class Attempt:
         fault = fault_policy.classify_failure(exc, execution.step, names, config, context, warn=execution.scope.warn)
         return await handle_failure(execution, exc, fault, replace(end, fault=fault))
 
-    async def _release_probe(self) -> None:
-        """The call said nothing of its service: a probe that it held is free, also where all of this is cancelled."""
-        if (breaker := self.execution.breaker) is not None:
-            with suppress(JournalError):
-                await asyncio.shield(breaker.release_probe())
-
-    def _record_cancellation(self) -> None:
-        """Stopped from outside. Parking and stopping leave the attempt open: the next life finds it in doubt."""
-        execution = self.execution
-        if execution.session.ending not in ("", "abort"):
-            return
-        unknown = not execution.repeatable
-        fault = Classification(
-            origin=fault_policy.ORIGINS[execution.step.kind],
-            cause=Cause.CANCELLED,
-            persistence=Persistence.UNKNOWN,
-            effect=Effect.UNKNOWN if unknown else Effect.NONE,
-            user_message="cancelled while it was under way",
-            rule_id="cancelled",
-        )
-        execution.session.record_soon(execution.end_event(self._end(fault, effect_unknown=unknown)))
-
     # -- the call ------------------------------------------------------------------------------------------------
 
     async def _call(self) -> Any:
@@ -217,14 +190,23 @@ class Attempt:
         span: AbstractContextManager[None] = nullcontext()
         if session.config.traces is not None:
             span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
+        site = CallSite(
+            session.state.id,
+            execution.node_id,
+            self.number,
+            step,
+            self.arguments,
+            execution.requested,
+            execution.model,
+        )
         guarded = guard_user_code(f"{step.name!r} of agent {step.agent!r}")
         if left is None and step.traits.timeout is None:
             with span, scope, guarded:
-                return await self._made_call()
+                return await _begin_call(session, site)
         try:
             async with asyncio.timeout(left) as wall_limit, asyncio.timeout(step.traits.timeout) as own_limit:
                 with span, scope, guarded:
-                    return await self._made_call()
+                    return await _begin_call(session, site)
         except TimeoutError as exc:
             if wall_limit.expired():
                 raise _OutOfTime(
@@ -239,32 +221,20 @@ class Attempt:
                 ) from exc
             raise
 
-    def _made_call(self) -> Awaitable[Any]:
-        """The call, or what a drill makes of it."""
-        execution = self.execution
-        interceptor = execution.session.config.interceptor
-        if interceptor is None:
-            return self._begin_call()
-        site = CallSite(
-            execution.state.id,
-            execution.node_id,
-            self.number,
-            execution.step,
-            self.arguments,
-            execution.requested,
-            execution.model,
-        )
-        return interceptor.call(site, self._begin_call)
 
-    def _begin_call(self) -> Awaitable[Any]:
-        """The call itself; with pieces of the reply on the way where a console watches the run."""
-        session, step, node_id = self.execution.session, self.execution.step, self.execution.node_id
-        deltas, run_id = session.config.deltas, session.state.id
-        if step.stream is None or deltas is None or not deltas.wants(run_id):
-            return step.call(self.arguments)
+def _begin_call(session: RunSession, site: CallSite) -> Awaitable[Any]:
+    """The call, or what a drill makes of it; with pieces of the reply on the way where a console watches the run."""
+
+    def begin() -> Awaitable[Any]:
+        deltas, step = session.config.deltas, site.step
+        if step.stream is None or deltas is None or not deltas.wants(site.run_id):
+            return step.call(site.arguments)
 
         def emit(kind: Literal["text", "reasoning"], text: str) -> None:
             session.touch()
-            deltas.put(run_id, node_id, self.number, kind, text)
+            deltas.put(site.run_id, site.node_id, site.attempt, kind, text)
 
-        return step.stream(self.arguments, emit)
+        return step.stream(site.arguments, emit)
+
+    interceptor = session.config.interceptor
+    return begin() if interceptor is None else interceptor.call(site, begin)

@@ -18,8 +18,8 @@ from runtime.execution import incidents
 from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.fault_policy import log_success
 from runtime.execution.failures.reroute import fails_at_once
-from runtime.execution.gates.breaker import StepBreaker, breakers_of
-from runtime.execution.gates.budget import cost_of_usage
+from runtime.execution.gates.breaker import NO_BREAKER, NoBreaker, StepBreaker, breakers_of
+from runtime.execution.gates.budget import usage_fields
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.run_session import RunSession
 from runtime.execution.step_overrides import StepOverrides
@@ -37,6 +37,20 @@ class FinishedTwiceError(RuntimeError):
         super().__init__(f"the step {node_id!r} was ended a second time; each way of ending a step calls finish once")
 
 
+def step_fields(step: Step[Any, Any], node_id: str, parent_id: str, requested: dict[str, Any]) -> dict[str, Any]:
+    """The fields that every event has which introduces a step."""
+    return {
+        "node_id": node_id,
+        "parent_id": parent_id,
+        "kind": step.kind,
+        "name": step.name,
+        "agent": step.agent,
+        "requested": requested,
+        "idempotent": step.traits.idempotent,
+        "permissions": step.traits.permissions,
+    }
+
+
 @dataclass(slots=True, eq=False)
 class StepExecution:
     """A step on its way. `scope` is where nodes that the call opens go; `requested` is the request as JSON."""
@@ -50,7 +64,7 @@ class StepExecution:
     requested: dict[str, Any]
     overrides: StepOverrides = field(default_factory=StepOverrides)
     _finished: bool = field(default=False, init=False)
-    _breaker: tuple[str, StepBreaker | None] | None = field(default=None, init=False)
+    _breaker: tuple[str, StepBreaker | NoBreaker] | None = field(default=None, init=False)
     """The breaker that was last asked for, with the model that it is for."""
 
     # -- what is known of the step -------------------------------------------------------------------------------
@@ -93,15 +107,6 @@ class StepExecution:
 
     # -- what an attempt will use --------------------------------------------------------------------------------
 
-    def effective_arguments(self) -> Any:
-        """The step's arguments with the overrides put in.
-
-        Raises:
-            Exception: whatever the step's codec says of overrides that do not fit.
-        """
-        changes = self.overrides.as_changes()
-        return self.step.codec.replace(self.step.arguments, changes) if changes else self.step.arguments
-
     @property
     def tool_arguments(self) -> Mapping[str, Any]:
         """A tool's arguments as they will be used, with what hooks made of them; empty for other steps."""
@@ -125,26 +130,24 @@ class StepExecution:
         return {"model": self.model} if self.step.kind == "llm" else {}
 
     @property
-    def breaker(self) -> StepBreaker | None:
+    def breaker(self) -> StepBreaker | NoBreaker:
         """The breaker before the next attempt.
 
-        None for value steps, where breakers are off, and in a run begun with ``breakers`` off: a drill, whose invented
-        failures say nothing of any service.
+        One that lets every call pass for value steps, where breakers are off, and in a run begun with ``breakers`` off:
+        a drill, whose invented failures say nothing of any service.
         """
         model = self.model
         if self._breaker is None or self._breaker[0] != model:
             self._breaker = (model, self._find_breaker(model))
         return self._breaker[1]
 
-    def _find_breaker(self, model: str) -> StepBreaker | None:
+    def _find_breaker(self, model: str) -> StepBreaker | NoBreaker:
         session, kind = self.session, self.step.kind
         if kind == "value":
-            return None
+            return NO_BREAKER
         errors = errors_at(session, self.parent_id)
-        if not errors.enable_circuit_breaker:
-            return None
-        if session.state.options.get("breakers") is False:
-            return None
+        if not errors.enable_circuit_breaker or session.state.options.get("breakers") is False:
+            return NO_BREAKER
         server = self.step.traits.server
         key = f"model:{model}" if kind == "llm" else f"mcp:{server}" if server else f"tool:{self.step.name}"
         caller = f"{session.state.id}/{self.node_id}#{session.lease.epoch}"
@@ -158,36 +161,9 @@ class StepExecution:
         """
         node = self.node
         if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
-            self.session.record_soon(ev.StepRequested(**self.step_fields()))
-
-    def step_fields(self) -> dict[str, Any]:
-        """The fields that every event has which introduces the step."""
-        return {
-            "node_id": self.node_id,
-            "parent_id": self.parent_id,
-            "kind": self.step.kind,
-            "name": self.step.name,
-            "agent": self.step.agent,
-            "requested": self.requested,
-            "idempotent": self.step.traits.idempotent,
-            "permissions": self.step.traits.permissions,
-        }
-
-    async def record_after(self, attempt: AttemptEnd | None, event: ev.JournalEvent) -> None:
-        """Write what comes of an attempt that failed, in one transaction with its end; None: there was no attempt."""
-        await self.session.record(*([self.end_event(attempt)] if attempt is not None else []), event)
-
-    def end_event(self, attempt: AttemptEnd, **end: Any) -> ev.StepEnded:
-        """The event that says how an attempt ended; `end` as in `StepEnded`."""
-        return ev.StepEnded(
-            node_id=self.node_id,
-            parent_id=self.parent_id,
-            attempt=attempt.number,
-            fault=attempt.fault,
-            effect_unknown=attempt.effect_unknown,
-            seconds=round(attempt.seconds, 4),
-            **end,
-        )
+            self.session.record_soon(
+                ev.StepRequested(**step_fields(self.step, self.node_id, self.parent_id, self.requested))
+            )
 
     def draft(
         self,
@@ -228,7 +204,7 @@ class StepExecution:
             result_type=self.step.traits.result_type,
             wait_s=wait_s,
             policy="fail" if by_policy and fails_at_once(self.state, self.node_id) else "",
-            ended=self.end_event(attempt) if attempt is not None else None,
+            ended=attempt.event() if attempt is not None else None,
         )
 
     async def await_answer(self, draft: IncidentDraft) -> ev.IncidentAnswered:
@@ -237,11 +213,33 @@ class StepExecution:
 
     # -- the end -------------------------------------------------------------------------------------------------
 
-    def error_result(self, arguments: Any, error: Exception) -> Any:
-        """A failure as a result for the model; None where it has no such form, or the policy is `fail`."""
+    async def absorb(
+        self,
+        error: Exception,
+        *,
+        attempt: AttemptEnd | None = None,
+        fault: Classification | None = None,
+        before: ev.JournalEvent | None = None,
+    ) -> Completed | None:
+        """End the step with a failure as its result, which the model is told.
+
+        Args:
+            error: What the model is told of.
+            attempt: The attempt that failed; None where none was made.
+            fault: What stood in the way, where none was made.
+            before: An event that is written first.
+
+        Returns:
+            The result; None, and nothing is written, where the failure has no such form, or the policy is `fail`.
+        """
         if self.step.traits.failure == "fail" and not isinstance(error, ToolCallError):
             return None
-        return self.step.codec.absorb(arguments, error)
+        told = self.step.codec.absorb(attempt.arguments if attempt is not None else self.step.arguments, error)
+        if told is None:
+            return None
+        if before is not None:
+            await self.session.record(before)
+        return await self.finish(told, attempt=attempt, fault=fault, absorbed=True)
 
     async def finish(
         self,
@@ -278,7 +276,7 @@ class StepExecution:
         self._finished = True
         if attempt is None:
             self.record_node()
-            attempt = AttemptEnd(self.attempts, self.step.arguments, fault=fault)
+            attempt = AttemptEnd(self.node_id, self.parent_id, self.attempts, self.step.arguments, fault=fault)
         after = self.step.after if by is None and result is not NO_RESULT else None
         end: dict[str, Any] = {"absorbed": absorbed, "by": by, "skipped": skipped, "settled": after is None}
         if secret:
@@ -287,30 +285,14 @@ class StepExecution:
             end["result"] = written if result is NO_RESULT else self.step.codec.dump(result)
         succeeded = attempt.fault is None and by is None
         if succeeded:
-            end |= self._usage_fields(result)
-        await self.session.record(self.end_event(attempt, **end), *beside)
+            prices, now = self.session.config.prices, self.session.clock()
+            end |= usage_fields(prices, self.model, self.step.codec.usage(result), now)
+        await self.session.record(attempt.event(**end), *beside)
         if succeeded:
-            await self._log_success()
+            if (node := self.node) is not None and node.round > 1:
+                log_success(node.round - 1)
+            await self.breaker.record_success()
         if after is not None:
             await after(attempt.arguments, result)
             self.session.record_soon(ev.StepSettled(node_id=self.node_id, parent_id=self.parent_id))
         return Completed(result)
-
-    def _usage_fields(self, result: Any) -> dict[str, Any]:
-        usage = self.step.codec.usage(result)
-        if usage is None:
-            return {}
-        cost, unpriced = cost_of_usage(self.session.config.prices, self.model, usage, self.session.clock())
-        return {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "cost_usd": cost,
-            "unpriced": unpriced,
-        }
-
-    async def _log_success(self) -> None:
-        node = self.node
-        if node is not None and node.round > 1:
-            log_success(node.round - 1)
-        if (breaker := self.breaker) is not None:
-            await breaker.record_success()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
 
@@ -17,14 +18,28 @@ class Completed:
 
 @dataclass(slots=True, frozen=True)
 class AttemptEnd:
-    """How an attempt came to its end."""
+    """How an attempt of a step came to its end."""
 
+    node_id: str
+    parent_id: str
     number: int
     arguments: Any
     """What it worked on."""
     seconds: float = 0.0
     fault: Classification | None = None
     effect_unknown: bool = False
+
+    def event(self, **end: Any) -> ev.StepEnded:
+        """The event that says so; `end` as in `StepEnded`."""
+        return ev.StepEnded(
+            node_id=self.node_id,
+            parent_id=self.parent_id,
+            attempt=self.number,
+            fault=self.fault,
+            effect_unknown=self.effect_unknown,
+            seconds=round(self.seconds, 4),
+            **end,
+        )
 
 
 NO_RESULT = object()

@@ -20,7 +20,7 @@ from tests.screens.run_link import RunLink
 from tests.screens.stories import Story, digest
 from tests.screens.views.run.test_run_views import bar_story
 from tests.screens.waiting import drawn, until
-from tests.screens.widgets.forms.test_question_form import TRIP, into_form
+from tests.screens.widgets.forms.test_answer_form import TRIP, into_form
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 Compare = Callable[..., bool]

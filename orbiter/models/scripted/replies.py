@@ -108,7 +108,6 @@ class Fault:
 ScriptedTurn = Reply | Fault | str
 Turn = ScriptedTurn | Sequence[ScriptedTurn]
 """What is said at one position: a reply (a string is one), a fault, or one of them for each attempt in turn."""
-_TURN_FORM = "write a Reply, a Fault or a text"
 ScriptFunction = Callable[[list[Message], list[dict[str, Any]]], "Turn | Awaitable[Turn]"]
 """A script in Python: takes the conversation and the schemas of the tools, returns what to say at this position."""
 

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from orbiter.ask import NeedsInput
 from orbiter.steps import Step
 from runtime.execution.failures import fault_policy
-from runtime.execution.failures.errors_in_force import errors_at, retry_policy_at
-from runtime.execution.failures.raised_permission import draft_raised_permission
+from runtime.execution.failures.errors_in_force import errors_at, retry_policy_for
+from runtime.execution.failures.raised_permission import as_request
 from runtime.execution.failures.remedies import (
     AnyRemedy,
     Compaction,
@@ -23,11 +24,11 @@ from runtime.execution.failures.remedies import (
 )
 from runtime.execution.failures.reroute import reroute_error, reroute_kind, reroute_past_agent, reroute_to_itself
 from runtime.execution.gates.blocked import Blocked
-from runtime.execution.gates.permission import PermissionDenied
+from runtime.execution.gates.permission import PermissionDenied, grantable_need
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.step_execution import StepExecution
 from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed
-from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy, decide_retry
+from runtime.judgement.recovery.retry import RetryDecision, decide_retry
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.fault_taxonomy import (
@@ -57,9 +58,9 @@ async def handle_block(
         is_open and step.kind == "tool" and not _to_be_repeated(step, execution.node, execution.last_answer)
     )
     if refused and blocked.error is not None:
-        told = execution.error_result(step.arguments, blocked.error)
+        told = await execution.absorb(blocked.error, fault=fault)
         if told is not None:
-            return await execution.finish(told, fault=fault, absorbed=True)
+            return told
     spent_swarm = (blocked.action or {}).get("budget", {}).get("scope") if fault.cause is Cause.LIMIT_REACHED else None
     if spent_swarm and (passed := reroute_past_agent(state, str(spent_swarm), fault)) is not None:
         # What is around a nested swarm whose own budget is used up says how to go on.
@@ -70,7 +71,8 @@ async def handle_block(
         if returned is not None:
             await _apply_remedy(execution, returned, None)
         fault_policy.log_unresolved(fault)
-        if _times_blocked(state, execution.node) >= _retry_policy(execution, fault).max_attempts:
+        policy = retry_policy_for(execution.session, step, execution.parent_id, fault, execution.scope.warn)
+        if _times_blocked(state, execution.node) >= policy.max_attempts:
             # Waiting again and again for a service that does not come back is nothing to do unasked.
             wait_s = None
     return execution.draft(
@@ -84,11 +86,6 @@ def _to_be_repeated(step: Step[Any, Any], node: Node | None, last_answer: ev.Inc
     if failed is None:
         return False
     return last_answer is not None or fault_policy.is_kept_from_model(failed, step)
-
-
-def _retry_policy(execution: StepExecution, fault: Classification) -> RetryPolicy:
-    usual = retry_policy_at(execution.session, execution.parent_id, fault)
-    return fault_policy.retry_policy_of(execution.step, usual, execution.scope.warn)
 
 
 def _times_blocked(state: DurableRun, node: Node | None) -> int:
@@ -111,24 +108,28 @@ async def handle_failure(
         Exception: `error` itself, where it is its node's to deal with.
     """
     session, step = execution.session, execution.step
-    if (breaker := execution.breaker) is not None and error is not step.failed:
-        await breaker.record_failure(fault)
+    if error is not step.failed:
+        await execution.breaker.record_failure(fault)
     if isinstance(error, NeedsInput):
         return execution.draft(fault, error, attempt=attempt)
-    if step.handled and (told := execution.error_result(attempt.arguments, error)) is not None:
-        return await execution.finish(told, attempt=attempt, absorbed=True)
+    if step.handled and (told := await execution.absorb(error, attempt=attempt)) is not None:
+        return told
     if step.kind == "value":
-        await session.record(execution.end_event(attempt))
+        await session.record(attempt.event())
         raise error
-    if (asked := await draft_raised_permission(execution, error, fault, attempt)) is not None:
-        return asked
-    policy = _retry_policy(execution, fault)
+    if (need := await grantable_need(session, execution.node_id, step.agent, error)) is not None:
+        asked = as_request(fault)
+        ended = replace(attempt, fault=asked, effect_unknown=False)
+        return execution.draft(asked, error, need=str(need), attempt=ended)
+    policy = retry_policy_for(session, step, execution.parent_id, fault, execution.scope.warn)
     rounds = execution.node.round if execution.node is not None else 1
     decision = decide_retry(fault, attempt=max(1, rounds), policy=policy, rng=random.Random())
     if decision.remedy in (Remedy.RETRY, Remedy.WAIT_RETRY) and decision.delay_s is not None:
         model = execution.model
         fault_policy.log_retry(fault, model.partition(":")[2] or model or step.name, decision)
-        await _wait_for_retry(execution, decision, attempt)
+        scheduled = _scheduled(decision, execution.node_id, execution.parent_id, fault, session.clock())
+        await session.record(attempt.event(), scheduled)
+        await asyncio.sleep(decision.delay_s if session.config.retry_waits else 0.0)
         return None
     return await _resolve_without_retry(execution, error, fault, decision, attempt)
 
@@ -144,27 +145,22 @@ async def _resolve_without_retry(
     session, step = execution.session, execution.step
     if fault.impact is Impact.PROCESS:
         fault_policy.log_unresolved(fault)
-        await session.record(execution.end_event(attempt))
+        await session.record(attempt.event())
         session.finish(ev.RunFinished(state="failed", error=fault.user_message))
         raise asyncio.CancelledError
     demanded = fault_policy.demands_operator(fault, step, decision)
     if not demanded and (remedy := await find_remedy(execution, fault, decision)) is not None:
         await _apply_remedy(execution, remedy, attempt)
         return None
-    told, wish = None, reroute_kind(fault)
-    if (
-        step.kind == "tool"
-        and wish is not None
-        and (returned := reroute_to_itself(session.state, execution.node_id, fault, wish)) is not None
-    ):
-        # Its author asks for another plan, and the agent plans by itself: it is told so.
-        told = execution.error_result(attempt.arguments, PermissionDenied(returned.reason))
+    wish, returned = reroute_kind(fault), None
+    if step.kind == "tool" and wish is not None:
+        returned = reroute_to_itself(session.state, execution.node_id, fault, wish)
+    if returned is not None or not (demanded or wish):
+        # Its author asks for another plan, and the agent plans by itself: it is told so, else what failed.
+        cause = error if returned is None else PermissionDenied(returned.reason)
+        told = await execution.absorb(cause, attempt=attempt, before=returned)
         if told is not None:
-            await session.record(returned)
-    if told is None and not demanded and not wish:
-        told = execution.error_result(attempt.arguments, error)
-    if told is not None:
-        return await execution.finish(told, attempt=attempt, absorbed=True)
+            return told
     errors = errors_at(session, execution.parent_id)
     if fault.cause is Cause.QUOTA_EXHAUSTED and errors.quota_action(fault.provider) == "notify":
         # Told on every channel, as what ends a run is: without a quota nothing goes on.
@@ -189,32 +185,30 @@ async def _apply_remedy(execution: StepExecution, remedy: AnyRemedy, attempt: At
         else:
             await execution.finish(NO_RESULT, attempt=attempt, absorbed=True, beside=(returned,))
         raise reroute_error(returned)
+    ended = () if attempt is None else (attempt.event(),)
     if isinstance(remedy, Compaction):
         execution.overrides.messages = remedy.messages
-        await execution.record_after(attempt, remedy.event)
+        await execution.session.record(*ended, remedy.event)
         execution.scope.warn(f"the request was too large and lost {', '.join(remedy.event.cuts)}")
     else:
         execution.overrides.model = remedy.to_model
         execution.record_node()
-        await execution.record_after(attempt, remedy)
+        await execution.session.record(*ended, remedy)
         execution.scope.warn(f"{remedy.to_model} stands in for {remedy.from_model}: {remedy.reason}")
 
 
-async def _wait_for_retry(execution: StepExecution, decision: RetryDecision, attempt: AttemptEnd) -> None:
+def _scheduled(
+    decision: RetryDecision, node_id: str, parent_id: str, fault: Classification, now: datetime
+) -> ev.RetryScheduled:
     delay = decision.delay_s or 0.0
-    clock = execution.session.clock
-    await execution.record_after(
-        attempt,
-        ev.RetryScheduled(
-            ts=clock(),
-            node_id=execution.node_id,
-            parent_id=execution.parent_id,
-            attempt=decision.attempt + 1,
-            max_attempts=decision.max_attempts,
-            delay_s=round(delay, 3),
-            until=clock() + timedelta(seconds=delay),
-            source=decision.source_of_delay,
-            reason=attempt.fault.user_message if attempt.fault is not None else "",
-        ),
+    return ev.RetryScheduled(
+        ts=now,
+        node_id=node_id,
+        parent_id=parent_id,
+        attempt=decision.attempt + 1,
+        max_attempts=decision.max_attempts,
+        delay_s=round(delay, 3),
+        until=now + timedelta(seconds=delay),
+        source=decision.source_of_delay,
+        reason=fault.user_message,
     )
-    await asyncio.sleep(delay if execution.session.config.retry_waits else 0.0)

@@ -45,6 +45,18 @@ async def until_cancelled(session: RunSession, node_id: str, call: Awaitable[R])
         calls.pop(node_id, None)
 
 
+def stopped_fault(step: Step[Any, Any], *, effect_unknown: bool) -> Classification:
+    """What is known of a step's call that was stopped from outside, together with what is around it."""
+    return Classification(
+        origin=ORIGINS[step.kind],
+        cause=Cause.CANCELLED,
+        persistence=Persistence.UNKNOWN,
+        effect=Effect.UNKNOWN if effect_unknown else Effect.NONE,
+        user_message="cancelled while it was under way",
+        rule_id="cancelled",
+    )
+
+
 def cancelled_fault(step: Step[Any, Any], asked: ev.CancelRequested | None, *, effect_unknown: bool) -> Classification:
     """What is known of a step's call that was cancelled; `asked`: the word that did it."""
     by = asked.by.name if asked is not None and asked.by.name else "an operator"

@@ -7,12 +7,13 @@ reads the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, reduce
 from typing import Any
 
+from orbiter._internal.user_code import text_with_timeout
 from orbiter.errors import ConfigurationError
-from orbiter.steps import RUN_KEY, SWARM_KEY, errors_as_json
+from orbiter.steps import RUN_KEY, SWARM_KEY, Step, errors_as_json
 from runtime.execution.run_session import RunSession
 from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.recovery.retry import RetryPolicy
@@ -33,6 +34,22 @@ def retry_policy_at(session: RunSession, node_id: str, fault: Classification) ->
     if any(True for _ in _given_at(session.state, node_id)):
         return errors_at(session, node_id).policy_for(fault)
     return session.config.policy_for(fault)
+
+
+def retry_policy_for(
+    session: RunSession, step: Step[Any, Any], node_id: str, fault: Classification, warn: Callable[[str], None]
+) -> RetryPolicy:
+    """The same for a step below a node: what its author's `get_retry_policy()` says goes over it. One that cannot be
+    used is warned of, and left.
+    """
+    usual = retry_policy_at(session, node_id, fault)
+    if step.traits.retry_policy is None:
+        return usual
+    try:
+        return RetryPolicy.from_mapping(step.traits.retry_policy(), usual)
+    except BaseException as exc:  # user code: whatever it raises, the usual policy holds
+        warn(f"get_retry_policy() of {step.name} cannot be used: {type(exc).__name__}: {text_with_timeout(exc)}")
+        return usual
 
 
 def may_ask_operator(session: RunSession, node_id: str) -> bool:

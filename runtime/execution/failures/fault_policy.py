@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from orbiter._internal.user_code import text_with_timeout
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolError
 from orbiter.steps import Step
@@ -14,7 +13,7 @@ from runtime.judgement.error_config import ErrorHandlingConfig
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.recorded_fault import recorded_fault
 from runtime.judgement.faults.severity import PROBLEM, ask_author, is_judged
-from runtime.judgement.recovery.retry import RetryDecision, RetryPolicy
+from runtime.judgement.recovery.retry import RetryDecision
 from runtime.judgement.reports import fault_log
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -91,17 +90,6 @@ def _author_error(exc: Exception) -> Exception:
     """What the author's code raised, out of what a tool's frame made of it."""
     cause = exc.__cause__
     return cause if isinstance(exc, ToolError) and isinstance(cause, Exception) else exc
-
-
-def retry_policy_of(step: Step[Any, Any], usual: RetryPolicy, warn: Callable[[str], None]) -> RetryPolicy:
-    """The author's `get_retry_policy()` over the `usual` policy. One that cannot be used is warned of, and left."""
-    if step.traits.retry_policy is None:
-        return usual
-    try:
-        return RetryPolicy.from_mapping(step.traits.retry_policy(), usual)
-    except BaseException as exc:  # user code: whatever it raises, the usual policy holds
-        warn(f"get_retry_policy() of {step.name} cannot be used: {type(exc).__name__}: {text_with_timeout(exc)}")
-        return usual
 
 
 _GRAVE_SEVERITIES = frozenset({"author.critical", "author.fatal", "config.critical"})

@@ -12,21 +12,7 @@ from dataclasses import replace
 from runtime.execution.gates.permission import GRANT_ADVICE, grantable_need
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.run_session import RunSession
-from runtime.execution.step_execution import StepExecution
-from runtime.execution.step_result import AttemptEnd
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Persistence
-
-
-async def draft_raised_permission(
-    execution: StepExecution, error: Exception, fault: Classification, attempt: AttemptEnd
-) -> IncidentDraft | None:
-    """What to ask where a step's failure names a permission that may be granted; None where it does not."""
-    need = await grantable_need(execution.session, execution.node_id, execution.step.agent, error)
-    if need is None:
-        return None
-    asked = _grantable(fault)
-    ended = replace(attempt, fault=asked, effect_unknown=False)
-    return execution.draft(asked, error, need=str(need), attempt=ended)
 
 
 async def ask_for_grant(session: RunSession, node_id: str, exc: Exception, draft: IncidentDraft) -> IncidentDraft:
@@ -38,10 +24,11 @@ async def ask_for_grant(session: RunSession, node_id: str, exc: Exception, draft
     if need is None:
         return draft
     action = {**(draft.action or {}), **({"agent": agent} if agent else {}), "permission": str(need)}
-    return replace(draft, fault=_grantable(draft.fault), need=str(need), action=action)
+    return replace(draft, fault=as_request(draft.fault), need=str(need), action=action)
 
 
-def _grantable(fault: Classification) -> Classification:
+def as_request(fault: Classification) -> Classification:
+    """The fault of code that raised for a permission that may be granted, as a request for it."""
     return fault.model_copy(
         update={
             "cause": Cause.PERMISSION_DENIED,

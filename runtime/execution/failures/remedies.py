@@ -53,8 +53,10 @@ async def find_remedy(execution: StepExecution, fault: Classification, decision:
     if wish is not None and (returned := reroute_to_swarm(state, node_id, fault, wish)) is not None:
         return returned
     if step.kind == "llm":
-        if decision.remedy is Remedy.COMPACT_RETRY and (smaller := _compact_request(execution)) is not None:
-            return smaller
+        if decision.remedy is Remedy.COMPACT_RETRY:
+            rounds = execution.node.compactions if execution.node is not None else 0
+            if (smaller := _compact_request(step, node_id, execution.parent_id, rounds)) is not None:
+                return smaller
         if _may_use_fallback(errors_at(execution.session, execution.parent_id), fault, decision):
             fell_back = await find_fallback(execution, fault)
             if fell_back is not None:
@@ -103,7 +105,7 @@ async def find_fallback(execution: StepExecution, fault: Classification) -> ev.S
     fell_back = node.fell_back if node is not None else ()
     tried = {step.name, now, *(name for each in fell_back for name in (each.from_model, each.to_model))}
     untried = [name for name in chain if name not in tried]
-    closed = {name for name in untried if breaker is None or await breaker.lets_pass(f"model:{name}")}
+    closed = {name for name in untried if await breaker.lets_pass(f"model:{name}")}
     passed: list[str] = []
     while True:
         choice = choose_fallback(chain, tried, closed.__contains__)
@@ -142,18 +144,17 @@ def _fallback_chain(
 # -- a smaller request -----------------------------------------------------------------------------------------------
 
 
-def _compact_request(execution: StepExecution) -> Compaction | None:
-    """Make the conversation smaller; None where both rounds are spent, or nothing more can go."""
-    rounds = execution.node.compactions if execution.node is not None else 0
-    messages = _messages_of(execution.step)
+def _compact_request(step: Step[Any, Any], node_id: str, parent_id: str, rounds: int) -> Compaction | None:
+    """Make the conversation smaller, after so many rounds; None where both are spent, or nothing more can go."""
+    messages = _messages_of(step)
     while rounds < MAX_ROUNDS:
         rounds += 1
         made = compact_messages(messages, rounds)
         if made is None:
             continue
         event = ev.StepCompacted(
-            node_id=execution.node_id,
-            parent_id=execution.parent_id,
+            node_id=node_id,
+            parent_id=parent_id,
             round=rounds,
             cuts=tuple(f"{cut.number} {cut.what}" for cut in made.cuts),
             bytes_before=made.bytes_before,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from runtime.judgement.recovery.breaker import (
     BreakerVerdict,
     breaker_open_fault,
 )
-from runtime.record.journal import Journal, StaleSequence
+from runtime.record.journal import Journal, JournalError, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
@@ -215,5 +216,32 @@ class StepBreaker:
         await self.registry.record_failure(self.key, fault, policy, self.clock().timestamp(), self.caller)
 
     async def release_probe(self) -> None:
-        """The step's call said nothing of its service: the probe that it may have held is free."""
-        await self.registry.release_probe(self.key, self.caller)
+        """The step's call said nothing of its service: a probe that it held is free, also where all of this is
+        cancelled.
+        """
+        with suppress(JournalError):
+            await asyncio.shield(self.registry.release_probe(self.key, self.caller))
+
+
+class NoBreaker:
+    """What a step asks that has no breaker: it lets every call pass, and keeps nothing."""
+
+    __slots__ = ()
+
+    async def admit(self) -> Blocked | None:
+        return None
+
+    async def lets_pass(self, key: str) -> bool:
+        return True
+
+    async def record_success(self) -> None:
+        pass
+
+    async def record_failure(self, fault: Classification) -> None:
+        pass
+
+    async def release_probe(self) -> None:
+        pass
+
+
+NO_BREAKER = NoBreaker()

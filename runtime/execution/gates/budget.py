@@ -221,12 +221,19 @@ def _warn_once(session: RunSession, scoped: ScopedBudget, text: str) -> None:
         session.record_soon(ev.Warned(node_id=root.id, parent_id=root.parent_id, text=text))
 
 
-def cost_of_usage(prices: PriceTable, model: str, usage: Usage, at: datetime) -> tuple[float | None, bool]:
-    """What a model's answer cost in US dollars, and whether that is unknown because the model has no known price."""
-    if not model:
-        return None, False
-    cost = prices.cost(model, usage, at)
-    return cost, cost is None
+def usage_fields(prices: PriceTable, model: str, usage: Usage | None, at: datetime) -> dict[str, Any]:
+    """The fields of a step's end that say what a model's answer used, and what it cost in US dollars; `unpriced`: that
+    is unknown, because the model has no known price. Empty for a step that uses nothing.
+    """
+    if usage is None:
+        return {}
+    cost = prices.cost(model, usage, at) if model else None
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": cost,
+        "unpriced": bool(model) and cost is None,
+    }
 
 
 async def release_other_waits(session: RunSession, answer: ev.IncidentAnswered) -> None:

@@ -38,8 +38,7 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
         await asyncio.to_thread(load_prices)
     if (found := check_step_budget(execution)) is not None:
         return found
-    breaker = execution.breaker
-    return await breaker.admit() if breaker is not None else None
+    return await execution.breaker.admit()
 
 
 def check_step_budget(execution: StepExecution) -> Blocked | None:

@@ -115,23 +115,41 @@ def build_value(form: Form, filled: Filled) -> Any:
     return value
 
 
-def draft_value(form: Form, filled: Filled) -> Any:
-    """What stands in the fields as JSON, checked against nothing: a text that cannot be read stays a text. A field that
-    is needed and missing stands there, too, so that it can be filled in; a secret one does not.
+def draft_value(form: Form, filled: Filled, *, blanks: bool = True) -> Any:
+    """What stands in the fields as JSON, checked against nothing: a text that cannot be read stays a text. A secret
+    does not stand there.
+
+    Args:
+        form: The form.
+        filled: What stands in its fields.
+        blanks: A field that is needed and missing stands there, too, so that it can be filled in.
     """
-    blank = {field.path: "" if field.kind == "text" else None for field in form.fields if field.required}
+    needed = (field for field in form.fields if field.required and blanks)
+    standing: dict[FieldPath, Any] = {field.path: "" if field.kind == "text" else None for field in needed}
+    secret = {field.path for field in form.all_fields if field.secret}
+    standing = {path: value for path, value in {**standing, **filled}.items() if path not in secret}
+    values = entered_values(form, standing)
+    return values.get(()) if form.single is not None else _assembled(form, values, [])
+
+
+def entered_values(form: Form, filled: Filled) -> dict[FieldPath, Any]:
+    """The fields' values, checked against nothing: a text that cannot be read stays a text."""
+    fields = {field.path: field for field in form.all_fields}
     values: dict[FieldPath, Any] = {}
-    for field in form.all_fields:
-        value = filled.get(field.path, blank.get(field.path, UNSET))
-        if field.secret or value is UNSET:
-            continue
-        try:
-            values[field.path] = read_text(field, value.text) if isinstance(value, Typed) else value
-        except UnreadableText:
-            values[field.path] = value.text
-    if form.single is not None:
-        return values.get(())
-    return _assembled(form, values, [])
+    for path, value in filled.items():
+        if not isinstance(value, Typed):
+            values[path] = value
+        elif not _is_left_out(fields[path], value):
+            try:
+                values[path] = read_text(fields[path], value.text)
+            except UnreadableText:
+                values[path] = value.text
+    return values
+
+
+def _is_left_out(field: FormField, typed: Typed) -> bool:
+    """Whether an empty text means that the member is missing."""
+    return field.kind != "text" and not field.required and not typed.text.strip()
 
 
 def find_misfits(form: Form, value: Any) -> list[FieldProblem]:
@@ -153,7 +171,7 @@ def _read_all(form: Form, filled: Filled) -> tuple[dict[FieldPath, Any], list[Fi
             values[path] = value
             continue
         field = fields[path]
-        if field.kind != "text" and not field.required and not value.text.strip():
+        if _is_left_out(field, value):
             continue
         try:
             values[path] = read_text(field, value.text)

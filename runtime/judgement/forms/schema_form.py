@@ -31,6 +31,11 @@ MAX_DEFAULT: Final = 20_000
 MAX_NAME: Final = 200
 """Characters of a member's name; a longer one has no field."""
 
+REST: Final = FormField(
+    (), "json", description="The other members, as a JSON object; empty: none.", schema={"type": "object"}
+)
+"""The field for members that have no field of their own."""
+
 _SCALARS: Final[dict[str, FieldKind]] = {
     "string": "text",
     "number": "number",
@@ -109,9 +114,7 @@ class _ObjectReader:
         open_ended = _open_ended(schema) or more is True or isinstance(more, Mapping) or nullable
         if not (self._left_over or open_ended):
             return None
-        about = "The other members, as a JSON object; empty: none."
-        secret = self._is_rest_secret(schema)
-        return FormField((), "json", description=about, schema={"type": "object"}, secret=secret)
+        return replace(REST, secret=self._is_rest_secret(schema))
 
     def _is_rest_secret(self, schema: Mapping[str, Any]) -> bool:
         known = {field.path[0] for field in self.fields} | {group.path[0] for group in self.groups}

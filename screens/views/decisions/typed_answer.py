@@ -77,6 +77,8 @@ def answer_params(choice: PromptChoice, value: Any = None) -> dict[str, Any]:
     if param.kind == "text":
         left_out = value in (None, "") and not param.required
         return {} if left_out else {param.name: value}
+    if param.kind == "json" and isinstance(value, dict):  # a form made it
+        return {param.name: value}
     text = str(value).strip()
     return {param.name: _read(param, text)} if text or param.required else {}
 

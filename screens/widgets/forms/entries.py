@@ -9,8 +9,9 @@ from textual import events
 from textual.message import Message
 from textual.widget import Widget
 
-from runtime.judgement.forms.fields import UNSET, FormField
+from runtime.judgement.forms.fields import UNSET, Choice, FormField
 from runtime.judgement.forms.form_values import Typed
+from runtime.judgement.forms.schema_form import choice_word
 from runtime.judgement.forms.typed_text import field_text, same
 from screens.render.layout import Span, Spans, width_of
 from screens.shell.context import ConsoleContext
@@ -55,9 +56,12 @@ class TextEntry(Editor):
     class WholeWanted(Message):
         """The whole form is wanted in the operator's own editor."""
 
-    def __init__(self, field: FormField, value: Any) -> None:
+    def __init__(self, field: FormField, value: Any, *, keeps_empty: bool) -> None:
         super().__init__()
         self.field = field
+        self._keeps_empty = keeps_empty
+        """What stood there and is emptied is an empty text; else it is left out."""
+        self._is_given = value is not UNSET
         self._given: Any = value
         self._given_text: str | None = None
         """The text that was put there; None until the entry is on the screen."""
@@ -66,7 +70,7 @@ class TextEntry(Editor):
         self.put(self._given)
 
     def put(self, value: Any) -> None:
-        self._given = value
+        self._given, self._is_given = value, value is not UNSET
         if isinstance(value, Typed):
             text, self._given = value.text, UNSET
         else:
@@ -81,7 +85,7 @@ class TextEntry(Editor):
     def filled(self) -> Any:
         if self._given_text is None or (self._given is not UNSET and self.text == self._given_text):
             return self._given
-        return Typed(self.text) if self.text else UNSET
+        return Typed(self.text) if self.text or (self._keeps_empty and self._is_given) else UNSET
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:
@@ -90,7 +94,11 @@ class TextEntry(Editor):
             self.post_message(EntryDone(self))
 
     def action_external(self) -> None:
-        self.post_message(self.WholeWanted())
+        """A text of several lines is edited as it is, since JSON has it on one line."""
+        if self.field.kind == "text" and not self.single:
+            super().action_external()
+        else:
+            self.post_message(self.WholeWanted())
 
 
 class SecretEntry(SecretInput):
@@ -101,16 +109,21 @@ class SecretEntry(SecretInput):
     SecretEntry:focus { background: $row-cursor; }
     """
 
-    def __init__(self, field: FormField) -> None:
+    def __init__(self, field: FormField, value: Any) -> None:
         super().__init__()
         self.field = field
+        self._given: Any = UNSET
+        self.put(value)
 
     def put(self, value: Any) -> None:
+        """A value that was given before is not shown; it stays unless another is typed."""
         self.value = value.text if isinstance(value, Typed) else ""
+        self._given = UNSET if isinstance(value, Typed) else value
+        self.placeholder = "" if self._given is UNSET else "stays as it is, unless another is typed"
 
     @property
     def filled(self) -> Any:
-        return Typed(self.value) if self.value else UNSET
+        return Typed(self.value) if self.value else self._given
 
     async def action_submit(self) -> None:
         self.post_message(EntryDone(self))
@@ -136,10 +149,12 @@ class ChoiceEntry(ChoiceList):
 
     def put(self, value: Any) -> None:
         several = self.field.kind == "several"
-        values = tuple(choice.value for choice in self.field.choices)
         wanted = value if several and isinstance(value, list) else [] if value is UNSET else [value]
+        choices = [*self.field.choices]
+        # What is not one of the choices is shown, too: a call may have been made with it.
+        choices += (Choice(each, choice_word(each)) for each in wanted if not any(same(each, c.value) for c in choices))
+        values, titles = tuple(choice.value for choice in choices), tuple(choice.title for choice in choices)
         ticks = {at for at, offered in enumerate(values) if any(same(offered, each) for each in wanted)}
-        titles = tuple(choice.title for choice in self.field.choices)
         self.begin(ChoiceOffer(values, several=several, titles=titles, boxes=True), focus=False)
         self._given, self._given_ticks, self._ticked = value, set(ticks), ticks
         self.repaint_changed()
@@ -159,11 +174,13 @@ class ChoiceEntry(ChoiceList):
         one = {self._cursor}
         self._ticked = self._ticked ^ one if self._offer.several or self._ticked == one else one
         self.repaint_changed()
+        self.post_message(self.Changed())
 
     def action_send(self) -> None:
         if self._cursor >= 0 and not self._offer.several:
             self._ticked = {self._cursor}
             self.repaint_changed()
+            self.post_message(self.Changed())
         self.post_message(EntryDone(self))
 
 
@@ -175,19 +192,25 @@ class SwitchEntry(Bar, can_focus=True):
     """
     GROUND: ClassVar[str] = "background"
 
+    class Changed(Message):
+        """It was switched."""
+
     def __init__(self, session: ConsoleContext, field: FormField, value: Any) -> None:
         super().__init__(ellipsis=session.glyphs.ellipsis)
         self.field = field
         self._session = session
-        self._states: list[tuple[str, Any]] = [("yes", True), ("no", False)]
-        if field.nullable:
-            self._states.append(("null", None))
-        if not field.required:
-            self._states.append(("leave it out", UNSET))
+        self._states: list[tuple[str, Any]] = []
         self._at = -1
         self.put(value)
 
     def put(self, value: Any) -> None:
+        self._states = [("yes", True), ("no", False)]
+        if self.field.nullable:
+            self._states.append(("null", None))
+        if not self.field.required:
+            self._states.append(("leave it out", UNSET))
+        if value is not UNSET and not any(each is value for _, each in self._states):
+            self._states.append((self._session.render_context().sanitize_line(choice_word(value), 40), value))
         self._at = next((at for at, (_, each) in enumerate(self._states) if each is value), -1)
         self._paint()
 
@@ -240,14 +263,15 @@ class SwitchEntry(Bar, can_focus=True):
     def _turn(self, at: int) -> None:
         self._at = at
         self._paint()
+        self.post_message(self.Changed())
 
 
-def entry_for(session: ConsoleContext, field: FormField, value: Any) -> Widget:
+def entry_for(session: ConsoleContext, field: FormField, value: Any, *, keeps_empty: bool) -> Widget:
     """The entry of a field, which shows a value at first."""
     if field.secret:
-        return SecretEntry(field)
+        return SecretEntry(field, value)
     if field.kind in ("choice", "several"):
         return ChoiceEntry(session, field, value)
     if field.kind == "boolean":
         return SwitchEntry(session, field, value)
-    return TextEntry(field, value)
+    return TextEntry(field, value, keeps_empty=keeps_empty)

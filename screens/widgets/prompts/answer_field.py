@@ -1,4 +1,4 @@
-"""Where an answer is typed or chosen: a text, a secret, a form of arguments, a form of a schema, or a list."""
+"""Where an answer is typed or chosen: a text, a secret, a form, or a list."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from runtime.judgement.forms.fields import FieldPath
 from runtime.judgement.recovery.input_validation import secret_warning
 from runtime.judgement.recovery.option_table import effect_of
 from runtime.record.state.events import IncidentOpened
+from screens.render.layout import Spans
 from screens.shell.context import ConsoleContext
 from screens.shell.external_editor import editor_command
-from screens.views.decisions import argument_form, question_form
+from screens.views.decisions import answer_form
 from screens.views.decisions import choices as picks
 from screens.views.decisions.prompt_choices import PromptChoice, typed_from
 from screens.views.run.json_lines import json_text
 from screens.widgets.choice_list import ChoiceList, read_typed_answer
 from screens.widgets.editor import Editor, SecretInput
-from screens.widgets.form import Field, Form
-from screens.widgets.forms.question_form import QuestionForm
+from screens.widgets.forms.answer_form import AnswerForm
+from screens.widgets.forms.entries import SwitchEntry
 
 
 class AnswerField(Vertical):
-    """Shows the one of the five that fits an incident and a choice. Keeps what was typed and not sent."""
+    """Shows the one of the four that fits an incident and a choice. Keeps what was typed and not sent."""
 
     DEFAULT_CSS = """
     AnswerField {
         display: none;
         height: auto;
-        #editor, #secret, Form, #picks, QuestionForm { display: none; }
-        &.-text #editor, &.-secret #secret, &.-form Form, &.-picks #picks, &.-fields QuestionForm { display: block; }
+        #editor, #secret, #picks, AnswerForm { display: none; }
+        &.-text #editor, &.-secret #secret, &.-picks #picks, &.-form AnswerForm { display: block; }
     }
     """
 
@@ -63,18 +64,17 @@ class AnswerField(Vertical):
         self._session = session
         self._opened: IncidentOpened | None = None
         self._choice: PromptChoice | None = None
-        self._began_with: dict[str, str] = {}
-        """What stood in the field when it opened."""
-        self._drafts: dict[str, dict[str, str]] = {}
-        """What was typed and not sent, by what it belongs to; texts by field."""
+        self._began_with = ""
+        """What stood in the text when it opened."""
+        self._drafts: dict[str, str] = {}
+        """What was typed and not sent, by what it belongs to."""
         self._form_drafts: dict[str, dict[FieldPath, Any]] = {}
-        """The same for forms of a schema."""
+        """The same for forms."""
 
     def compose(self) -> ComposeResult:
         yield Editor(id="editor")
         yield SecretInput(id="secret")
-        yield Form(ellipsis=self._session.glyphs.ellipsis)
-        yield QuestionForm(self._session)
+        yield AnswerForm(self._session)
         yield ChoiceList(self._session, id="picks")
 
     # -- opening and closing ---------------------------------------------------------------------------------
@@ -82,51 +82,52 @@ class AnswerField(Vertical):
     def begin(self, opened: IncidentOpened, choice: PromptChoice, *, focus: bool) -> None:
         """Open for the answer of `choice`, from what was typed for it before."""
         self._opened, self._choice = opened, choice
-        form = question_form.form_for(opened, choice)
-        self.set_class(form is not None, "-fields")
+        form = answer_form.form_for(opened, choice)
+        edits = answer_form.edits_arguments(choice)
+        self.set_class(form is not None, "-form")
         if form is not None:
-            self.remove_class("-text", "-secret", "-form", "-picks")
-            self.query_one(QuestionForm).begin(form, self._form_drafts.get(self._draft_key), focus=focus)
+            self.remove_class("-text", "-secret", "-picks")
+            filled = answer_form.first_values(opened, choice, form, self._form_drafts.get(self._draft_key))
+            self.query_one(AnswerForm).begin(form, filled, edits=edits, focus=focus)
             return
-        as_json = choice.param is not None and choice.param.kind == "json"
-        arguments = opened.action.get("arguments") if as_json else None
+        arguments = opened.action.get("arguments") if edits else None
         text = json_text(arguments) if arguments is not None else choice.value
         secret = picks.is_secret_choice(opened, choice)
-        fields = argument_form.form_fields(opened, self._session.render_context()) if as_json else []
         offer = picks.offer_of(opened, choice)
         self.set_class(secret, "-secret")
         self.set_class(offer is not None, "-picks")
-        self.set_class(bool(fields), "-form")
-        self.set_class(not (secret or fields or offer is not None), "-text")
-        texts = self._drafts.get(self._draft_key, {})
-        self.query_one("#editor", Editor).begin(texts.get("", text), single=not as_json, focus=focus)
+        self.set_class(not (secret or offer is not None), "-text")
+        self.query_one("#editor", Editor).begin(self._drafts.get(self._draft_key, text), single=not edits, focus=focus)
         if secret:
             self.query_one("#secret", SecretInput).begin(focus=focus)
-        elif fields:
-            self.query_one(Form).begin([each._replace(text=texts.get(each.name, each.text)) for each in fields])
         elif offer is not None:
             self.query_one("#picks", ChoiceList).begin(offer, focus=focus)
-        begun = {each.name: texts.get(each.name, each.text) for each in fields}
-        self._began_with = begun or self._texts()
+        self._began_with = self._text
 
     def fit(self) -> None:
         """The size of the screen changed."""
-        if self.has_class("-fields"):
-            self.query_one(QuestionForm).fit()
+        if self.has_class("-form"):
+            self.query_one(AnswerForm).fit()
 
     def keep_draft(self, *, sent: bool) -> None:
         """What was sent stands there again if it is refused, and so does the answer to a question that was left."""
-        if self._choice is not None and self.has_class("-fields"):
-            self._form_drafts[self._draft_key] = self.query_one(QuestionForm).draft
-        elif self._choice is not None:
-            kept = sent or effect_of(self._choice.option) == "input"
-            self._drafts[self._draft_key] = self._texts() if kept else {}
+        if self._choice is None:
+            return
+        kept, key = sent or effect_of(self._choice.option) == "input", self._draft_key
+        if self.has_class("-form"):
+            self._form_drafts.pop(key, None)
+            if kept or not answer_form.edits_arguments(self._choice):
+                self._form_drafts[key] = self.query_one(AnswerForm).draft
+        else:
+            self._drafts.pop(key, None)
+            if kept and self.has_class("-text"):
+                self._drafts[key] = self._text
 
     def close(self) -> None:
-        """Show none of the five, and forget a secret."""
+        """Show none of the four, and forget a secret."""
         self.query_one("#secret", SecretInput).value = ""
-        self.query_one(QuestionForm).clear()
-        self.remove_class("-text", "-secret", "-form", "-picks", "-fields")
+        self.query_one(AnswerForm).clear()
+        self.remove_class("-text", "-secret", "-form", "-picks")
 
     @property
     def _draft_key(self) -> str:
@@ -134,23 +135,17 @@ class AnswerField(Vertical):
         assert self._choice is not None
         return f"{self._opened.incident_id} {self._choice.option}"
 
-    def _texts(self) -> dict[str, str]:
-        """What was typed, by field; never a secret."""
-        if self.has_class("-secret") or self.has_class("-picks"):
-            return {}
-        if self.has_class("-form"):
-            return {field.entry.name: field.text for field in self.query_one(Form).fields}
-        return {"": self.query_one("#editor", Editor).text}
+    @property
+    def _text(self) -> str:
+        return self.query_one("#editor", Editor).text
 
     # -- what stands in it -----------------------------------------------------------------------------------
 
     @property
     def input(self) -> Widget:
         """Where the answer is typed or chosen now."""
-        if self.has_class("-fields") and (first := self.query_one(QuestionForm).first) is not None:
+        if self.has_class("-form") and (first := self.query_one(AnswerForm).first) is not None:
             return first
-        if self.has_class("-form"):
-            return self.query(Field).first()
         if self.has_class("-secret"):
             return self.query_one("#secret", SecretInput)
         return self.query_one("#picks" if self.has_class("-picks") else "#editor")
@@ -158,15 +153,13 @@ class AnswerField(Vertical):
     @property
     def has_typed(self) -> bool:
         """Whether the operator typed or chose something since the field opened."""
-        if self.has_class("-fields"):
-            return self.query_one(QuestionForm).touched
+        if self.has_class("-form"):
+            return self.query_one(AnswerForm).touched
         if self.has_class("-secret"):
             return bool(self.query_one("#secret", SecretInput).value)
-        return (
-            self.query_one("#picks", ChoiceList).touched
-            if self.has_class("-picks")
-            else self._texts() != self._began_with
-        )
+        if self.has_class("-picks"):
+            return self.query_one("#picks", ChoiceList).touched
+        return self._text != self._began_with
 
     @property
     def keeps_typed(self) -> bool:
@@ -179,18 +172,20 @@ class AnswerField(Vertical):
         return self.picks_several and bool(self.query_one("#picks", ChoiceList).ticked_titles)
 
     @property
-    def edited_arguments(self) -> dict[str, str] | None:
-        """What is typed where arguments are edited, by argument, or all as JSON under no name; None elsewhere."""
-        if self._choice is None or self._choice.param is None or self._choice.param.kind != "json":
+    def change_lines(self) -> list[Spans] | None:
+        """What the edit of arguments changes; None where something else is typed."""
+        if self._choice is None or self._opened is None or not answer_form.edits_arguments(self._choice):
             return None
+        context = self._session.render_context()
         if self.has_class("-form"):
-            return {field.entry.name: field.typed for field in self.query_one(Form).fields}
-        return {"": self.query_one("#editor", Editor).text} if self.has_class("-text") else None
+            form = self.query_one(AnswerForm)
+            return answer_form.field_changes(self._opened, form.form, form.filled, context)
+        return answer_form.json_changes(self._opened, self._text, context) if self.has_class("-text") else None
 
     @property
     def says_what(self) -> bool:
-        """Whether it says by itself what is wanted: a list of answers, or a form of a schema."""
-        return self.has_class("-picks") or self.has_class("-fields")
+        """Whether it says by itself what is wanted: a list of answers, or a form."""
+        return self.has_class("-picks") or self.has_class("-form")
 
     @property
     def picks_several(self) -> bool:
@@ -200,7 +195,7 @@ class AnswerField(Vertical):
     @property
     def warning(self) -> str:
         """What is odd about a secret, as far as it is typed; empty if nothing is."""
-        typed = [self.query_one("#secret", SecretInput).value, *self.query_one(QuestionForm).secrets]
+        typed = [self.query_one("#secret", SecretInput).value, *self.query_one(AnswerForm).secrets]
         return next((warning for text in typed if text and (warning := secret_warning(text))), "")
 
     def keys(self) -> dict[str, str]:
@@ -210,11 +205,9 @@ class AnswerField(Vertical):
         if self.has_class("-text") and "enter" in keys and self._needs_text:
             keys = {"enter": "sends (not while empty)"}
         if self.has_class("-form"):
-            return {"enter": "goes on", **keys}
-        if self.has_class("-fields"):
             external = self._session.render_context().key("editor.external", "f4")
-            as_json = {external: "all as JSON"} if editor_command() else {}
-            return {"enter": "goes on", send: "sends", **as_json}
+            opens = "own editor" if self.query_one(AnswerForm).has_long_text else "all as JSON"
+            return {"enter": "goes on", send: "sends", **({external: opens} if editor_command() else {})}
         if self.has_class("-picks"):
             return self._list_keys()
         return keys
@@ -243,11 +236,6 @@ class AnswerField(Vertical):
             return f"Nothing is typed yet. {send} sends an empty text."
         return self.query_one("#picks", ChoiceList).undecided_words
 
-    def blame(self, why: str) -> None:
-        """Mark the field of a form that does not fit."""
-        if self.has_class("-form"):
-            self.query_one(Form).blame(why)
-
     # -- what was sent ---------------------------------------------------------------------------------------
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
@@ -264,22 +252,11 @@ class AnswerField(Vertical):
         else:
             self.post_message(self.Sent(text))
 
-    def on_form_sent(self, message: Form.Sent) -> None:
-        message.stop()
-        if self._opened is None:
-            return
-        try:
-            arguments = argument_form.read_arguments(self._opened, message.texts)
-        except ValueError as exc:
-            self.post_message(self.Rejected(str(exc)))
-        else:
-            self.post_message(self.Sent(json_text(arguments)))
-
-    def on_question_form_sent(self, message: QuestionForm.Sent) -> None:
+    def on_answer_form_sent(self, message: AnswerForm.Sent) -> None:
         message.stop()
         self.post_message(self.Sent(message.value))
 
-    def on_question_form_rejected(self, message: QuestionForm.Rejected) -> None:
+    def on_answer_form_rejected(self, message: AnswerForm.Rejected) -> None:
         message.stop()
         self.post_message(self.Rejected(message.why))
 
@@ -296,7 +273,7 @@ class AnswerField(Vertical):
         self.remove_class("-picks")
         self.add_class("-text")
         self.query_one("#editor", Editor).begin(begin, single=True, focus=True)
-        self._began_with = self._texts()
+        self._began_with = self._text
         self.post_message(self.Changed())
 
     def on_secret_input_sent(self, message: SecretInput.Sent) -> None:
@@ -317,8 +294,12 @@ class AnswerField(Vertical):
 
     def on_text_area_changed(self, message: Editor.Changed) -> None:
         message.stop()
-        if self.edited_arguments is not None:
+        if self._choice is not None and answer_form.edits_arguments(self._choice):
             self.post_message(self.Changed())
+
+    def on_switch_entry_changed(self, message: SwitchEntry.Changed) -> None:
+        message.stop()
+        self.post_message(self.Changed())
 
     def on_input_changed(self, message: SecretInput.Changed) -> None:
         message.stop()

@@ -141,7 +141,6 @@ class ChoosingPrompt(PromptDisplay):
         """What was typed does not fit; it stays, to be mended."""
         self._note = span(self._session.render_context().sanitize_line(str(why), 200), "severity-error")
         self._hint()
-        self.query_one(AnswerField).blame(str(why))
 
     def _send(self, choice: PromptChoice, value: Any) -> None:
         assert self.opened is not None

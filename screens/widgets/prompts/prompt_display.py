@@ -26,7 +26,6 @@ from screens.render.layout import (
 from screens.shell.context import ConsoleContext
 from screens.views.decisions import prompt as view
 from screens.views.decisions import prompt_choices as offers
-from screens.views.decisions.argument_form import change_lines
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
 from screens.views.decisions.prompt_hint import held_hint, legend, lines_below, typing_hint
 from screens.views.decisions.prompt_lines import (
@@ -239,10 +238,8 @@ class PromptDisplay(Vertical):
             write=self._write,
             file_rows=fold_rows,
         )
-        edited = self.query_one(AnswerField).edited_arguments if self.mode == "type" else None
-        if edited is None:
-            return found
-        return [Block("Change", tuple(change_lines(opened, edited, context))), *found]
+        changes = self.query_one(AnswerField).change_lines if self.mode == "type" else None
+        return found if changes is None else [Block("Change", tuple(changes)), *found]
 
     def _whole_question(self, opened: IncidentOpened) -> list[Spans]:
         """What keys decide about, however much of it is in sight."""

@@ -97,7 +97,7 @@ async def written(execution: StepExecution) -> list[ev.JournalEvent]:
 async def test_a_result_is_written_then_hooks_run_then_the_step_is_settled(
     execution: StepExecution, hooks: Hooks
 ) -> None:
-    done = await execution.finish("a note", attempt=AttemptEnd(1, {"text": "changed"}, seconds=0.5))
+    done = await execution.finish("a note", attempt=AttemptEnd(NODE, "", 1, {"text": "changed"}, seconds=0.5))
     assert done.result == "a note"
     assert hooks.given == [({"text": "changed"}, "a note")]
     ended, settled = await written(execution)
@@ -108,7 +108,7 @@ async def test_a_result_is_written_then_hooks_run_then_the_step_is_settled(
 
 
 async def test_a_step_is_ended_once(execution: StepExecution, hooks: Hooks) -> None:
-    await execution.finish("a note", attempt=AttemptEnd(1, {}))
+    await execution.finish("a note", attempt=AttemptEnd(NODE, "", 1, {}))
     before = await written(execution)
     with pytest.raises(FinishedTwiceError, match="'note~0' was ended a second time"):
         await execution.finish("another", by=ME)
@@ -121,10 +121,10 @@ async def test_a_hook_that_fails_leaves_the_end_written_and_the_step_ended(
 ) -> None:
     hooks.raises = ValueError("a hook of the user's")
     with pytest.raises(ValueError, match="a hook of the user's"):
-        await execution.finish("a note", attempt=AttemptEnd(1, {}))
+        await execution.finish("a note", attempt=AttemptEnd(NODE, "", 1, {}))
     assert [type(event) for event in await written(execution)] == [ev.StepEnded]
     with pytest.raises(FinishedTwiceError):
-        await execution.finish("a note", attempt=AttemptEnd(1, {}))
+        await execution.finish("a note", attempt=AttemptEnd(NODE, "", 1, {}))
 
 
 async def test_a_refusal_introduces_the_step_and_tells_the_model(execution: StepExecution, hooks: Hooks) -> None:
@@ -163,7 +163,7 @@ async def test_what_goes_back_into_the_swarm_is_written_with_the_end_of_its_atte
     execution: StepExecution, hooks: Hooks
 ) -> None:
     returned = ev.ControlReturned(node_id=NODE, remedy="degrade", scope="", reason="could not")
-    attempt = AttemptEnd(2, {}, fault=REFUSED, effect_unknown=True)
+    attempt = AttemptEnd(NODE, "", 2, {}, fault=REFUSED, effect_unknown=True)
     await execution.finish(NO_RESULT, attempt=attempt, absorbed=True, beside=(returned,))
     ended, after = await written(execution)
     assert isinstance(ended, ev.StepEnded)
@@ -173,9 +173,9 @@ async def test_what_goes_back_into_the_swarm_is_written_with_the_end_of_its_atte
 
 
 def test_overrides_decide_what_an_attempt_uses_and_what_a_person_is_shown(execution: StepExecution) -> None:
-    assert (execution.effective_arguments(), execution.tool_arguments) == ({"text": "x"}, {"text": "x"})
+    assert execution.tool_arguments == {"text": "x"}
     execution.overrides = StepOverrides(arguments={"text": "y"})
-    assert (execution.effective_arguments(), execution.tool_arguments) == ({"text": "y"}, {"text": "y"})
+    assert execution.tool_arguments == {"text": "y"}
     assert execution.action == {"tool": "note", "arguments": {"text": "y"}}
     assert execution.model == ""
     draft = execution.draft(REFUSED, need="fs.write:/a")

@@ -21,7 +21,7 @@ from screens.pages.run_graph import GraphView
 from screens.shell import file_input
 from screens.shell.context import ConsoleContext
 from screens.widgets.editor import Editor, SecretInput
-from screens.widgets.form import Form
+from screens.widgets.forms.answer_form import AnswerForm
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.text_page import TextPage
@@ -532,13 +532,14 @@ SCHEMA = {
 }
 
 
-def edits() -> Story:
+def edits(schema: dict[str, Any] = SCHEMA, **arguments: Any) -> Story:
     story = Story("run-3", "write it down", START)
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
     story.fail(tool, BROKEN_TOOL)
-    incident = story.park(tool, BROKEN_TOOL, action={"tool": "write", "arguments": {"path": "/nowhere", "lines": 3}})
+    asked = arguments or {"path": "/nowhere", "lines": 3}
+    incident = story.park(tool, BROKEN_TOOL, action={"tool": "write", "arguments": asked})
     found = story.state.incidents[incident]
-    found.opened = found.opened.model_copy(update={"arguments_schema": SCHEMA})
+    found.opened = found.opened.model_copy(update={"arguments_schema": schema})
     return story
 
 
@@ -546,17 +547,18 @@ async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> No
     async with opened(edits()) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("e")
-        form = pilot.app.screen.query_one(Form)
-        await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
-        assert shown(pilot, "path  string, needed  where to write")
-        assert shown(pilot, 'mode  "w" | "a"')
+        form = pilot.app.screen.query_one(AnswerForm)
+        await until(pilot, lambda: bool(form.rows) and form.rows[0].has_focus_within)
+        await until(pilot, lambda: shown(pilot, "path  text, needed") and shown(pilot, "where to write"))
+        assert shown(pilot, "mode  one of the choices")
         assert shown(pilot, "Change nothing yet")
         await pilot.press(*["backspace"] * 8, *"/tmp/x")
         await until(pilot, lambda: shown(pilot, "- path = /nowhere") and shown(pilot, "+ path = /tmp/x"))
         await pilot.press("enter", "backspace", *"many", "enter", "ctrl+s")
-        await until(pilot, lambda: shown(pilot, "lines: ") and form.fields[1].has_focus)  # the one that is wrong
+        await until(pilot, lambda: shown(pilot, "1 to correct: lines") and form.rows[1].has_focus_within)
+        assert shown(pilot, "should be a whole number")
         assert link.said == []
-        await pilot.press(*["backspace"] * 4, "5", "enter", *"a", "enter")
+        await pilot.press(*["backspace"] * 4, "5", "enter", "2", "enter")
         await until(pilot, lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"arguments": {"path": "/tmp/x", "lines": 5, "mode": "a"}}
 
@@ -565,14 +567,14 @@ async def test_a_form_that_is_left_changes_nothing_and_opens_anew() -> None:
     async with opened(edits()) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("e")
-        form = pilot.app.screen.query_one(Form)
-        await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
+        form = pilot.app.screen.query_one(AnswerForm)
+        await until(pilot, lambda: bool(form.rows) and form.rows[0].has_focus_within)
         await pilot.press(*"abort", "escape")
         await until(pilot, lambda: prompt_of(pilot).armed)
         assert link.said == []
         await pilot.press("e")
-        await until(pilot, lambda: bool(form.fields) and form.fields[0].has_focus)
-        assert [field.text for field in form.fields] == ["/nowhere", "3", ""]
+        await until(pilot, lambda: bool(form.rows) and form.rows[0].has_focus_within)
+        assert form.filled == {("path",): "/nowhere", ("lines",): 3}
 
 
 async def test_the_graph_of_the_swarm_stands_above_the_tree_where_there_is_room_and_a_click_goes_to_a_member() -> None:

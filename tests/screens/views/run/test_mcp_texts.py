@@ -16,9 +16,9 @@ from runtime.judgement.forms.schema_form import form_of
 from runtime.judgement.reports.incident_report import build_report
 from runtime.link.client.streamed_text import StreamedText
 from screens.render.layout import Span
+from screens.views.decisions.answer_form import row_description, row_label
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_lines import question_lines
-from screens.views.decisions.question_form import row_description, row_label
 from screens.views.lists.inbox import inbox_rows
 from screens.views.run.node import node_lines
 from screens.views.run.report import report_lines

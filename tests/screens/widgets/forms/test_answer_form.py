@@ -1,4 +1,4 @@
-"""The form of a question: fields of each kind, problems below their fields, secrets, and the operator's own editor."""
+"""The form of an answer: fields of each kind, problems below their fields, secrets, and the operator's own editor."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from screens.widgets.forms.question_form import QuestionForm
+from screens.widgets.forms.answer_form import AnswerForm
 from tests.console.app.test_app import prompt_of
-from tests.screens.pages.test_run import asks, opened, shown
+from tests.screens.pages.test_run import asks, edits, opened, shown
 from tests.screens.waiting import until
 
 TRIP: dict[str, Any] = {
@@ -35,8 +35,8 @@ TRIP: dict[str, Any] = {
 }
 
 
-def form_of(pilot: Pilot[None]) -> QuestionForm:
-    return pilot.app.screen.query_one(QuestionForm)
+def form_of(pilot: Pilot[None]) -> AnswerForm:
+    return pilot.app.screen.query_one(AnswerForm)
 
 
 def entry_at(pilot: Pilot[None], name: str) -> Any:
@@ -154,3 +154,89 @@ async def test_an_address_to_open_is_shown_whole_with_its_host_and_not_opened(mo
         await until(pilot, lambda: shown(pilot, "evil.example/pay?[b]=1"))
         await until(pilot, lambda: shown(pilot, "Host"))
         assert not shown(pilot, "\x1b[2J")
+
+
+CALL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "token": {"type": "string", "format": "password"},
+        "note": {"type": "string"},
+        "loud": {"type": "boolean"},
+        "mode": {"enum": ["w", "a"]},
+        "to": {"type": "object", "properties": {"city": {"type": "string"}}},
+        "text": {"type": "string"},
+    },
+    "required": ["token", "note"],
+}
+
+
+async def into_edit(pilot: Pilot[None]) -> None:
+    await until(pilot, lambda: prompt_of(pilot).armed)
+    await pilot.press("e")
+    await until(pilot, lambda: bool(form_of(pilot).rows) and form_of(pilot).rows[0].has_focus_within)
+
+
+async def test_arguments_that_are_not_edited_stay_what_they_were_of_whatever_type() -> None:
+    given = {"token": "hunter2222", "note": "n", "loud": "loudly", "mode": "x", "to": None, "zip": [7]}
+    story = edits({**CALL, "properties": {**CALL["properties"], "loud": {}, "mode": {}, "to": {}}}, **given)
+    async with opened(story, size=(120, 40)) as (pilot, link):
+        await into_edit(pilot)
+        assert shown(pilot, "Change nothing yet")
+        await pilot.press("enter", "!", "ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"arguments": {**given, "note": "n!"}}
+
+
+async def test_an_argument_of_the_wrong_type_is_shown_and_mended() -> None:
+    story = edits(CALL, token="hunter2222", note="n", loud="loudly", mode="x", to={"city": "Lund"})
+    async with opened(story, size=(120, 50)) as (pilot, link):
+        await into_edit(pilot)
+        assert shown(pilot, "(x) loudly")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: shown(pilot, "2 to correct: loud, mode") and entry_at(pilot, "loud").has_focus)
+        await pilot.press("y", "enter", "1")
+        await until(pilot, lambda: shown(pilot, "- loud = loudly") and shown(pilot, "+ loud = true"))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"]["arguments"] == {
+            "token": "hunter2222", "note": "n", "loud": True, "mode": "w", "to": {"city": "Lund"}
+        }  # fmt: skip
+
+
+async def test_a_secret_argument_is_never_shown_and_an_emptied_text_is_an_empty_text() -> None:
+    async with opened(edits(CALL, token="hunter2222", note="n", text="a\nb"), size=(120, 50)) as (pilot, link):
+        await into_edit(pilot)
+        entry = entry_at(pilot, "token")
+        assert (entry.value, entry.placeholder) == ("", "stays as it is, unless another is typed")
+        await pilot.press(*"correct-horse", "enter", "backspace")
+        await until(pilot, lambda: shown(pilot, "+ token = (not shown)"))
+        await until(pilot, lambda: shown(pilot, "- note = n"))
+        assert not shown(pilot, "correct-horse")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"]["arguments"] == {"token": "correct-horse", "note": "", "text": "a\nb"}
+
+
+async def test_a_text_of_several_lines_is_edited_as_it_is_in_the_operators_own_editor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VISUAL", "ed")
+    began: list[str] = []
+
+    def edit(_command: str, text: str, _suffix: str = "") -> str:
+        began.append(text)
+        return f"{text}\nc" if text == "a\nb" else text
+
+    monkeypatch.setattr("screens.shell.external_editor.edit_text", edit)
+    async with opened(edits(CALL, token="hunter2222", note="n", text="a\nb"), size=(120, 50)) as (pilot, link):
+        monkeypatch.setattr(pilot.app, "suspend", nullcontext)
+        await into_edit(pilot)
+        await pilot.press("f4")
+        await until(pilot, lambda: len(began) == 1)
+        assert json.loads(began[0]) == {"note": "n", "text": "a\nb"}
+        entry_at(pilot, "text").focus()
+        await pilot.press("f4")
+        await until(pilot, lambda: entry_at(pilot, "text").text == "a\nb\nc")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"]["arguments"] == {"token": "hunter2222", "note": "n", "text": "a\nb\nc"}

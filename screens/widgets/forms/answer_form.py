@@ -1,4 +1,4 @@
-"""The form of a question, or of a result: every field of a schema below the other, checked as one value."""
+"""The form of an answer: every field of its schema below the other, checked as one value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from runtime.judgement.forms.form_values import (
     InvalidForm,
     Typed,
     build_value,
-    default_values,
     draft_value,
     split_value,
 )
@@ -28,7 +27,7 @@ from runtime.judgement.forms.typed_text import UnreadableText, read_json
 from screens.render.layout import span
 from screens.shell import external_editor
 from screens.shell.context import ConsoleContext
-from screens.views.decisions.question_form import problem_summary, problem_text, row_description, row_label
+from screens.views.decisions.answer_form import problem_summary, problem_text, row_description, row_label
 from screens.views.run.json_lines import json_text
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
@@ -49,10 +48,10 @@ class FormRow(Vertical):
     FormRow.-wrong .wrong { display: block; }
     """
 
-    def __init__(self, session: ConsoleContext, form: Form, field: FormField, value: Any) -> None:
+    def __init__(self, session: ConsoleContext, form: Form, field: FormField, value: Any, *, keeps_empty: bool) -> None:
         context, ellipsis = session.render_context(), session.glyphs.ellipsis
         self.field = field
-        self._entry = entry_for(session, field, value)
+        self._entry = entry_for(session, field, value, keeps_empty=keeps_empty)
         self._words = context
         label = Bar(ellipsis=ellipsis)
         label.show(row_label(form, field, context))
@@ -87,12 +86,12 @@ class FormRow(Vertical):
             self._wrong.show(span(problem_text(problem, self._words), "severity-error"))
 
 
-class QuestionForm(VerticalScroll, can_focus=False):
+class AnswerForm(VerticalScroll, can_focus=False):
     """`enter` and `tab` go on, `ctrl+s` sends, `f4` opens all of it as JSON in the operator's own editor."""
 
     DEFAULT_CSS = """
-    QuestionForm { height: 4; background: $panel; scrollbar-size-vertical: 1; }
-    QuestionForm > Vertical { height: auto; }
+    AnswerForm { height: 4; background: $panel; scrollbar-size-vertical: 1; }
+    AnswerForm > Vertical { height: auto; }
     """
     BINDING_GROUP_TITLE = "Typing"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -115,24 +114,34 @@ class QuestionForm(VerticalScroll, can_focus=False):
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__()
         self._session = session
-        self._form = Form({})
+        self.form = Form({})
         self._box: Vertical | None = None
         self.rows: list[FormRow] = []
         self._began_with: dict[FieldPath, Any] = {}
-        self._extra: Any = UNSET
-        """Members without a field that came from the editor."""
+        self._fieldless: dict[FieldPath, Any] = {}
+        """What no field shows: members that came from the editor, an object that is null."""
+        self._edits = False
         self._unread = ""
         """What was written in the editor and is not JSON."""
 
-    def begin(self, form: Form, draft: Mapping[FieldPath, Any] | None, *, focus: bool) -> None:
-        """Start from a draft, else from the defaults."""
+    def begin(self, form: Form, filled: Mapping[FieldPath, Any], *, edits: bool, focus: bool) -> None:
+        """Start from what is filled in.
+
+        Args:
+            form: The fields.
+            filled: What stands in them at first.
+            edits: A value that stands is edited: a text that is emptied is an empty text, and what is needed and
+                missing is not put into the operator's own editor.
+            focus: Whether the first field takes the focus.
+        """
         self.clear()
-        self._form = form
-        filled = dict(default_values(form) if draft is None else draft)
-        shown = {field.path for field in form.all_fields}
-        self._extra = filled.get((), UNSET) if () not in shown else UNSET
-        self.rows = [FormRow(self._session, form, field, filled.get(field.path, UNSET)) for field in form.all_fields]
-        self._began_with = filled
+        self.form, self._edits, self._began_with = form, edits, dict(filled)
+        left = dict(filled)
+        self.rows = [
+            FormRow(self._session, form, field, left.pop(field.path, UNSET), keeps_empty=edits)
+            for field in form.all_fields
+        ]
+        self._fieldless = left
         self._box = Vertical(*self.rows)
         self.mount(self._box)
         self.fit()
@@ -152,7 +161,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
                 if row.field.secret:
                     row.entry.put(UNSET)
             self._box.remove()
-        self._box, self._unread, self._extra, self.rows = None, "", UNSET, []
+        self._box, self._unread, self._fieldless, self.rows = None, "", {}, []
 
     @property
     def first(self) -> Widget | None:
@@ -163,20 +172,24 @@ class QuestionForm(VerticalScroll, can_focus=False):
     @property
     def secrets(self) -> list[str]:
         """The secrets as far as they are typed."""
-        return [row.entry.filled.text for row in self.rows if row.field.secret and row.entry.filled is not UNSET]
+        found = (row.entry.filled for row in self.rows if row.field.secret)
+        return [each.text for each in found if isinstance(each, Typed)]
+
+    @property
+    def has_long_text(self) -> bool:
+        """Whether a text of several lines stands in it, which the operator's own editor opens by itself."""
+        return any(row.field.kind == "text" and "\n" in _text_of(row.entry.filled) for row in self.rows)
 
     @property
     def filled(self) -> dict[FieldPath, Any]:
         """What stands in the fields."""
-        found = {row.field.path: row.entry.filled for row in self.rows}
-        if self._extra is not UNSET:
-            found[()] = self._extra
+        found = {**self._fieldless, **{row.field.path: row.entry.filled for row in self.rows}}
         return {path: value for path, value in found.items() if value is not UNSET}
 
     @property
     def draft(self) -> dict[FieldPath, Any]:
         """The same without secrets."""
-        secret = {field.path for field in self._form.all_fields if field.secret}
+        secret = {field.path for field in self.form.all_fields if field.secret}
         return {path: value for path, value in self.filled.items() if path not in secret}
 
     @property
@@ -188,7 +201,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
 
     def action_send(self) -> None:
         try:
-            value = build_value(self._form, self.filled)
+            value = build_value(self.form, self.filled)
         except InvalidForm as exc:
             self._blame(exc.problems)
         else:
@@ -239,7 +252,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
 
     def action_external(self) -> None:
         """All fields but the secret ones as JSON. What is not JSON when the editor ends is kept for the next time."""
-        text = self._unread or json_text(draft_value(self._form, self.draft))
+        text = self._unread or json_text(draft_value(self.form, self.draft, blanks=not self._edits))
         try:
             with self.app.suspend():
                 edited = external_editor.edit_text(external_editor.editor_command(), text, ".json")
@@ -255,10 +268,15 @@ class QuestionForm(VerticalScroll, can_focus=False):
     def _put(self, value: Any) -> None:
         """Show a JSON value; a secret that it does not have stays."""
         self._unread = ""
-        found = split_value(self._form, value)
+        found = split_value(self.form, value)
         for row in self.rows:
             if not row.field.secret:
                 row.entry.put(found.pop(row.field.path, UNSET))
             elif row.field.path in found:
                 row.entry.put(Typed(str(found.pop(row.field.path))))
-        self._extra = found.pop((), UNSET)
+        self._fieldless = found
+
+
+def _text_of(filled: Any) -> str:
+    text = filled.text if isinstance(filled, Typed) else filled
+    return text if isinstance(text, str) else ""
