@@ -25,9 +25,9 @@ _SHOWN: Final = 12
 
 @verb()
 async def init(*, as_json: bool) -> int:
-    """Begin in this directory: find its swarms, write orbiter.toml and an example that runs, look for keys.
+    """Set up this directory: find its swarms, write orbiter.toml and an example that runs, look for keys.
 
-    A file that is there is left as it is. Nothing is imported and nothing is started. Exits with 2 if a file cannot be
+    Files that exist are not changed. Nothing is imported and nothing is started. Exits with 2 if a file cannot be
     written.
     """
     first = plan_first_files(workspace().root)

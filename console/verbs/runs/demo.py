@@ -33,10 +33,10 @@ TITLE = "demo: survey of this directory"
 
 @click.command()
 @click.option("--model", default="", metavar="PROVIDER:NAME", help="Run on a real model instead of the script.")
-@click.option("--resume", is_flag=True, help="Take up an unfinished demo.")
-@click.option("--linear", is_flag=True, help="At a terminal: lines and questions instead of the console.")
-@click.option("--embedded", is_flag=True, help="At a terminal: keep the runtime inside the console's process.")
-@click.option("--no-guide", is_flag=True, help="At a terminal: without the words of the tour.")
+@click.option("--resume", is_flag=True, help="Continue an unfinished demo.")
+@click.option("--linear", is_flag=True, help="In a terminal: lines and questions instead of the console.")
+@click.option("--embedded", is_flag=True, help="In a terminal: keep the runtime inside the console's process.")
+@click.option("--no-guide", is_flag=True, help="In a terminal: without the guide of the tour.")
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, one object per line.")
 @click.pass_context
@@ -51,10 +51,9 @@ def demo(
     state: str | None,
     as_json: bool,
 ) -> None:
-    """A real swarm over this directory; four faults arise and are decided.
+    """Run a real swarm over this directory. Four faults happen; you decide what to do.
 
-    At a terminal the console opens on it, and you decide; elsewhere the demo's own operator answers, and is recorded
-    as such.
+    In a terminal the console opens, and you decide. Elsewhere the demo's own operator decides; the audit names it.
     """
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
