@@ -195,7 +195,7 @@ class RunDecision:
             spec = OPTIONS.get(answered.option)
             label = offered_label(asked.opened, answered.option) if asked is not None else ""
             label = label or (spec.label if spec is not None else answered.option)
-            rewinds = spec is not None and "{rewind}" in spec.consequence
+            rewinds = spec is not None and any("{rewind}" in each for each in spec.confirm.values())
             again = screen.session.render_context().key("run.rewind", "R") if rewinds else ""
             how = f". {again} starts again from here." if again else ""
             name = f"{_step_name(screen, asked.opened)}: " if asked is not None else ""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Final, Literal, get_args
 
-from runtime.judgement.recovery.option_spec import FaultSite, KeyPress, OfferContext
+from runtime.judgement.comparison.file_write import FileState, written_text
+from runtime.judgement.recovery.option_spec import Confirmation, FaultSite, KeyPress, OfferContext
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.record.state.events import IncidentAnswered, IncidentOpened, Option
 from runtime.record.state.fault_taxonomy import (
@@ -142,24 +143,44 @@ def needs_look(opened: IncidentOpened, option_id: str) -> bool:
     return spec is not None and spec.repeats and (opened.in_doubt or unknown)
 
 
-def is_destructive(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
-    """Whether the option ends or drops something, or may repeat an effect: an operator confirms it with a second key.
+def confirmation_of(
+    opened: IncidentOpened, option_id: str, *, runs: int = 1, file: FileState | None = None
+) -> Confirmation | None:
+    """Why an operator confirms the option with a second key at this incident; None where its key is enough.
 
-    `runs`: how many runs wait for the same breaker. A grant that lasts is confirmed, too; its lifetime decides that.
+    It is confirmed where it ends or drops something, may do a thing twice, or lets a call begin that was held back for
+    a look and that cannot be taken back: a tool's at a breakpoint, and one that may overwrite a file. A grant that
+    lasts is confirmed, too; its lifetime decides that. A plain retry is not.
+
+    Args:
+        opened: the incident.
+        option_id: the option.
+        runs: how many runs wait for the same breaker.
+        file: what the file is that the call would write; None: not known, so it may be there.
     """
-    confirm = OPTIONS[option_id].confirm if option_id in OPTIONS else ""
-    return {"": False, "always": True, "in doubt": opened.in_doubt, "shared": runs > 1}[confirm]
+    spec = OPTIONS.get(option_id)
+    holds: dict[Confirmation, bool] = {
+        "always": True,
+        "in doubt": opened.in_doubt,
+        "shared": runs > 1,
+        "breakpoint": opened.fault.rule_id == "breakpoint" and "tool" in opened.action,
+        "overwrites": file not in ("new", "same") and written_text(opened.action) is not None,
+    }
+    return next((each for each in spec.confirm if holds[each]), None) if spec is not None else None
 
 
-def press_of(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> KeyPress:
+def press_of(
+    opened: IncidentOpened, option_id: str, *, runs: int = 1, file: FileState | None = None
+) -> KeyPress:
     """What the key of an option does first at this incident.
 
     Args:
         opened: the incident.
         option_id: the option; one of a newer program opens a field if its incident says that it needs something.
         runs: how many runs wait for the same breaker.
+        file: what the file is that the call would write; None: not known.
     """
-    if is_destructive(opened, option_id, runs=runs):
+    if confirmation_of(opened, option_id, runs=runs, file=file) is not None:
         return "asks"
     if option_id in OPTIONS:
         return OPTIONS[option_id].press

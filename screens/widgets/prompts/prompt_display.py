@@ -224,9 +224,10 @@ class PromptDisplay(Vertical):
 
     def _blocks(self, opened: IncidentOpened, *, fold_rows: int = FOLDED_ROWS) -> list[Block]:
         context = self._session.render_context()
-        if self.mode == "confirm":
+        if self.mode == "confirm" and not self._confirms_act:
             return [Block("", tuple(self._confirm_lines(opened)))]
-        explained = self._explained and not (self.mode == "type" and opened.question)
+        asked = opened.question if self.mode == "type" else self.mode == "confirm"
+        explained = self._explained and not asked
         found = prompt_blocks(
             opened,
             context,
@@ -239,6 +240,8 @@ class PromptDisplay(Vertical):
             write=self._write,
             file_rows=fold_rows,
         )
+        if self.mode == "confirm":
+            return [Block("", tuple(self._confirm_lines(opened))), *found]
         edited = self.query_one(AnswerField).edited_arguments if self.mode == "type" else None
         if edited is None:
             return found
@@ -246,9 +249,16 @@ class PromptDisplay(Vertical):
 
     def _whole_question(self, opened: IncidentOpened) -> list[Spans]:
         """What keys decide about, however much of it is in sight."""
-        if self.mode == "confirm":
-            return self._confirm_lines(opened)
-        return question_lines(opened, self._session.render_context(), self._told, self._proposal, self._write)
+        confirmed = self._confirm_lines(opened) if self.mode == "confirm" else []
+        if confirmed and not self._confirms_act:
+            return confirmed
+        asked = question_lines(opened, self._session.render_context(), self._told, self._proposal, self._write)
+        return [*confirmed, *asked]
+
+    @property
+    def _confirms_act(self) -> bool:
+        """Whether a second key is asked for what would run then: its call stands there to be read."""
+        return self._choice is not None and self._choice.confirms in ("in doubt", "breakpoint", "overwrites")
 
     def _confirm_lines(self, opened: IncidentOpened) -> list[Spans]:
         context = self._session.render_context()
@@ -273,8 +283,9 @@ class PromptDisplay(Vertical):
         if not self._may_act:
             return offers.view_only_choices()
         context = self._session.render_context()
-        offered = offers.prompt_choices(self.opened, context, self._session.letters, runs=self._runs_of_breaker())
-        offered += offers.adopting_choices(self.opened, self._proposal, context)
+        runs, file = self._runs_of_breaker(), self._write.comparison.state if self._write is not None else None
+        offered = offers.prompt_choices(self.opened, context, self._session.letters, runs=runs, file=file)
+        offered += offers.adopting_choices(self.opened, self._proposal, context, runs=runs)
         keys = self._session.link.provider_keys(self.opened.run_id)
         offered = offers.explained_choices(offered, self._told, context, keys)
         if not self._advised:
@@ -299,7 +310,7 @@ class PromptDisplay(Vertical):
         below = lines_below(self.query_one(RequestText).lines_below, self._session.glyphs)
         deadline = view.deadline_line(self.opened, self._session.render_context()) if self.opened is not None else ()
         tab = self._session.render_context().key("run.next_pane", "tab")
-        more = span(f"{tab} full report", "ink-muted") if self._explained and not below and not self._note else ()
+        more = span(f"{tab} report", "ink-muted") if self._explained and not below and not self._note else ()
         right = join_spans((deadline, below, more if self.mode == "choose" else ()))
         self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
 
@@ -315,7 +326,8 @@ class PromptDisplay(Vertical):
         swallowed = (*self._arming.ignored_text(), Span(" typed before", "severity-warning")) if self.ignored else ()
         does = "one key goes on" if self.mode == "lifetime" else "press a key"
         ready = span(does if self.armed else "keys count in a moment", "ink-muted")
-        marks = legend(self.query_one(OptionColumns).choices, self._session.glyphs) if self.mode == "choose" else ()
+        choices, undo = self.query_one(OptionColumns).choices, self._session.hold.seconds
+        marks = legend(choices, self._session.glyphs, undo) if self.mode == "choose" else ()
         return join_spans((swallowed, ready, *marks))
 
     def _explain_marked(self) -> None:
