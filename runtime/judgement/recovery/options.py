@@ -29,6 +29,9 @@ _Needs = Literal["", "text", "arguments", "model", "seconds", "amount"]
 _NEEDS: Final[dict[str, _Needs]] = {need: need for need in get_args(_Needs)}
 """What `Option.needs` of an event can say."""
 
+_TELL_LABEL: Final = "Tell the agent what to do instead"
+"""What `deny` is called where no permission is asked for."""
+
 STEP_KINDS: frozenset[str] = frozenset({"llm", "tool", "value"})
 """Places that touch the world; the others are scopes, whose body is done again from the start."""
 
@@ -102,7 +105,8 @@ def options_for(
         return (*found, _skip_option(where), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
         edited = make_option("edit", label="Edit the arguments, then go on")
-        more = [edited, make_option("result")] if where == "tool" else []
+        told = make_option("deny", label=_TELL_LABEL)
+        more = [edited, make_option("result"), told] if where == "tool" else []
         return (make_option("retry", label="Go on"), *more, _skip_option(where), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
         return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"
@@ -169,9 +173,7 @@ def confirmation_of(
     return next((each for each in spec.confirm if holds[each]), None) if spec is not None else None
 
 
-def press_of(
-    opened: IncidentOpened, option_id: str, *, runs: int = 1, file: FileState | None = None
-) -> KeyPress:
+def press_of(opened: IncidentOpened, option_id: str, *, runs: int = 1, file: FileState | None = None) -> KeyPress:
     """What the key of an option does first at this incident.
 
     Args:
@@ -193,7 +195,7 @@ def ends_run(answer: IncidentAnswered) -> bool:
 
 
 def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partial: bool | None) -> list[Option]:
-    labels = {"deny": "Tell the agent what to do instead"}
+    labels = {"deny": _TELL_LABEL}
     if fault.cause in (Cause.OUTPUT_INVALID, Cause.LOOP_DETECTED):
         labels["input"] = "Tell the agent what to correct"  # what is asked for is a word to it, not an input
     if fault.cause is Cause.ARGS_INVALID:

@@ -40,7 +40,7 @@ def legend(choices: Sequence[PromptChoice], glyphs: Glyphs, undo_seconds: float 
     acts = f"acts in {undo_seconds:.3g}s" if undo_seconds > 0 else "acts"
     marks = (
         (
-            f"{glyphs.opens} form, (then y) asks, else {acts}",
+            f'"{glyphs.opens}" form, (then y) asks, else {acts}',
             any(each.press == "opens" for each in choices),
         ),
         (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),

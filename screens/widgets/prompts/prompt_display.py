@@ -113,7 +113,9 @@ class PromptDisplay(Vertical):
         self._head_rows = 0
         """Rows of the screen that its head has beyond its line: of the tour, or of a graph."""
         self._explained = True
-        """Whether the prompt has the explanation; not where the page beside it has."""
+        """Whether the prompt has the explanation; not where a page in place of the nodes has it."""
+        self._beside = False
+        """Whether a page with the full report stands beside the nodes."""
         self._folds = False
         """Something of what is shown is folded."""
         self._room: tuple[str, int, int, int] | None = None
@@ -190,8 +192,8 @@ class PromptDisplay(Vertical):
             text_width=self._text_width,
             choice_rows=self.query_one(OptionColumns).rows,
             outcome_rows=self.query_one(OutcomeText).rows,
-            chooses=self.mode == "choose",
-            explains=self._explained,
+            chooses=self.mode == "choose" or (self.mode == "confirm" and self._confirms_act),
+            beside=self._beside or not self._explained,
         )
 
     @property
@@ -241,7 +243,8 @@ class PromptDisplay(Vertical):
             file_rows=fold_rows,
         )
         if self.mode == "confirm":
-            return [Block("", tuple(self._confirm_lines(opened))), *found]
+            read = [each for each in found if each.label not in ("Why", "Safe")]
+            return [Block("", tuple(self._confirm_lines(opened))), *read]
         edited = self.query_one(AnswerField).edited_arguments if self.mode == "type" else None
         if edited is None:
             return found
@@ -310,7 +313,8 @@ class PromptDisplay(Vertical):
         below = lines_below(self.query_one(RequestText).lines_below, self._session.glyphs)
         deadline = view.deadline_line(self.opened, self._session.render_context()) if self.opened is not None else ()
         tab = self._session.render_context().key("run.next_pane", "tab")
-        more = span(f"{tab} report", "ink-muted") if self._explained and not below and not self._note else ()
+        has_page = self._beside or not self._explained
+        more = span(f"{tab} report", "ink-muted") if not (has_page or below or self._note) else ()
         right = join_spans((deadline, below, more if self.mode == "choose" else ()))
         self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
 
@@ -349,7 +353,7 @@ class PromptDisplay(Vertical):
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
         kept = " (kept)" if field.keeps_typed else " (ticks lost)" if field.loses_ticks else ""
-        others = f"other options{kept}" if field.picks_several else f"later, other options{kept}"
+        others = f"other options{kept}" if field.picks_several else f"later or other options{kept}"
         keys = {**field.keys(), "esc": others if self._by_itself else "goes back"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
