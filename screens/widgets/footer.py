@@ -17,6 +17,8 @@ from screens.render.layout import (
 )
 from screens.widgets.bar import MARGIN_CELLS, Bar
 
+_ALSO_QUITS = "ctrl+c"
+"""Named where no other key of its action works: fields copy with it, and one key should quit everywhere."""
 _EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
 """Keys that every screen has, in the order in which they stand at the end of the line."""
 _ALWAYS_SHOWN = 3
@@ -50,7 +52,7 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
     keys; what works everywhere comes last.
     """
     hints: dict[str, tuple[int, Spans]] = {}
-    for active in screen.active_bindings.values():
+    for active in sorted(screen.active_bindings.values(), key=lambda each: each.binding.key == _ALSO_QUITS):
         binding = active.binding
         if binding.show and active.enabled and binding.key != UNBOUND and binding.action not in hints:
             key = _key_that_works(screen, binding)
