@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic_ai.tools import DeferredToolRequests
 
 from orbiter.guests.current_life import CurrentLife
+from orbiter.guests.handled_failures import HandledCall
 from orbiter.guests.places import CallPlaces
 from orbiter.steps import Scope
 
@@ -17,6 +19,10 @@ class Life(CallPlaces):
 
     `sent` is how many messages the latest model request had. `approved` are the calls that need an operator's
     permission before they are made. `deferred` are the calls that wait for an answer from outside.
+
+    `request` is the request to a model that is under way, where code of the agent's own is told of its failure, and
+    `new_from` the index from which its conversation is new. `failed` is the one out of which an exception came, with
+    the turn at which it began. `settled` has the outcomes that were decided of such requests, by that turn.
     """
 
     scope: Scope
@@ -24,6 +30,10 @@ class Life(CallPlaces):
     sent: int = 0
     approved: set[str] = field(default_factory=set)
     deferred: DeferredToolRequests | None = None
+    request: HandledCall | None = None
+    new_from: int = 0
+    failed: tuple[int, HandledCall] | None = None
+    settled: dict[int, Any] = field(default_factory=dict)
 
 
 _CURRENT: CurrentLife[Life] = CurrentLife("pydantic_ai")
