@@ -4,10 +4,13 @@ and is continued by another process.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import openai
 from agents import Agent as OpenAIAgent
 from agents import Model, RunContextWrapper, function_tool
@@ -16,7 +19,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, ModelFallbackMiddleware, ModelRequest, ModelRetryMiddleware
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import tool
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, Hooks, ModelFallback, WrapModelRequestHandler
 from pydantic_ai.exceptions import ModelHTTPError, ModelRateLimitError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -28,6 +31,15 @@ from tests.data.scripted_chat import Reply, ScriptedChat
 from tests.data.swarms import openai_guests
 from tests.data.swarms.guest_shapes import there
 from tests.data.swarms.guests import effect, results
+
+
+def healed() -> bool:
+    """Whether it is not the first time that this is asked, in all processes."""
+    mark = Path(os.environ["ORBITER_TEST_EFFECTS"]).with_name("healed")
+    found = mark.exists()
+    mark.touch()
+    return found
+
 
 WAIT = ToolCallPart("wait", {"text": "x"}, tool_call_id="w")
 
@@ -63,7 +75,7 @@ def said_of(error: Exception) -> str:
 
 
 def failing(name: str, times: int, error: Callable[[], Exception] = limited) -> FunctionModel:
-    """A model whose first requests of a run fail; what it has been asked is read from the effects of the process."""
+    """A model whose first requests fail in each process."""
     left = [times]
 
     def say(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -120,6 +132,17 @@ def around() -> Any:
     return Agent(failing("first", 1), tools=[wait], capabilities=[Catching()])
 
 
+def go_on(text: str) -> str:
+    """As `wait`, for a service that answers."""
+    effect(f"note wait {text}")
+    return f"waited for {text}"
+
+
+def hook_once() -> Any:
+    """As `hook`, with a service that answers."""
+    return Agent(failing("first", 1), tools=[Tool(go_on, name="wait")], capabilities=[hooks])
+
+
 def fallback() -> Any:
     """Another model is asked."""
     return Agent(failing("first", 1), tools=[wait], capabilities=[ModelFallback(failing("second", 0))])
@@ -137,13 +160,14 @@ def no_key() -> ModelHTTPError:
 
 def hook_raises() -> Any:
     """Its hook lets the failure out."""
-    return Agent(failing("first", 1, no_key), tools=[wait], capabilities=[letting])
+    return Agent(failing("first", 0 if healed() else 1, no_key), tools=[wait], capabilities=[letting])
 
 
 def fallback_raises() -> Any:
     """No model answers."""
-    second = failing("second", 1, no_key)
-    return Agent(failing("first", 1, no_key), tools=[wait], capabilities=[ModelFallback(second)])
+    times = 0 if healed() else 1
+    second = failing("second", times, no_key)
+    return Agent(failing("first", times, no_key), tools=[wait], capabilities=[ModelFallback(second)])
 
 
 # -- LangChain ----------------------------------------------------------------------------------------------------
@@ -215,6 +239,11 @@ def outer(middleware: Sequence[Any]) -> Any:
     return _agent(chat("first", 1), [Deals(), *middleware])
 
 
+def outer_once(middleware: Sequence[Any]) -> Any:
+    """As `outer`, with a service that answers."""
+    return create_agent(chat("first", 1), [tool("wait")(go_on)], middleware=[Deals(), *middleware])
+
+
 def outer_fallback(middleware: Sequence[Any]) -> Any:
     """Another model is asked, by middleware outside of ours."""
     return _agent(chat("first", 1), [ModelFallbackMiddleware(chat("second", 0)), *middleware])
@@ -222,7 +251,7 @@ def outer_fallback(middleware: Sequence[Any]) -> Any:
 
 def outer_raises(middleware: Sequence[Any]) -> Any:
     """Middleware outside of ours lets the failure out."""
-    return _agent(chat("first", 1, denied), [Deals(), *middleware])
+    return _agent(chat("first", 0 if healed() else 1, denied), [Deals(), *middleware])
 
 
 def retrying(middleware: Sequence[Any]) -> Any:
@@ -234,10 +263,10 @@ def retrying(middleware: Sequence[Any]) -> Any:
 # -- OpenAI Agents ------------------------------------------------------------------------------------------------
 
 
-def sdk_error() -> openai.RateLimitError:
+def sdk_error() -> openai.AuthenticationError:
     """What the SDK's client raises."""
-    request = httpx.Request("POST", "http://model.example/v1", headers={"authorization": "Bearer key"})
-    response = httpx.Response(401, headers={"x-request-id": "r1"}, json={"code": "no_key"}, request=request)
+    request = httpx2.Request("POST", "http://model.example/v1", headers={"authorization": "Bearer key"})
+    response = httpx2.Response(401, headers={"x-request-id": "r1"}, json={"code": "no_key"}, request=request)
     return openai.AuthenticationError("no such key", response=response, body={"code": "no_key"})
 
 
@@ -273,7 +302,7 @@ _wait = function_tool(wait, failure_error_function=None)
 
 
 def _calling(**options: Any) -> Any:
-    helper = OpenAIAgent("helper", model=openai_guests.Scripted("h", _fail_once()))
+    helper = OpenAIAgent("helper", model=openai_guests.Scripted("h", _fail_once(0 if healed() else 1)))
     helps = helper.as_tool("helps", "Ask a helper.", **options)
     model = openai_guests.Scripted(
         "m", [openai_guests.call("helps", "m.0.0", input="q")], lambda items: [_waiting], openai_guests.results
@@ -281,8 +310,8 @@ def _calling(**options: Any) -> Any:
     return OpenAIAgent("calling", model=model, tools=[helps, _wait])
 
 
-def _fail_once() -> Callable[[list[Any]], Any]:
-    left = [1]
+def _fail_once(times: int = 1) -> Callable[[list[Any]], Any]:
+    left = [times]
 
     def say(items: list[Any]) -> Any:
         if left[0]:
@@ -305,6 +334,6 @@ def as_tool_raises() -> Any:
 
 def wrapper() -> Any:
     """A model of its own deals with failures."""
-    first = openai_guests.Scripted("f", _fail_once(), openai_guests.results)
+    first = openai_guests.Scripted("f", lambda items: sdk_error() if len(items) == 1 else openai_guests.results(items))
     second = openai_guests.Scripted("m", [openai_guests.call("wait", "m.0.0", text="x")], openai_guests.results)
     return OpenAIAgent("wrapper", model=Wrapped(first, second), tools=[_wait])
