@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,20 +51,20 @@ async def answered(pilot: Pilot[None], link: LinkClient, run_id: str, answers: M
         shown = screen.prompt.opened
         assert shown is not None
         await pilot.press(*left.pop(shown.question or shown.action["tool"]))
-        await until(pilot, lambda: not _is_open(link, run_id, shown.incident_id))
+        await until(pilot, partial(_is_answered, link, run_id, shown.incident_id))
 
 
 def _takes_an_answer(link: LinkClient, run_id: str, prompt: Prompt) -> bool:
     """Whether the prompt shows something that waits, and takes keys: in the field of a question, the field has them."""
-    if prompt.opened is None or not prompt.armed or not _is_open(link, run_id, prompt.opened.incident_id):
+    if prompt.opened is None or not prompt.armed or _is_answered(link, run_id, prompt.opened.incident_id):
         return False
     typed = prompt.has_focus_within and isinstance(prompt.screen.focused, TextArea | Input)
     return typed if prompt.opened.question else prompt.mode == "choose"
 
 
-def _is_open(link: LinkClient, run_id: str, incident_id: str) -> bool:
+def _is_answered(link: LinkClient, run_id: str, incident_id: str) -> bool:
     state = link.run(run_id)
-    return state is not None and state.incidents[incident_id].open
+    return state is None or not state.incidents[incident_id].open
 
 
 async def output(pilot: Pilot[None], link: LinkClient, run_id: str) -> str:
