@@ -192,8 +192,8 @@ class RunScreen(RunActionScreen):
         self.pace.request()
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
-        """Page and decision follow the cursor, unless the cursor followed them."""
-        if self.panes.moved_by_operator(message.key):
+        """Page and decision follow the cursor that the operator moved."""
+        if message.by_operator:
             self._decision.follow_cursor()
             self._progress.cursor_moved()
             self._pages.follow_cursor()
