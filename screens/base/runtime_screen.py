@@ -87,6 +87,7 @@ class RuntimeScreen(MessageScreen):
         self._clock: Timer | None = None
         self._standing: object = None
         self._holding = False
+        self._next_waits = False
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
@@ -162,6 +163,7 @@ class RuntimeScreen(MessageScreen):
             crumbs.show(self.crumbs(), self._link_text())
             self._draw_lost()
             self.draw()
+            self._note_waiting()
             self._draw_hold()
             self.end_notice()
         except Exception as exc:  # one pane that fails must not take the console away from an operator
@@ -276,6 +278,16 @@ class RuntimeScreen(MessageScreen):
     def run_here(self) -> str:
         """The run that this screen is about, or that is under its cursor; empty if there is none."""
         return str(getattr(self, "run_id", ""))
+
+    def is_hinted(self, binding: Binding) -> bool:
+        """Whether the last line names this key now: the way to the next decision, where one waits besides this."""
+        return self._next_waits if binding.action == "next_decision" else binding.show
+
+    def _note_waiting(self) -> None:
+        waits = any(incident_id != self.incident_id for incident_id in self.link.incidents)
+        if waits is not self._next_waits:
+            self._next_waits = waits
+            self.refresh_bindings()
 
     def action_next_decision(self) -> None:
         """Go to the decision that matters most (`screens.views.decisions.priority`).

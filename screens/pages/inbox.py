@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from textual import events
 from textual.binding import Binding, BindingType
 
 from screens.base.run_list_screen import RunListScreen
@@ -89,6 +90,19 @@ class InboxScreen(RunListScreen):
         return preview_lines(key, self.link.summaries, self.link.incidents, self.session.render_context(), alike=alike)
 
     # -- what is done ----------------------------------------------------------------------------------------
+
+    def on_key(self, event: events.Key) -> None:
+        """A key of a decision does nothing here: which one is meant would not be seen. So say where it counts."""
+        key = event.character or ""
+        letters = self.session.letters.values()
+        if key not in letters or event.key in self.active_bindings or not self.row_list.has_focus:
+            return
+        if self.row_list.cursor_key.partition(":")[0] == "incident" or self._alike():
+            context = self.session.render_context()
+            opens, alike = context.key("list.open", "enter"), context.key("home.answer_alike", "B")
+            all_of_them = f"; {alike} answers all that are alike" if self._alike() and alike else ""
+            self.show_message(f"{opens} opens the decision first: {key} answers there{all_of_them}.")
+            event.stop()
 
     def runs_of(self, key: str) -> Sequence[str]:
         kind, _, name = key.partition(":")
