@@ -103,6 +103,7 @@ class InboxScreen(RunListScreen):
             all_of_them = f"; {alike} answers all that are alike" if self._alike() and alike else ""
             self.show_message(f"{opens} opens the decision first: {key} answers there{all_of_them}.")
             event.stop()
+            event.prevent_default()  # any other key takes away what is said
 
     def runs_of(self, key: str) -> Sequence[str]:
         kind, _, name = key.partition(":")

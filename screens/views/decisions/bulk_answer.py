@@ -39,7 +39,11 @@ def subject_words(opened: IncidentOpened) -> str:
     """What this one is about, where the others may be about something else: its permission, or its tool's arguments."""
     if opened.action.get("permission"):
         return wording_of(opened, "grant")
-    return json_text(opened.action["arguments"]) if opened.action.get("arguments") else ""
+    given = opened.action.get("arguments")
+    if not given:
+        return ""
+    inside = ", ".join(f"{name}={json_text(value)}" for name, value in given.items())
+    return f"{opened.action.get('tool', '')}({inside})"
 
 
 def items_of(alike: Sequence[OpenDecision], context: RenderContext) -> list[BatchItem]:
