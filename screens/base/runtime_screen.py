@@ -215,7 +215,7 @@ class RuntimeScreen(MessageScreen):
         waiting = len(self.link.incidents)
         context = self.session.render_context()
         count = (*context.state_spans("waiting", pluralize(waiting, "decision")),) if waiting else ()
-        quality = self.session.governor.quality
+        quality = self.session.governor.told_quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
         return join_spans(
             (line, count, phase_words(self.link.status, context), link_words(self.link.qualities, context))
@@ -278,6 +278,10 @@ class RuntimeScreen(MessageScreen):
     def run_here(self) -> str:
         """The run that this screen is about, or that is under its cursor; empty if there is none."""
         return str(getattr(self, "run_id", ""))
+
+    def unbound_key_text(self, key: str) -> str:
+        """What is said of a key that does nothing here, where it is one that counts elsewhere; empty for any other."""
+        return ""
 
     def is_hinted(self, binding: Binding) -> bool:
         """Whether the last line names this key now: the way to the next decision, where one waits besides this."""
@@ -351,6 +355,8 @@ class RuntimeScreen(MessageScreen):
         self.session.last_key.press(event.key, self.session.monotonic())
         self.hide_message()
         active = self.active_bindings.get(event.key)
+        if active is None and (words := self.unbound_key_text(event.character or "")):
+            self.show_message(words)
         if active is None or active.enabled:
             return
         if self.why_withheld(active.binding.action):

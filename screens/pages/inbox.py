@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from textual import events
 from textual.binding import Binding, BindingType
 
 from screens.base.run_list_screen import RunListScreen
@@ -91,19 +90,15 @@ class InboxScreen(RunListScreen):
 
     # -- what is done ----------------------------------------------------------------------------------------
 
-    def on_key(self, event: events.Key) -> None:
+    def unbound_key_text(self, key: str) -> str:
         """A key of a decision does nothing here: which one is meant would not be seen. So say where it counts."""
-        key = event.character or ""
-        letters = self.session.letters.values()
-        if key not in letters or event.key in self.active_bindings or not self.row_list.has_focus:
-            return
-        if self.row_list.cursor_key.partition(":")[0] == "incident" or self._alike():
-            context = self.session.render_context()
-            opens, alike = context.key("list.open", "enter"), context.key("home.answer_alike", "B")
-            all_of_them = f"; {alike} answers all that are alike" if self._alike() and alike else ""
-            self.show_message(f"{opens} opens the decision first: {key} answers there{all_of_them}.")
-            event.stop()
-            event.prevent_default()  # any other key takes away what is said
+        alike = bool(self._alike())
+        if key not in self.session.letters.values() or not (alike or self.row_list.cursor_key.startswith("incident:")):
+            return ""
+        context = self.session.render_context()
+        opens, all_of_them = context.key("list.open", "enter"), context.key("home.answer_alike", "B")
+        also = f"; {all_of_them} answers all that are alike" if alike and all_of_them else ""
+        return f"{opens} opens the decision first: {key} answers there{also}."
 
     def runs_of(self, key: str) -> Sequence[str]:
         kind, _, name = key.partition(":")
