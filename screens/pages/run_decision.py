@@ -176,7 +176,7 @@ class RunDecision:
                 self.prompt.let_go()
 
         if hold.seconds > 0 and not answered.confirmed:  # the second key was the time to think it over
-            words = f"{_step_name(screen, asked.opened)}: {label}"
+            words = f"{_step_name(screen, asked.opened)}: {_said_label(asked.opened, answered.option, label)}"
             await hold.take(app, HeldAnswer(answered.incident_id, words, send, let_go))
             if self.incident_id == answered.incident_id:
                 self.prompt.show_held(hold.seconds_left)  # before the next frame: it is not sent yet
@@ -214,7 +214,8 @@ class RunDecision:
             how = f". {again} starts again from here." if again else ""
             name = f"{_step_name(screen, asked.opened)}: " if asked is not None else ""
             if (shown := self._shown(app)) is not None:
-                shown.show_message(f"{name}{label}{how}")
+                told = _said_label(asked.opened, answered.option, label) if asked is not None else label
+                shown.show_message(f"{name}{told}{how}")
             if asked is not None and app.screen_stack:
                 self._progress.answer_taken(asked.opened, answered.option, label)
                 bulk_hint.watch_answer(app, screen.session, asked)
@@ -234,6 +235,11 @@ class RunDecision:
 def offered_label(opened: IncidentOpened, option: str) -> str:
     """What an option is called where it was offered; empty where it was not."""
     return next((each.label for each in opened.options if each.id == option), "")
+
+
+def _said_label(opened: IncidentOpened, option: str, label: str) -> str:
+    """What an answer is called where it is said that it was given: to a question it corrects nothing."""
+    return "your answer" if opened.question and option == "input" else label
 
 
 def _step_name(screen: RuntimeScreen, opened: IncidentOpened) -> str:

@@ -259,6 +259,13 @@ class ColumnList(LineList):
         self._columns = tuple(columns)
         self._glyphs = glyphs
         self._widths: tuple[int, tuple[int, ...]] = (-1, ())
+        self.empty_columns: frozenset[int] = frozenset()
+        """Where columns stand that have no room here: no line has anything in them."""
+
+    def leave_out(self, columns: frozenset[int]) -> None:
+        """Give these columns no room."""
+        if columns != self.empty_columns:
+            self.empty_columns, self._widths = columns, (-1, ())
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Other columns than now."""
@@ -272,5 +279,5 @@ class ColumnList(LineList):
     def line_of(self, mark: Span, cells: Sequence[Spans], width: int) -> Spans:
         """A line of `width` cells."""
         if self._widths[0] != width:
-            self._widths = (width, fit_columns(self._columns, width - _MARK_CELLS))
+            self._widths = (width, fit_columns(self._columns, width - _MARK_CELLS, self.empty_columns))
         return (mark, *set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis))

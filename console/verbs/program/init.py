@@ -56,7 +56,7 @@ def _tell_of_swarms(found: Mapping[str, Definition], *, as_json: bool) -> None:
             print_json({"ref": ref, "kind": each.kind, "framework": each.framework})
         return
     for ref, each in list(found.items())[:_SHOWN]:
-        print_line(f"found: {sanitize_line(ref, limit=200)}, {each.label}")
+        print_line(f"found: {sanitize_line(ref, limit=200)}: {each.label}")
         if each.hint:
             print_line(f"       -> {each.hint}")
     if len(found) > _SHOWN:

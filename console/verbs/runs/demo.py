@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Any
+from textwrap import fill
+from typing import Any, Final
 
 import click
 
@@ -102,7 +103,10 @@ def _named(model: str) -> str:
     return reference(model)
 
 
-_WAITS = "the run goes on without a console, and waits where it needs you: orbiter-console goes back to it"
+_COLUMNS: Final = 79
+"""Cells of a line: broken between words before a terminal of 80 columns does it inside one."""
+_WAITS = """the run goes on without a console, and waits where it needs you:
+  orbiter-console        goes back to it"""
 _NEXT = """to try next:
   orbiter-console        the run again: R starts it again from a step, T shows it over time
   orbiter-console audit  who decided what
@@ -116,7 +120,8 @@ def _conclusion(state: DurableRun, carried_out: list[dict[str, Any]]) -> str:
     path = report_file()
     written = any(node.name == "write_report" and node.phase == "succeeded" for node in state.nodes.values())
     report = f"the report to {path}" if written else "no report"
+    counts = f"tool calls carried out just now: {told}; incidents answered: {answered}"
     return (
-        f"tool calls carried out just now: {told}; incidents answered: {answered}\n"
+        f"{fill(counts, _COLUMNS, subsequent_indent='  ')}\n"
         f"written: {report}, the journal of run {state.id} to {journal_name(workspace().state)}"
     )

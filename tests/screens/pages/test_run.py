@@ -276,6 +276,8 @@ async def test_a_breakpoint_is_set_where_the_cursor_is_and_stands_in_the_head() 
 async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
     async with opened(finished()) as (pilot, link):
         await until(pilot, lambda: not shown(pilot, "p freeze"))
+        foot = text_of(pilot).splitlines()[-1]
+        assert "enter read on   R again from here   K another run   T timeline   esc back" in foot
         await pilot.press("A")
         await until(pilot, lambda: shown(pilot, "Abort: the run has ended."))
         link.refused = {"rewind": "run run-0 is looked at only"}
