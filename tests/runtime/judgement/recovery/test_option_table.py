@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
+from runtime.judgement.recovery.option_spec import Confirmation
 from runtime.judgement.recovery.option_table import (
     LIFETIMES,
     NEVER_BY_AGENTS,
@@ -19,7 +22,7 @@ from runtime.judgement.recovery.option_table import (
 )
 
 ENDING = {"deny", "skip", "accept", "acknowledge", "abort"}
-SECOND_KEY = {
+SECOND_KEY: Final[dict[str, tuple[Confirmation, ...]]] = {
     "retry": ("in doubt", "breakpoint"),
     "grant": ("overwrites",),
     "skip": ("always",),
