@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from textual import events
 
-from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.reports.explanation.explain import Explanation
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from screens.render.layout import Span, Spans, span
@@ -215,7 +215,16 @@ class Prompt(ChoosingPrompt):
         if self.mode == "confirm" and event.is_printable:
             self._back()
             return True
-        return False
+        return self.mode == "choose" and self._says_not_offered(event.character)
+
+    def _says_not_offered(self, key: str | None) -> bool:
+        """Whether a key is that of an option which this incident does not offer; then it is said, and nothing done."""
+        found = next((OPTIONS[each] for each, letter in self._session.letters.items() if letter == key), None)
+        if found is None or key is None:
+            return False
+        self._note = (Span(key, "ink-key"), Span(f" ({found.label}) is not offered here", "severity-warning"))
+        self._hint()
+        return True
 
     def _take_while_typing(self, event: events.Key) -> bool:
         if event.key == "escape" and (self.has_focus_within or not self._by_itself):
