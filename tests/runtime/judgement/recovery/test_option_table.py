@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from runtime.judgement.recovery.option_spec import Confirmation
 from runtime.judgement.recovery.option_table import (
     LIFETIMES,
     NEVER_BY_AGENTS,
@@ -19,7 +20,7 @@ from runtime.judgement.recovery.option_table import (
 )
 
 ENDING = {"deny", "skip", "accept", "acknowledge", "abort"}
-SECOND_KEY = {
+SECOND_KEY: dict[str, tuple[Confirmation, ...]] = {
     "retry": ("in doubt", "breakpoint"),
     "grant": ("overwrites",),
     "skip": ("always",),
