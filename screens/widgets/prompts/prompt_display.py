@@ -106,6 +106,8 @@ class PromptDisplay(Vertical):
         self._told: Explanation | None = None
         self._proposal: AnswerProposed | None = None
         self._write: ShownWrite | None = None
+        self._write_awaited = False
+        """What the file is that a permission asks to write is not known yet: `g` would mean another thing then."""
         self._may_act = True
         self._note: Spans = ()
         self._model: Spans = ()
@@ -423,7 +425,11 @@ class PromptDisplay(Vertical):
 
     def _laid_out(self) -> bool:
         asked = self.query_one(RequestText)
-        return self.opened is not None and (asked.is_shown(self._text_name) or asked.has_class("-empty"))
+        return (
+            self.opened is not None
+            and not self._write_awaited
+            and (asked.is_shown(self._text_name) or asked.has_class("-empty"))
+        )
 
     def _armed_changed(self) -> None:
         """Keys count from now on, or no longer."""
