@@ -355,7 +355,7 @@ class PromptDisplay(Vertical):
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
         kept = " (kept)" if field.keeps_typed else " (ticks lost)" if field.loses_ticks else ""
-        others = f"other options{kept}" if field.picks_several else f"later or other options{kept}"
+        others = f"other options{kept}" if field.picks_several or field.warning else f"later or other options{kept}"
         keys = {**field.keys(), "esc": others if self._by_itself else "goes back"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
