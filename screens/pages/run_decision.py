@@ -117,6 +117,7 @@ class RunDecision:
                 explained=explained,
                 beside=beside,
                 write=self._writes.shown(incident.opened) if may_act else None,
+                write_awaited=may_act and self._writes.is_awaited(incident.opened),
                 head_rows=head_rows,
             )
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)

@@ -25,6 +25,8 @@ class WriteComparison:
         self._found: FileComparison | None = None
         self._asked_at: float | None = None
         self._refused = False
+        self._began: float | None = None
+        """When the first answer was asked for."""
 
     def shown(self, opened: IncidentOpened) -> ShownWrite | None:
         """What is known now; None while nothing is, and of an incident that is about no file."""
@@ -33,7 +35,7 @@ class WriteComparison:
         now = self._screen.session.monotonic()
         if opened.incident_id != self._incident_id:
             self._incident_id, self._first, self._found = opened.incident_id, None, None
-            self._asked_at, self._refused = None, False
+            self._asked_at, self._refused, self._began = None, False, now
         if not self._refused and (self._asked_at is None or now - self._asked_at >= REREAD_S):
             self._asked_at = now
             asking = self._ask(opened.incident_id)
@@ -42,11 +44,20 @@ class WriteComparison:
             return None
         return ShownWrite(self._found, changed=self._found.version != self._first.version)
 
+    def is_awaited(self, opened: IncidentOpened) -> bool:
+        """Whether it is not known yet what the file is, so that keys wait; not for longer than until it is looked at
+        again.
+        """
+        if opened.incident_id != self._incident_id or self._found is not None or self._refused:
+            return False
+        return self._began is not None and self._screen.session.monotonic() - self._began < REREAD_S
+
     async def _ask(self, incident_id: str) -> None:
         try:
             found = await self._screen.link.ask(CompareWrite(incident_id=incident_id))
         except LinkError:
             self._refused = self._found is None
+            self._screen.pace.request()
             return
         if incident_id == self._incident_id and found != self._found:
             self._first, self._found = self._first or found, found

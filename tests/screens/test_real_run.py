@@ -16,6 +16,7 @@ from runtime.service.serve import build_execution_config
 from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
+from screens.widgets.prompts.prompt import Prompt
 from tests.screens.lonely import Lonely, text_of
 from tests.screens.waiting import until
 from tests.screens.widgets.test_live_widgets import screen_text
@@ -153,6 +154,8 @@ async def test_a_message_a_breakpoint_a_rewind_and_a_fork_on_a_real_run(tmp_path
         await act(pilot, "B")  # takes it away again
         await until(pilot, lambda: bool((state := link.run(run_id)) and not state.breakpoints))
         await answer(pilot, "r")
+        await until(pilot, lambda: pilot.app.screen.query_one(Prompt).mode == "confirm")
+        await answer(pilot, "y")
         await until(pilot, lambda: link.summaries[run_id].state == "completed")
         assert world(tmp_path) == ["one", "two"]
         assert "hurry" in json.dumps(await link.command("events", run_id=run_id, after=0, limit=1000))

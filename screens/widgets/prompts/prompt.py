@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from textual import events
 
-from runtime.judgement.recovery.option_table import effect_of
+from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.reports.explanation.explain import Explanation
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from screens.render.layout import Span, Spans, span
@@ -63,6 +63,7 @@ class Prompt(ChoosingPrompt):
         explained: bool = True,
         beside: bool = False,
         write: ShownWrite | None = None,
+        write_awaited: bool = False,
         head_rows: int = 0,
     ) -> bool:
         """Show an incident. Another than before begins again, and arms again; a text that is being typed stays. Who may
@@ -80,13 +81,14 @@ class Prompt(ChoosingPrompt):
             explained: whether the prompt has the explanation; not where a page in place of the nodes has it.
             beside: whether a page with the full report stands beside the nodes.
             write: what a permission to write a file would change on disk.
+            write_awaited: that is being asked for; keys count once it is known.
             head_rows: rows of the screen that its head has beyond its line.
 
         Returns:
             Whether it is another incident than before.
         """
         self._held, self._advised, self._may_act = held, advised, may_act
-        self._proposal, self._write = proposal, write
+        self._proposal, self._write, self._write_awaited = proposal, write, write_awaited
         self._model, self._place, self._head_rows = model, place, head_rows
         self._explained, self._beside = explained, beside
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
@@ -215,7 +217,16 @@ class Prompt(ChoosingPrompt):
         if self.mode == "confirm" and event.is_printable:
             self._back()
             return True
-        return False
+        return self.mode == "choose" and self._says_not_offered(event.character)
+
+    def _says_not_offered(self, key: str | None) -> bool:
+        """Whether a key is that of an option which this incident does not offer; then it is said, and nothing done."""
+        found = next((OPTIONS[each] for each, letter in self._session.letters.items() if letter == key), None)
+        if found is None or key is None:
+            return False
+        self._note = (Span(key, "ink-key"), Span(f" ({found.label}) is not offered here", "severity-warning"))
+        self._hint()
+        return True
 
     def _take_while_typing(self, event: events.Key) -> bool:
         if event.key == "escape" and (self.has_focus_within or not self._by_itself):

@@ -139,6 +139,8 @@ class ChoosingPrompt(PromptDisplay):
         try:
             params = dict(adopted.params) if adopted is not None else answer_params(choice, value)
             check_params(self.opened, choice.option, params, self._session.clock())
+            if adopted is None and params.get("arguments", self) == self.opened.action.get("arguments"):
+                raise ValueError("Nothing is changed: change an argument, or go back with esc.")
         except ValueError as exc:
             self._show_error(exc)
             return

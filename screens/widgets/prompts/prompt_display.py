@@ -105,6 +105,8 @@ class PromptDisplay(Vertical):
         self._told: Explanation | None = None
         self._proposal: AnswerProposed | None = None
         self._write: ShownWrite | None = None
+        self._write_awaited = False
+        """What the file is that a permission asks to write is not known yet: `g` would mean another thing then."""
         self._may_act = True
         self._note: Spans = ()
         self._model: Spans = ()
@@ -350,7 +352,7 @@ class PromptDisplay(Vertical):
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
         kept = " (kept)" if field.keeps_typed else " (ticks lost)" if field.loses_ticks else ""
-        others = f"other options{kept}" if field.picks_several else f"later or other options{kept}"
+        others = f"other options{kept}" if field.picks_several or field.warning else f"later or other options{kept}"
         keys = {**field.keys(), "esc": others if self._by_itself else "goes back"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
@@ -420,7 +422,11 @@ class PromptDisplay(Vertical):
 
     def _laid_out(self) -> bool:
         asked = self.query_one(RequestText)
-        return self.opened is not None and (asked.is_shown(self._text_name) or asked.has_class("-empty"))
+        return (
+            self.opened is not None
+            and not self._write_awaited
+            and (asked.is_shown(self._text_name) or asked.has_class("-empty"))
+        )
 
     def _armed_changed(self) -> None:
         """Keys count from now on, or no longer."""

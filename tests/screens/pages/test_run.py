@@ -388,7 +388,7 @@ async def test_one_of_several_answers_is_marked_and_sent_with_enter_and_escape_g
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
         await until(
-            pilot, lambda: shown(pilot, "down or a digit marks one · enter sends it · esc later, other options")
+            pilot, lambda: shown(pilot, "down or a digit marks one · enter sends it · esc later or other options")
         )
         await pilot.press("down", "escape")
         await until(pilot, lambda: prompt_of(pilot).armed)
@@ -456,7 +456,7 @@ async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() ->
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
         await until(
-            pilot, lambda: shown(pilot, "space ticks any number · enter sends (none: asks) · esc other options")
+            pilot, lambda: shown(pilot, "space ticks · enter sends the ticked (none: asks) · esc other options")
         )
         await pilot.press(*["down"] * 12)
         await until(pilot, lambda: shown(pilot, "colour number 11") and not shown(pilot, "colour number 3"))

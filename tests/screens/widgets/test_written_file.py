@@ -10,12 +10,13 @@ from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
 from runtime.judgement.comparison.file_write import compare_write, written_text
+from runtime.judgement.recovery.options import confirmation_of, press_of
 from screens.pages import write_comparison
 from screens.shell.context import ConsoleContext
 from screens.views.decisions.prompt_lines import question_lines
 from screens.views.decisions.written_file import ShownWrite
 from screens.views.shared.render_context import RenderContext
-from tests.console.app.test_app import armed, settled, text_of
+from tests.console.app.test_app import answers, armed, pressed, prompt_of, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.twelve_incidents import FILES, permission
@@ -42,7 +43,7 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
         await until(pilot, lambda: "File" in text_of(pilot))
         lines = text_of(pilot).splitlines()
         found = [line.strip() for line in lines]
-        assert "File   exists, would be overwritten (31 lines, then 35); 2 of 6 changes:" in found
+        assert "File   exists, would be overwritten: 31 lines become 35; 2 of 6 changes:" in found
         removed, added = (
             found.index("- * two projects: orbiter, apollo"),
             found.index("+ * three projects: orbiter, apollo, gemini"),
@@ -51,9 +52,31 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
         assert any("Grant permission once" in line and "runs now, once." in line for line in lines)
 
 
-async def test_a_file_that_is_not_there_is_said_to_be_new() -> None:
-    async with asked({}) as (pilot, _):
+async def test_to_write_over_a_file_takes_a_second_key_and_the_difference_stands_beside_it() -> None:
+    async with asked(FILES) as (pilot, link):
+        await until(pilot, lambda: "Grant permission once (then y)" in text_of(pilot) and "31 lines" in text_of(pilot))
+        await pressed(pilot, "g")
+        assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
+        assert "What stands in the file may be lost." in text_of(pilot)
+        assert "31 lines become 35" in text_of(pilot), "it can be read until the second key"
+        await pilot.press("y")
+        await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
+
+
+async def test_a_file_that_is_not_there_is_said_to_be_new_and_is_written_after_one_key() -> None:
+    async with asked({}) as (pilot, link):
         await until(pilot, lambda: "not there yet, text has 35 lines" in text_of(pilot))
+        await until(pilot, lambda: "Grant permission once (then y)" not in text_of(pilot))
+        await armed(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
+
+
+def test_a_file_of_which_nothing_is_known_takes_the_second_key() -> None:
+    (opened,) = (each.opened for each in permission().state.open_incidents)
+    assert confirmation_of(opened, "grant") == confirmation_of(opened, "grant", file="there") == "overwrites"
+    assert confirmation_of(opened, "grant", file="new") is confirmation_of(opened, "grant", file="same") is None
+    assert press_of(opened, "grant", file="not text") == "asks", "what cannot be compared is there"
 
 
 async def test_a_file_that_changes_meanwhile_is_said() -> None:
