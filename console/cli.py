@@ -14,46 +14,52 @@ from typing import Any
 import click
 
 VERBS: dict[str, tuple[str, str]] = {
-    "demo": ("console.verbs.runs.demo:demo", "A real swarm over this directory; four faults arise and are decided."),
-    "init": ("console.verbs.program.init:init", "Begin in this directory: settings, an example, keys."),
+    "demo": (
+        "console.verbs.runs.demo:demo",
+        "Run a real swarm over this directory. Four faults happen; you decide what to do.",
+    ),
+    "init": ("console.verbs.program.init:init", "Set up this directory: settings, an example, keys."),
     "run": ("console.verbs.runs.run:run", "Run a swarm: path/to/file.py:name or package.module:name."),
     "drill": ("console.verbs.runs.drill:drill", "Write a file of faults for `run --drill`."),
     "runs": ("console.verbs.runs.runs:runs", "List the runs of this workspace, newest first."),
     "show": ("console.verbs.runs.runs:show", "Show one run: its tree and its incidents."),
-    "diff": ("console.verbs.runs.diff:diff", "Say where two runs differ, and where they first part."),
-    "waits": ("console.verbs.runs.waits:waits", "Say what a run waits for, down to what holds it up."),
+    "diff": ("console.verbs.runs.diff:diff", "Show the steps in which two runs differ."),
+    "waits": ("console.verbs.runs.waits:waits", "Show what a run waits for, down to the cause."),
     "incidents": ("console.verbs.decisions.incidents:incidents", "List what waits for a person."),
     "answer": ("console.verbs.decisions.answer:answer", "Answer an incident."),
     "report": ("console.verbs.decisions.incidents:report", "Show the report of an incident."),
     "abort": ("console.verbs.runs.runs:abort", "End a run now."),
-    "freeze": ("console.verbs.runs.controls:freeze", "Let no new step begin, in one run or in many."),
-    "thaw": ("console.verbs.runs.controls:thaw", "Let frozen runs go on."),
-    "rewind": ("console.verbs.runs.controls:rewind", "Turn a run back to a node, which then runs again."),
-    "fork": ("console.verbs.runs.controls:fork", "Begin another run with what one has completed."),
-    "cancel": ("console.verbs.runs.controls:cancel", "Cancel one call of a tool that is under way."),
-    "inject": ("console.verbs.runs.controls:inject", "Give an agent of a run a message."),
+    "freeze": ("console.verbs.runs.controls:freeze", "Stop new steps from starting, in one run or in many."),
+    "thaw": ("console.verbs.runs.controls:thaw", "Let frozen runs continue."),
+    "rewind": ("console.verbs.runs.controls:rewind", "Rewind a run to a node, which then runs again."),
+    "fork": ("console.verbs.runs.controls:fork", "Start a new run with the completed steps of another."),
+    "cancel": ("console.verbs.runs.controls:cancel", "Cancel one tool call that is under way."),
+    "inject": ("console.verbs.runs.controls:inject", "Send a message to an agent of a run."),
     "break": ("console.verbs.runs.controls:breakpoint_", "Make a run wait before a tool or an agent."),
     "grants": (
         "console.verbs.decisions.grants:grants",
         "List permissions that were granted, and how often each was used.",
     ),
-    "revoke": ("console.verbs.decisions.grants:revoke", "Take permissions back."),
-    "audit": ("console.verbs.decisions.audit:audit", "Say who decided what, when, and why."),
-    "digest": ("console.verbs.decisions.audit:digest", "Say what happened since you last looked."),
+    "revoke": ("console.verbs.decisions.grants:revoke", "Revoke permissions."),
+    "audit": ("console.verbs.decisions.audit:audit", "Show who decided what, when, and why."),
+    "digest": ("console.verbs.decisions.audit:digest", "Show what happened since you last looked."),
     "export": ("console.verbs.runs.export:export", "Write a run or an incident to a redacted file."),
     "replay": ("console.verbs.runs.export:replay", "Open an export in the console, read-only."),
     "prune": ("console.verbs.runs.prune:prune", "Delete finished runs, by age and by size."),
-    "classify": ("console.verbs.program.classify:classify", "Say how errors would be judged (JSON lines)."),
+    "classify": ("console.verbs.program.classify:classify", "Show how errors would be classified (JSON lines)."),
     "breakers": ("console.verbs.decisions.breakers:breakers", "List circuit breakers, and reset one."),
-    "budgets": ("console.verbs.decisions.breakers:budgets", "Say what runs have spent of what they may."),
-    "metrics": ("console.verbs.program.metrics:metrics", "Print figures for Prometheus, or serve them."),
-    "log": ("console.verbs.program.log:log", "Say what happened, in all runs or in one."),
+    "budgets": ("console.verbs.decisions.breakers:budgets", "Show how much of their budgets runs have used."),
+    "metrics": ("console.verbs.program.metrics:metrics", "Print metrics for Prometheus, or serve them."),
+    "log": ("console.verbs.program.log:log", "Show what happened, in all runs or in one."),
     "config": ("console.verbs.program.config:config", "Show what is configured, and where it comes from."),
-    "serve": ("console.verbs.program.serve:serve", "Drive this workspace's runs and serve its consoles."),
-    "stop": ("console.verbs.program.serve:stop", "Stop this workspace's runtime; its runs stay as they are."),
+    "serve": (
+        "console.verbs.program.serve:serve",
+        "Start this workspace's runtime: it drives runs and serves consoles.",
+    ),
+    "stop": ("console.verbs.program.serve:stop", "Stop this workspace's runtime; its runs are kept."),
     "worker": ("console.verbs.program.workers:worker", "Drive runs of a workspace on Postgres, until stopped."),
-    "workers": ("console.verbs.program.workers:workers", "List workers, and runs for which there is none."),
-    "move": ("console.verbs.program.workers:move", "Let a run go on with code of another label."),
+    "workers": ("console.verbs.program.workers:workers", "List workers, and runs that no worker can drive."),
+    "move": ("console.verbs.program.workers:move", "Let a run continue with code of another label."),
     "dial-stdio": (
         "console.verbs.program.dial_stdio:dial_stdio",
         "Connect stdin and stdout to this workspace's runtime (for ssh).",
@@ -66,9 +72,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "mcp": ("console.verbs.program.serve_mcp:mcp", "Run an MCP server on stdin and stdout, for agents that ask."),
     "mcp-approve": (
         "console.verbs.program.mcp_approval:mcp_approve",
-        "Let an MCP server of this workspace be started.",
+        "Approve an MCP server of this workspace.",
     ),
-    "mcp-login": ("console.verbs.program.mcp_approval:mcp_login", "Log in at an MCP server."),
+    "mcp-login": ("console.verbs.program.mcp_approval:mcp_login", "Log in to an MCP server."),
     "database": (
         "console.verbs.program.database:database",
         "Make a workspace on Postgres; import, export.",
@@ -162,14 +168,13 @@ def cli(
 
 
 def _no_verb(name: str) -> str:
-    from difflib import get_close_matches  # only where a verb was mistyped
-
+    from orbiter.parsing.near_names import near_names  # only where a verb was mistyped
     from screens.base.screen_registry import SCREENS
 
     # What the console calls its places: there it is the inbox that lists incidents.
     same = [verb for place in SCREENS.values() if name in (place.name, *place.aliases) for verb in place.aliases]
     near = [verb for verb in same if verb in VERBS]
-    near = near or [verb for verb in VERBS if verb.startswith(name)] or get_close_matches(name, VERBS)
+    near = near or [verb for verb in VERBS if verb.startswith(name)] or near_names(name, VERBS, most=3)
     hint = f"did you mean {' or '.join(near)}?" if near else "--help lists them"
     return f"unknown verb {name!r}: {hint}"
 

@@ -193,4 +193,5 @@ def _print_ongoing(session: ConsoleContext) -> None:
 
     going = sum(found.state not in RUN_TERMINAL for found in session.link.summaries.values())
     if going:
-        print_note(f"{going} {'run goes' if going == 1 else 'runs go'} on; orbiter-console shows them again")
+        goes_on, what = ("run goes on", "it") if going == 1 else ("runs go on", "them")
+        print_note(f"{going} {goes_on}; orbiter-console shows {what} again")

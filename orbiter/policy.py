@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 from orbiter._internal.declarations.budget_limits import BUDGET_LIMITS, BudgetLimit
@@ -23,6 +22,7 @@ from orbiter._internal.declarations.error_handling import (
 )
 from orbiter._internal.keywords import name_nearest_field
 from orbiter.errors import ConfigurationError, JoinError
+from orbiter.parsing.near_names import did_you_mean
 
 __all__ = [
     "BUDGET_LIMITS",
@@ -53,8 +53,7 @@ Verdict = Literal["pending", "met", "degraded", "violated"]
 def _word(word: object, valid: tuple[str, ...], what: str, field: str) -> str:
     if isinstance(word, str) and word in valid:
         return word
-    near = get_close_matches(str(word).lower(), valid, n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
+    hint = did_you_mean(word, valid, sentence=True)
     raise ConfigurationError(
         f"Unknown {what} {word!r}",
         hint=f"{hint}Valid are: {', '.join(valid)}",

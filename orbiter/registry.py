@@ -6,10 +6,10 @@ Three are global: `agent_registry`, `tool_registry`, `model_registry`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, Generic, TypeVar, overload
 
 from orbiter.errors import RegistryError
+from orbiter.parsing.near_names import did_you_mean
 
 __all__ = ["Registry", "RegistryError", "agent_registry", "model_registry", "tool_registry"]
 
@@ -60,8 +60,8 @@ class Registry(Generic[T]):
         try:
             return self._items[name]
         except KeyError as exc:
-            near = get_close_matches(name, self._items, n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"Registered are: {', '.join(self._items) or 'none'}"
+            hint = did_you_mean(name, self._items, sentence=True).rstrip()
+            hint = hint or f"Registered are: {', '.join(self._items) or 'none'}"
             raise RegistryError(f"'{name}' not found in {self._name}", hint=hint) from exc
 
     def __contains__(self, name: object) -> bool:

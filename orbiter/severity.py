@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any
 
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.near_names import did_you_mean
 
 __all__ = ["ErrorClassification", "ErrorSeverity"]
 
@@ -62,8 +62,7 @@ def _severity(word: object) -> ErrorSeverity:
     wanted = str(word).lower()
     if wanted in valid:
         return ErrorSeverity(wanted)
-    near = get_close_matches(wanted, valid, n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
+    hint = did_you_mean(word, valid, sentence=True)
     raise ConfigurationError(
         f"Unknown error severity {word!r}",
         suggestion=f"{hint}Valid are: {', '.join(valid)}",

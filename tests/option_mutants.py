@@ -44,12 +44,11 @@ ROUNDS: Final = (
     ),
 )
 """Test files, the quickest first: the next are run where those before noticed nothing."""
-TEXTS: Final = ("label", "does", "outcomes", "consequence", "params")
+TEXTS: Final = ("label", "does", "outcomes", "params")
 """Fields whose mutants come last: of the rest each one decides what an answer does."""
 WORDS: Final = {
     "effect": option_spec.AnswerEffect,
     "reach": operator_terms.Reach,
-    "confirm": option_spec.Confirmation,
     "kind": option_spec.ParamKind,
     "schema": option_spec.ParamSchema,
     "asked": option_spec.ParamAsked,
@@ -72,6 +71,8 @@ def changes(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, dict):
         for case in value:
             yield f"without {case!r}", {each: words for each, words in value.items() if each != case}
+        if not value:
+            yield "-> always", {"always": "XX"}
     elif callable(value):
         yield "always", lambda _: True
         yield "-> None", None

@@ -6,8 +6,9 @@ Imports no Textual: what is asked for is checked before a screen is opened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Final, Literal
+
+from orbiter.parsing.near_names import did_you_mean
 
 DEFAULT_THEME: Final = "orbiter-dark"
 PLAINEST_THEME: Final = "orbiter-ansi-dark"
@@ -69,8 +70,7 @@ def choose_theme(
     known = [*BUILTIN_NAMES, *(own() if own is not None else ())]
     if name in known:
         return name
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.4)
-    meant = f"did you mean {near[0]}? " if near else ""
+    meant = did_you_mean(name, known)
     raise UnknownTheme(f"{source}: unknown theme {name!r}; {meant}the themes are {', '.join(known)}")
 
 

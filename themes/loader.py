@@ -9,13 +9,13 @@ paints either the one kind as it is or the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.parsing.toml_text import KeyPath, line_of_key
 from themes.builtin_themes import builtin_theme, make_theme
 from themes.choice import BUILTIN_NAMES, ThemeError
@@ -70,7 +70,7 @@ class _Reader(NamedTuple):
     def _check_keys(self, at: KeyPath, given: Iterable[str], known: tuple[str, ...]) -> None:
         for name in given:
             if name not in known:
-                self._refuse((*at, name), f"unknown; {_meant(name, known)}there are {', '.join(known)}")
+                self._refuse((*at, name), f"unknown; {did_you_mean(name, known)}there are {', '.join(known)}")
 
     def _section(self, section: str, tokens: Mapping[str, str], *, whole: bool) -> dict[str, str]:
         """The colours of one group of tokens; all of them are needed if `whole`."""
@@ -103,8 +103,9 @@ class _Reader(NamedTuple):
         if name is None:
             return None
         if not isinstance(name, str) or name not in BUILTIN_NAMES:
+            meant = did_you_mean(name, BUILTIN_NAMES)
             there = f"there are {', '.join(BUILTIN_NAMES)}"
-            self._refuse(("base",), f"{name!r} is not a built-in theme; {_meant(str(name), BUILTIN_NAMES)}{there}")
+            self._refuse(("base",), f"{name!r} is not a built-in theme; {meant}{there}")
         return builtin_theme(name)
 
     def _dark(self) -> bool:
@@ -117,11 +118,6 @@ class _Reader(NamedTuple):
         line = line_of_key(at, self.file.lines)
         place = f"{self.source}:{line}" if line is not None else self.source
         raise ThemeError(f"{place}: {'.'.join(map(str, at))}: {why}")
-
-
-def _meant(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]}? " if near else ""
 
 
 def _ansi(colours: Mapping[str, str], source: str) -> bool:

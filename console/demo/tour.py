@@ -30,8 +30,8 @@ INDEX: Final = (
 )
 INDEX_AGAIN: Final = "Refused again, as the report says. In this tour the catalogue has started now: r works."
 INDEX_BOTH: Final = (
-    "Refused again, as the report says. In this tour the catalogue has started now: r works. Two calls wait alike: 1"
-    " goes to the inbox, and there B, r, y answers both, first one and then, as it works, the other."
+    "Refused again, as the report says. In this tour the catalogue has started now: r works. Two calls wait alike."
+    " Press 1 for the inbox, then B, r, y: that answers both, first one and then, when it works, the other."
 )
 QUESTION: Final = "a question. Type a name, then enter: it stands in the first line of the report."
 PERMISSION: Final = (

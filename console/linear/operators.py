@@ -23,7 +23,7 @@ from console.linear.prompts import params_asked, read_params
 from console.output import mask_value, print_note, print_prompt, prompt_answered
 from orbiter.text_input import UnreadableText, decode
 from runtime.judgement.recovery.option_table import consequence_text, effect_of
-from runtime.judgement.recovery.options import is_destructive
+from runtime.judgement.recovery.options import confirmation_of
 from runtime.judgement.reports import incident_report
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.events import Actor, AnswerProposed, IncidentOpened, Option
@@ -184,7 +184,7 @@ class PersonAtTerminal:
                 print_note(f"nothing is decided: {opened.incident_id} still waits")
                 continue
             # A question that was answered has said what it does; a key alone is confirmed.
-            if params_asked(option.id) or not is_destructive(opened, option.id) or await self._confirms(option):
+            if params_asked(option.id) or await self._confirms(opened, option):
                 return OperatorAnswer(option.id, params)
             print_note(f"nothing is decided: {opened.incident_id} still waits")
 
@@ -196,14 +196,15 @@ class PersonAtTerminal:
         if effect_of(option.id) == "grant":
             print_note(f"a person says how long a grant lasts: type {option.id}")
             return False
-        if proposal.params or is_destructive(opened, option.id):
-            return await self._confirms(option)
-        return True
+        return await self._confirms(opened, option, has_values=bool(proposal.params))
 
-    async def _confirms(self, option: Option) -> bool:
-        """Whether an option is meant that ends something, or may do it twice, and that asks nothing else."""
-        what = consequence_text(option.id, "orbiter-console rewind")
-        return await self._ask(f"{option.label}: {what} Type yes to do it (anything else: not):") == "yes"
+    async def _confirms(self, opened: IncidentOpened, option: Option, *, has_values: bool = False) -> bool:
+        """Whether an option is meant; asked of what an operator confirms, and of what has values of another."""
+        case = confirmation_of(opened, option.id)
+        if case is None and not has_values:
+            return True
+        what = f"{consequence_text(option.id, case, 'orbiter-console rewind')} " if case is not None else ""
+        return await self._ask(f"{option.label}: {what}Type yes to do it (anything else: not):") == "yes"
 
     def answer_refused(self, opened: IncidentOpened, given: OperatorAnswer, why: str) -> None:
         if given.params:

@@ -16,11 +16,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import combinations
 from typing import Any, Final
 
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.near_names import did_you_mean
 from runtime.config.layer import source_of
 from screens.render.key_names import (
     ALIASES,
@@ -252,6 +252,5 @@ def _overlaps(keys: Mapping[str, tuple[str, ...]], actions: Mapping[str, Action]
 
 
 def _near(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     listed = ", ".join(known) if len(known) < 25 else "orbiter-console keys lists them"
-    return f"; did you mean {near[0]!r}? {listed}" if near else f": {listed}"
+    return f": {did_you_mean(name, known)}{listed}"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.parsing.toml_text import KeyPath
 from runtime.config.environment import variable_name
 from runtime.config.layer import source_of
@@ -126,8 +126,7 @@ def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Pref
     given: dict[str, Any] = {}
     for key, value in console.items():
         if key not in known:
-            near = get_close_matches(str(key).lower(), known, n=1, cutoff=0.5)
-            meant = f"did you mean {near[0]!r}? " if near else ""
+            meant = did_you_mean(key, known)
             wrong.append(f"{_at(sources, 'console', key)}unknown key: {meant}valid keys here are: {', '.join(known)}")
         elif not _is_valid(value, known[key]):
             wrong.append(f"{_at(sources, 'console', key)}is {known[key].wanted}, not {value!r}")
@@ -178,8 +177,7 @@ def unknown_section(name: str, place: str) -> str:
     """What is said of a section that is not one of ours, with the nearest that is; empty where it is one."""
     if name in ALL_SECTIONS:
         return ""
-    near = get_close_matches(name.lower(), ALL_SECTIONS, n=1, cutoff=0.5)
-    meant = f"did you mean [{near[0]}]? " if near else ""
+    meant = did_you_mean(name, ALL_SECTIONS, form="[{}]")
     return f"{place}: unknown section [{name}]: {meant}it is ignored here, and no runtime starts with it"
 
 

@@ -24,5 +24,6 @@ def print_unserved(found: Iterable[UnservedRuns]) -> None:
     for each in found:
         runs = ", ".join(each.runs[:_SHOWN]) + (", …" if len(each.runs) > _SHOWN else "")
         what = "1 run waits" if len(each.runs) == 1 else f"{len(each.runs)} runs wait"
-        need = sanitize_line(each.need, limit=200)
-        print_note(f"{what} for a worker {need}: {runs} (move RUN --code LABEL --queue NAME lets another take it up)")
+        need = sanitize_line(each.need, limit=400)
+        help_words = "" if each.queue_error else " (move RUN --code LABEL --queue NAME lets another take it up)"
+        print_note(f"{what} for {need}: {runs}{help_words}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar, cast
+
+from orbiter.parsing.near_names import did_you_mean
 
 O = TypeVar("O", bound=Mapping[str, object])  # noqa: E741 - the options of a function
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,8 +57,7 @@ def name_nearest_field(made: C) -> C:
 
 
 def _unknown_keyword(function: str, wrong: str, known: Sequence[str]) -> TypeError:
-    near = get_close_matches(wrong.lower(), known, n=1)
-    instead = f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
+    instead = did_you_mean(wrong, known, sentence=True).rstrip() or f"It takes {', '.join(known)}."
     return TypeError(f"{function}() got an unexpected keyword argument '{wrong}'. {instead}")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
+
+from orbiter.parsing.near_names import did_you_mean
 
 __all__ = ["SchemaProblem", "describe_errors"]
 
@@ -65,8 +66,8 @@ def _location(path: Iterable[Any]) -> str:
 def _closest_name(given: Any, known: Iterable[Any]) -> str:
     """The name that was probably meant."""
     names = [each for each in known if isinstance(each, str)]
-    near = get_close_matches(given, names, n=1, cutoff=0.7) if isinstance(given, str) and len(given) <= 100 else []
-    return f": did you mean '{near[0]}'?" if near else ""
+    hint = did_you_mean(given, names) if isinstance(given, str) else ""
+    return f": {hint.rstrip()}" if hint else ""
 
 
 def _alternatives(wanted: Any, error: Any) -> str:

@@ -1,4 +1,5 @@
-"""Failures of tools of which code of the agent's own is told first: what it makes of them counts, as it does alone.
+"""Failures of tools and models of which code of the agent's own is told first: what it makes of them counts, as it does
+alone.
 
 Such a failure is recorded as the outcome of its step, and raised to that code. Where an exception comes out of it in
 the end, the framework would end the run: then a person is asked, in a further step of the same call that has failed
@@ -11,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from orbiter.steps import Aborted, Place
@@ -20,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True, eq=False)
 class HandledCall:
-    """One call of a tool in one life of a run, with the code around it.
+    """One call of a tool, or one request to a model, in one life of a run, with the code around it.
 
     `life` is the run of the agent that makes it. `places` has the steps that the call had. `settle` carries out the
     step that asks a person of the latest failure, and gives its outcome; None: the call has not failed. `settled` is
@@ -51,6 +53,30 @@ class HandledCall:
                 if steering or self.settle is None or self.settled is not None:
                     raise
                 self.settled = await self.settle(exc)
+
+
+async def made_or_settled(
+    call: HandledCall | None,
+    make: Callable[[HandledCall | None, Exception | None], Awaitable[R]],
+    error_of: Callable[[R], Exception | None],
+) -> R:
+    """The outcome of a call, once a person has settled its failure; else of the step that carries it out now.
+
+    Args:
+        call: The call; None where no code of the agent's own is told of failures.
+        make: Carries it out as a step: handled, or with the exception that came out of the code around it.
+        error_of: What an outcome raises to the code around the call; None if nothing.
+
+    Raises:
+        Exception: What `error_of` gives.
+    """
+    done: R = call.settled if call is not None and call.settled is not None else await make(call, None)
+    error = error_of(done)
+    if error is None:
+        return done
+    if call is not None:
+        call.settle = partial(make, call)
+    raise error
 
 
 _CURRENT: ContextVar[HandledCall | None] = ContextVar("orbiter_handled_call", default=None)

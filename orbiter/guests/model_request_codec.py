@@ -10,11 +10,12 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from orbiter.guests.raised_errors import RaisedError
 from orbiter.steps import Codec
-from orbiter.types import Message, SystemMessage
+from orbiter.types import Message, SystemMessage, Usage
 
 
 class NamedRequest(Protocol):
@@ -28,9 +29,12 @@ class NamedRequest(Protocol):
     def new_from(self) -> int:
         """The index from which the conversation is new since the request before."""
 
+    @property
+    def handled(self) -> bool:
+        """Whether code of the agent's own is told of a failure."""
+
 
 A = TypeVar("A", bound=NamedRequest)
-R = TypeVar("R")
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,8 +47,12 @@ class Request:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-class ModelRequestCodec(Codec[A, R]):
-    """Requests, and the changes that a decision makes to them."""
+_RAISED = "raised"
+"""The key of what a model raised, in place of a reply: code of the agent's own is told of it."""
+
+
+class ModelRequestCodec(Codec[A, dict[str, Any]]):
+    """Requests, the changes that a decision makes to them, and replies, each a mapping."""
 
     request: ClassVar[str]
     """As an error says of what is changed: "A model request of a pydantic-ai agent"."""
@@ -56,6 +64,33 @@ class ModelRequestCodec(Codec[A, R]):
     @abstractmethod
     def _with_model(self, arguments: A, model: str) -> A:
         """The request to another model, by its name."""
+
+    @abstractmethod
+    def _dump_reply(self, result: dict[str, Any]) -> Any:
+        """A reply as JSON."""
+
+    @abstractmethod
+    def _load_reply(self, value: Any) -> dict[str, Any]:
+        """The reply from what `_dump_reply` wrote."""
+
+    @abstractmethod
+    def _usage_of(self, result: dict[str, Any]) -> Usage | None:
+        """Tokens of a reply."""
+
+    def dump(self, result: dict[str, Any]) -> Any:
+        if _RAISED in result:
+            return {"text": "", "tool_calls": [], "error": result[_RAISED]["text"], _RAISED: result[_RAISED]}
+        return self._dump_reply(result)
+
+    def load(self, value: Any) -> dict[str, Any]:
+        return {_RAISED: value[_RAISED]} if _RAISED in value else self._load_reply(value)
+
+    def usage(self, result: dict[str, Any]) -> Usage | None:
+        return None if _RAISED in result else self._usage_of(result)
+
+    def absorb(self, arguments: A, exc: Exception) -> dict[str, Any] | None:
+        """The exception, where code of the agent's own is told of it."""
+        return {_RAISED: asdict(RaisedError.of(exc))} if arguments.handled else None
 
     def describe(self, arguments: A) -> dict[str, Any]:
         return self.describe_masked(arguments, lambda said: said)
@@ -86,6 +121,13 @@ class ModelRequestCodec(Codec[A, R]):
             raise ValueError(f"{self.request} takes 'model', not {', '.join(map(repr, sorted(unknown)))}")
         model = changes["model"]
         return arguments if model == arguments.model else self._with_model(arguments, model)
+
+
+def raised_in(result: Any, error: Exception | None) -> Exception | None:
+    """What a model raised, where its failure is the outcome; None of a reply. `error`: what it raised in this life."""
+    if _RAISED not in result:
+        return None
+    return error or RaisedError(**result[_RAISED]).restore()
 
 
 def text_by_hand(value: Any) -> str:

@@ -11,10 +11,45 @@ import sys
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_jsonable_python
 
 Packed = list[Any]
 """What kind of value it is, and the value."""
 _DEEPEST = 50
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON, for people and records: bytes as text where they are text, else in Base64; what has no form in
+    JSON as its `str`.
+    """
+    try:
+        return to_jsonable_python(value, fallback=str)
+    except ValueError:  # bytes that are not text, or a value that holds itself
+        pass
+    try:
+        return to_jsonable_python(value, fallback=str, bytes_mode="base64")
+    except ValueError:
+        return str(value)
+
+
+def is_json(value: Any) -> bool:
+    """Whether a value is what it would be once it was written as JSON and read. No `==` is asked of it: an array
+    answers for each of its elements.
+    """
+    return _is_json(value, _DEEPEST)
+
+
+def _is_json(value: Any, deeper: int) -> bool:
+    if value is None or isinstance(value, str | int | float):
+        return True
+    if not deeper or not isinstance(value, list | dict):
+        return False
+    several = value
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            return False
+        several = list(value.values())
+    return all(_is_json(each, deeper - 1) for each in several)
 
 
 def pack(value: Any, depth: int = 0) -> Packed:

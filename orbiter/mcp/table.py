@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from orbiter.errors import ConfigurationError
 from orbiter.mcp.approvals import ApprovalFile
 from orbiter.mcp.definition import InvalidServer, Server, parse_server
 from orbiter.mcp.tokens import TokenFile
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.parsing.nesting import check_json
 from orbiter.text_input import UnreadableText, read_text
 
@@ -88,11 +88,9 @@ class ServerTable:
         if found is not None:
             return found
         known = sorted(servers)
-        near = get_close_matches(name, known, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise UnknownServer(
-            f"the MCP server {name!r} does not exist{hint}; known: {', '.join(known) or 'none'}. Describe it in"
-            f" {Path(self.workspace) / WORKSPACE_FILE}, or in orbiter.toml as [mcp.servers.{name}]"
+            f"the MCP server {name!r} does not exist: {did_you_mean(name, known)}known: {', '.join(known) or 'none'}."
+            f" Describe it in {Path(self.workspace) / WORKSPACE_FILE}, or in orbiter.toml as [mcp.servers.{name}]"
         )
 
     def is_trusted(self, server: Server) -> bool:

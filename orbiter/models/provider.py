@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 from orbiter.config import ModelConfig, parse_model_string
 from orbiter.models.endpoints import ALIASES, ENDPOINTS, Endpoint
 from orbiter.models.types import ModelError, ModelResponse, StreamChunk
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.registry import model_registry
 from orbiter.types import Message
 
@@ -166,8 +166,7 @@ def get_provider(
     provider, name = parse_model_string(model)
     if provider not in model_registry:
         known = sorted(model_registry.list_all())
-        near = get_close_matches(provider, known, n=1)
-        hint = f"Did you mean '{near[0]}:{name}'? " if near else ""
+        hint = did_you_mean(provider, known, form=f"'{{}}:{name}'", sentence=True)
         raise ModelError(
             f"Provider '{provider}' not registered. Available: {known}",
             model=model,

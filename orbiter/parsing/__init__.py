@@ -1,4 +1,4 @@
-"""JSON, TOML and YAML that people and other programs wrote, read within one limit of nesting.
+"""What people and other programs wrote: JSON, TOML and YAML, read within one limit of nesting, and misspelt names.
 
 Imports `yaml`.
 """

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.parsing.toml_text import InvalidToml
 from orbiter.parsing.toml_text import KeyPath as Key
 from orbiter.redaction import BadPattern, Redactor
@@ -142,8 +142,7 @@ def _refuse_unknown(layer: SettingsLayer) -> None:
     at, valid = unknown_key(layer.data)
     if not at:
         return
-    near = get_close_matches(str(at[-1]).lower(), valid, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'? " if near else ""
+    hint = did_you_mean(at[-1], valid)
     what, which = ("section", "sections") if len(at) == 1 else ("key", "here")
     raise InvalidConfiguration(
         f"{layer.location(at)}: unknown {what} '{dotted_key(at)}': {hint}valid {which} are: {', '.join(valid)}"
@@ -179,6 +178,5 @@ def _with_nearest_key(error: Any, message: str) -> str:
     words = [
         each.strip(" '") for each in str(error.get("ctx", {}).get("expected", "")).replace(" or ", ", ").split(",")
     ]
-    near = get_close_matches(str(error.get("input")).lower(), words, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'? " if near else ""
+    hint = did_you_mean(error.get("input"), words)
     return f"{error.get('input')!r} is unknown; {hint}{message[:1].lower()}{message[1:]}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from runtime.config.schema import McpSettings
 from runtime.judgement.recovery.option_table import OPTIONS, agent_options
-from runtime.judgement.recovery.options import is_destructive
+from runtime.judgement.recovery.options import confirmation_of
 from runtime.operations.context import OperationContext, OperationError, Origin
 from runtime.operations.rate_limit import RateLimit
 from runtime.operations.requests.answers import AnswerIncident, ProposeAnswer
@@ -117,8 +117,11 @@ class AgentRules:
         run_id, opened, _ = await self._context.incident(request.incident_id)
         if opened.in_doubt or opened.fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
             return f"whether {opened.incident_id} did happen is in doubt: a person looks, and decides"
-        if is_destructive(opened, option, runs=await self._runs_at_breaker(opened)):
+        case = confirmation_of(opened, option, runs=await self._runs_at_breaker(opened))
+        if case == "shared":
             return f"{option!r} concerns more than run {run_id}: a person decides"
+        if case is not None:
+            return f"{option!r} is confirmed by a person at {opened.incident_id}: propose it, and a person decides"
         return ""
 
     async def _runs_at_breaker(self, opened: ev.IncidentOpened) -> int:

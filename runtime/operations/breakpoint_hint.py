@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from orbiter.parsing.near_names import near_names
 from runtime.operations.requests.runs import BreakpointKind
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.nodes import Node
@@ -31,7 +31,7 @@ def unmatched_breakpoint_text(state: DurableRun, what: BreakpointKind, pattern: 
     if any(fnmatchcase(name, pattern) for name in names[other]):
         hint = f"{pattern} is the name of an {other}" if other == "agent" else f"{pattern} is the name of a {other}"
         hint = f"{hint}: {other}:{pattern} would stop there"
-    elif near := get_close_matches(pattern, sorted(names[what]), n=3):
+    elif near := near_names(pattern, sorted(names[what]), most=3):
         hint = f"did you mean {' or '.join(near)}?"
     else:
         listed = sorted(names[what])

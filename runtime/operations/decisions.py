@@ -7,12 +7,12 @@ answer is compare-and-set on its incident: the first one wins, a late one is tol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from orbiter.config import parse_model_string
 from orbiter.models.provider import model_registry
+from orbiter.parsing.near_names import did_you_mean
 from runtime.config.loader import load_configuration
 from runtime.execution.failures.errors_in_force import parse_errors
 from runtime.execution.gates.budget import parse_run_budget
@@ -298,8 +298,7 @@ class Decisions:
         used = {str(node.requested.get("model", "")).partition(":")[0] for node in state.nodes.values()}
         if provider not in used:
             known = sorted(model_registry.list_all())
-            near = get_close_matches(provider, known, n=1)
-            hint = f"did you mean {near[0]}:{name}? " if near else ""
+            hint = did_you_mean(provider, known, form=f"'{{}}:{name}'")
             raise InvalidCommand(f"unknown provider {provider!r}: {hint}The providers are {', '.join(known)}")
 
     async def _standing_grant(

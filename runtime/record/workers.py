@@ -41,6 +41,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
         alive_since: Since when it, or another before it, has been there without a break.
         draining: Whether it takes no more runs, and ends when those that it drives are at rest.
         held_up: What holds it up, in words; else empty.
+        queue_error: Why the engine's queue gives it no runs, in words; else empty.
     """
 
     id: str
@@ -53,6 +54,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
     alive_since: datetime
     draining: bool = False
     held_up: str = ""
+    queue_error: str = ""
 
 
 class ListedWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,11 @@ class WorkerNeed(NamedTuple):
         """Whether this worker may take the run up."""
         return worker.takes_queue(self.queue) and self.code in ("", worker.report.code)
 
+    def queue_error(self, listed: Iterable[ListedWorker]) -> str:
+        """Why none of the workers that may take the run up is given runs, in words; empty where one is, or none may."""
+        found = [each.report.queue_error for each in listed if self.is_met_by(each)]
+        return found[0] if found and all(found) else ""
+
 
 @dataclass(slots=True, frozen=True)
 class PlacedRun:
@@ -127,9 +134,10 @@ async def placed_runs(journal: WorkerRegistry, listed: Sequence[ListedWorker]) -
 
 
 def leaves_default_queue(listed: Iterable[ListedWorker]) -> bool:
-    """Whether some workers take up runs, and none of them takes those of the default queue."""
+    """Whether some workers take up runs, and none of them takes, or is given, those of the default queue."""
     working = [each for each in listed if each.takes_runs]
-    return bool(working) and not any(each.takes_queue(DEFAULT_QUEUE) for each in working)
+    given = [each for each in working if not each.report.queue_error]
+    return bool(working) and not any(each.takes_queue(DEFAULT_QUEUE) for each in given)
 
 
 def unserved_runs(placed: Iterable[PlacedRun], listed: Iterable[ListedWorker]) -> dict[WorkerNeed, list[str]]:
@@ -137,7 +145,7 @@ def unserved_runs(placed: Iterable[PlacedRun], listed: Iterable[ListedWorker]) -
     listed = list(listed)
     found: dict[WorkerNeed, list[str]] = {}
     for run in placed:
-        if not any(run.need.is_met_by(each) for each in listed):
+        if not any(run.need.is_met_by(each) and not each.report.queue_error for each in listed):
             found.setdefault(run.need, []).append(run.run_id)
     return found
 

@@ -32,7 +32,7 @@ from runtime.worker.engines.choice import choose_engine
 from runtime.worker.engines.port import EngineError
 from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
-from runtime.worker.presence import Presence, provider_keys, unserved_words
+from runtime.worker.presence import QUEUE_WORDS, Presence, provider_keys, queue_words, unserved_words
 from runtime.worker.reply_publisher import ReplyPublisher
 from runtime.worker.rescue import (
     explain_displaced,
@@ -175,8 +175,8 @@ class DrivingThread:
             return f"{self._displaced}: nothing new begins, and the runtime ends"
         if held_back := self.held_back:
             return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
-        if self._supervisor is not None and self._supervisor.queue_error:
-            return f"runs are not given out to workers: {self._supervisor.queue_error[:400]}"
+        if self._supervisor is not None and self._supervisor.queue_fault is not None:
+            return f"runs are not given out to workers: {queue_words(self._supervisor.queue_fault)}"
         found = [each for each in self.blocked_runs if each.run_id]
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -250,7 +250,9 @@ class DrivingThread:
         given = self._config
 
         def report() -> WorkerReport:
-            blocked = self.held_back or supervisor.queue_error
+            fault = supervisor.queue_fault
+            queue_error = queue_words(fault) if fault is not None else ""
+            blocked = self.held_back or queue_error
             blocked = blocked or next((each.reason for each in self.blocked_runs), "")
             return WorkerReport(
                 id=supervisor.owner,
@@ -262,7 +264,8 @@ class DrivingThread:
                 program=given.program,
                 alive_since=supervisor.alive_since,
                 draining=supervisor.is_stopping,
-                held_up=(self._displaced or blocked)[:400],
+                held_up=(self._displaced or blocked)[:QUEUE_WORDS],
+                queue_error=queue_error,
             )
 
         return Presence(journal, report, policy=given.code_policy, continue_since=supervisor.continue_since)

@@ -17,6 +17,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.record.journal import JournalError, StaleSequence
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
+from runtime.record.state.fault_taxonomy import Classification
 from runtime.record.state.operator_terms import need_words
 from runtime.record.workers import (
     BEAT_S,
@@ -116,6 +117,16 @@ class Presence:
         since = [each.report.alive_since for each in listed if not each.is_lost]
         if since and not self._journal.is_local:
             self._continue_since(min(since))
+
+
+QUEUE_WORDS = 400
+"""The longest words of what holds a worker up, in characters."""
+
+
+def queue_words(fault: Classification) -> str:
+    """Why a worker is given no runs, and what helps, in words."""
+    advice = f" ({fault.suggestions[0]})" if fault.suggestions else ""
+    return fault.user_message[: QUEUE_WORDS - len(advice)] + advice
 
 
 def unserved_words(unserved: dict[WorkerNeed, list[str]]) -> str:

@@ -22,9 +22,11 @@ from runtime.config.workspace_keys import read_keys
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import TrialQueue
 from runtime.execution.secret_vault import VAULT
+from runtime.judgement.faults.classify import classify
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.record.journal import Journal, JournalError
 from runtime.record.lease_owner import owner_name
+from runtime.record.state.fault_taxonomy import Classification, Effect, Origin
 from runtime.swarms import imports
 from runtime.worker.blocked_runs import BlockedRun, block_run
 from runtime.worker.clock_watch import SUSPEND_GAP_S, ClockWatch, suspended_s
@@ -99,7 +101,8 @@ class Supervisor:
             config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trial_queue=TrialQueue()
         )
         self._lost_again_at = 0.0
-        self._last_error = self._queue_error = ""
+        self._last_error = ""
+        self._queue_fault: Classification | None = None
         self._analysing: Analyst | None = None
         self._exporting: TraceExport | None = None
         self._lease_s = lease_s
@@ -136,9 +139,9 @@ class Supervisor:
         return self._journal.held_back
 
     @property
-    def queue_error(self) -> str:
-        """Why runs are not given out to workers, in words; empty where they are. For any thread."""
-        return self._queue_error
+    def queue_fault(self) -> Classification | None:
+        """Why runs are not given out to this worker; None where they are. For any thread."""
+        return self._queue_fault
 
     @property
     def blocked_runs(self) -> list[BlockedRun]:
@@ -271,13 +274,14 @@ class Supervisor:
             )
             wake_at = None if taken.found or self._busy else await self._journal.next_wake()
         except (JournalError, EngineError) as exc:
+            # No run was begun.
             queue = isinstance(exc, EngineError)
+            self._queue_fault = classify(exc, origin=Origin.QUEUE, effect=Effect.NOT_ATTEMPTED) if queue else None
             if str(exc) != self._last_error:  # found four times a second, and the log is to keep what came before
                 log.exception("runs are not given out" if queue else "the journal cannot be used")
             self._last_error = str(exc)
-            self._queue_error = self._last_error if queue else ""
             return self._period_s
-        self._last_error = self._queue_error = ""
+        self._last_error, self._queue_fault = "", None
         if taken.has_room:
             self._crowded.clear()
         else:

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from screens.base.runtime_screen import RuntimeScreen
-from screens.render.layout import Column, Row
+from screens.render.layout import Column, Row, empty_columns
 from screens.shell.context import ConsoleContext
 from screens.views.shared.list_state import ListState, selected_rows
 from screens.views.shared.render_context import RenderContext
@@ -107,11 +107,12 @@ class ListScreen(RuntimeScreen):
         else:
             shown.empty = NOT_LOADED if self.link.status.phase == "lost" else CONNECTING
         fresh = self.listing.fresh(rows, context.now) if self.ready else ()
-        shown.show(self.listing.rows(rows), selected=self.listing.selected, fresh=fresh)
+        listed = self.listing.rows(rows)
+        shown.leave_out(empty_columns(self.COLUMNS, listed))
+        shown.show(listed, selected=self.listing.selected, fresh=fresh)
         header = self.query_one("#columns", Bar)
-        header.show(
-            header_line(self.COLUMNS, shown.visible_size.width, self.listing.sort, context.glyphs) if rows else ()
-        )
+        width, sort = shown.visible_size.width, self.listing.sort
+        header.show(header_line(self.COLUMNS, width, sort, context.glyphs, shown.empty_columns) if rows else ())
         header.display = bool(rows)
         narrowed = self.query_one("#narrowed", Bar)
         words = self.listing.words(context)

@@ -87,6 +87,7 @@ class RuntimeScreen(MessageScreen):
         self._clock: Timer | None = None
         self._standing: object = None
         self._holding = False
+        self._next_waits = False
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
@@ -162,6 +163,7 @@ class RuntimeScreen(MessageScreen):
             crumbs.show(self.crumbs(), self._link_text())
             self._draw_lost()
             self.draw()
+            self._note_waiting()
             self._draw_hold()
             self.end_notice()
         except Exception as exc:  # one pane that fails must not take the console away from an operator
@@ -213,7 +215,7 @@ class RuntimeScreen(MessageScreen):
         waiting = len(self.link.incidents)
         context = self.session.render_context()
         count = (*context.state_spans("waiting", pluralize(waiting, "decision")),) if waiting else ()
-        quality = self.session.governor.quality
+        quality = self.session.governor.told_quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
         return join_spans(
             (line, count, phase_words(self.link.status, context), link_words(self.link.qualities, context))
@@ -277,6 +279,20 @@ class RuntimeScreen(MessageScreen):
         """The run that this screen is about, or that is under its cursor; empty if there is none."""
         return str(getattr(self, "run_id", ""))
 
+    def unbound_key_text(self, key: str) -> str:
+        """What is said of a key that does nothing here, where it is one that counts elsewhere; empty for any other."""
+        return ""
+
+    def is_hinted(self, binding: Binding) -> bool:
+        """Whether the last line names this key now: the way to the next decision, where one waits besides this."""
+        return self._next_waits if binding.action == "next_decision" else binding.show
+
+    def _note_waiting(self) -> None:
+        waits = any(incident_id != self.incident_id for incident_id in self.link.incidents)
+        if waits is not self._next_waits:
+            self._next_waits = waits
+            self.refresh_bindings()
+
     def action_next_decision(self) -> None:
         """Go to the decision that matters most (`screens.views.decisions.priority`).
 
@@ -339,6 +355,8 @@ class RuntimeScreen(MessageScreen):
         self.session.last_key.press(event.key, self.session.monotonic())
         self.hide_message()
         active = self.active_bindings.get(event.key)
+        if active is None and (words := self.unbound_key_text(event.character or "")):
+            self.show_message(words)
         if active is None or active.enabled:
             return
         if self.why_withheld(active.binding.action):

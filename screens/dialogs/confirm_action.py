@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -151,6 +151,10 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
         self.dismiss(None)
 
 
+_HINTED_AT_THE_END: Final = frozenset({"run.timeline", "run.rewind", "run.fork"})
+"""Keys that the last line names once a run has ended."""
+
+
 class RunActionScreen(RuntimeScreen):
     """A screen of one run, on which something can be done to it and to its nodes."""
 
@@ -160,8 +164,8 @@ class RunActionScreen(RuntimeScreen):
         Binding("A", "act('abort')", "Abort", show=False, tooltip="End the run now", id="run.abort"),
         Binding("X", "act('cancel')", "Cancel", show=False, tooltip="Cancel this call of a tool, and nothing else",
                 id="run.cancel"),
-        Binding("R", "act('rewind')", "Again", show=False, tooltip="Run again from here", id="run.rewind"),
-        Binding("K", "act('fork')", "Fork", show=False, tooltip="Another run, from here on", id="run.fork"),
+        Binding("R", "act('rewind')", "Again from here", show=False, tooltip="Run again from here", id="run.rewind"),
+        Binding("K", "act('fork')", "Another run", show=False, tooltip="Another run, from here on", id="run.fork"),
         Binding("M", "act('inject')", "Message", show=False, tooltip="Give the agent a message", id="run.inject"),
         Binding("B", "act('break')", "Breakpoint", show=False, tooltip="Stop before this tool or agent",
                 id="run.breakpoint"),
@@ -175,6 +179,12 @@ class RunActionScreen(RuntimeScreen):
         if action == "act" and self._over and parameters[0] in WHILE_IT_LASTS:
             return None
         return super().check_action(action, parameters)
+
+    def is_hinted(self, binding: Binding) -> bool:
+        """Of a run that has ended: what can still be done with it, and not why it waits."""
+        if self._over and binding.id in _HINTED_AT_THE_END:
+            return True
+        return super().is_hinted(binding) and not (self._over and binding.action == "waits")
 
     def why_not(self, action: str) -> str:
         why = super().why_not(action)

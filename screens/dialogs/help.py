@@ -17,6 +17,7 @@ from screens.render.layout import Spans
 from screens.shell.key_actions import longer_words
 from screens.views.shared.key_columns import KeyGroup, KeyLine, key_columns
 from screens.views.shared.render_context import RenderContext
+from screens.widgets.footer import is_hinted
 from screens.widgets.text_page import TextPage
 
 _FIRST = "Here"
@@ -117,7 +118,7 @@ def help_groups(
             continue  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
         shown = screen.app.get_key_display(binding)
         usual = _ACTS if binding.action.partition("(")[0] in acts else CONTEXT_NAMES.get(context, context)
-        for title in (_FIRST, usual) if binding.show and active.enabled else (usual,):
+        for title in (_FIRST, usual) if active.enabled and is_hinted(screen, binding) else (usual,):
             group = found.setdefault(title, {})
             known = group.get(binding.action, KeyLine((), _words(binding)))
             if shown not in known.keys and not (title == _FIRST and known.keys):

@@ -106,11 +106,11 @@ def _places(screen: RuntimeScreen) -> Iterator[Command]:
     for place in SCREENS.values():
         go = partial(screen.post_message, OpenPlace(place.name))
         yield Command(
-            place.name,
+            place.title.lower(),
             f"Go to {place.title}",
             go,
             keys.get(f"app.{place.name}", ""),
-            place.aliases,
+            (place.name, *place.aliases),
             kind=CommandKind.PLACE,
         )
 

@@ -90,6 +90,16 @@ class InboxScreen(RunListScreen):
 
     # -- what is done ----------------------------------------------------------------------------------------
 
+    def unbound_key_text(self, key: str) -> str:
+        """A key of a decision does nothing here: which one is meant would not be seen. So say where it counts."""
+        alike = bool(self._alike())
+        if key not in self.session.letters.values() or not (alike or self.row_list.cursor_key.startswith("incident:")):
+            return ""
+        context = self.session.render_context()
+        opens, all_of_them = context.key("list.open", "enter"), context.key("home.answer_alike", "B")
+        also = f"; {all_of_them} answers all that are alike" if alike and all_of_them else ""
+        return f"{opens} opens the decision first: {key} answers there{also}."
+
     def runs_of(self, key: str) -> Sequence[str]:
         kind, _, name = key.partition(":")
         if kind == "run":

@@ -141,13 +141,15 @@ class RunScreen(RunActionScreen):
         head.show(state, incident.opened.incident_id if incident is not None else "")
         has_report = self._pages.shows_report_of(state, self.nodes.cursor_key, incident)
         self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
-        self._draw_page(state)
-        explained = not (has_report and self.page.display) and not self._pages.was_asked
-        self._decision.show(state, incident, self.nodes, explained=explained, head_rows=head.extra_rows)
+        self._draw_page(state, explained=not (self._is_roomy and has_report))
+        explained = self._is_roomy or not ((has_report and self.page.display) or self._pages.was_asked)
+        self._decision.show(
+            state, incident, self.nodes, explained=explained, beside=self._is_roomy, head_rows=head.extra_rows
+        )
 
     @property
     def _is_roomy(self) -> bool:
-        """Whether the page beside the nodes has room for a report; if not, the prompt has it."""
+        """Whether the page beside the nodes has room for a full report; the prompt above its keys explains."""
         return self.has_class("-wide") and self.has_class("-high")
 
     def action_guide(self) -> None:
@@ -170,9 +172,9 @@ class RunScreen(RunActionScreen):
             self._only = only
         self.panes.show_nodes(state, self._only)
 
-    def _draw_page(self, state: DurableRun) -> None:
-        key = self.nodes.cursor_key
-        shown = self._pages.page_for(state, key, self.incident_id, self.session.render_context(), self.link)
+    def _draw_page(self, state: DurableRun, *, explained: bool) -> None:
+        key, context = self.nodes.cursor_key, self.session.render_context()
+        shown = self._pages.page_for(state, key, self.incident_id, context, self.link, explained=explained)
         self.panes.show_page(shown)
 
     # -- looking around --------------------------------------------------------------------------------------
@@ -190,8 +192,8 @@ class RunScreen(RunActionScreen):
         self.pace.request()
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
-        """Page and decision follow the cursor, unless the cursor followed them."""
-        if self.panes.moved_by_operator(message.key):
+        """Page and decision follow the cursor that the operator moved."""
+        if message.by_operator:
             self._decision.follow_cursor()
             self._progress.cursor_moved()
             self._pages.follow_cursor()

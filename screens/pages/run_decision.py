@@ -71,11 +71,24 @@ class RunDecision:
         return oldest
 
     def show(
-        self, state: DurableRun, incident: Incident | None, beside: Widget, *, explained: bool, head_rows: int = 0
+        self,
+        state: DurableRun,
+        incident: Incident | None,
+        nodes: Widget,
+        *,
+        explained: bool,
+        beside: bool = False,
+        head_rows: int = 0,
     ) -> None:
-        """One decision follows another where the focus was: in the prompt, or wherever the operator looks around. Where
-        there is none any more, `beside` has the focus. `explained`: whether the prompt has the explanation.
-        `head_rows`: rows that the head of the screen has beyond its line.
+        """One decision follows another where the focus was: in the prompt, or wherever the operator looks around.
+
+        Args:
+            state: the run.
+            incident: the decision that is shown; None: there is none any more.
+            nodes: what has the focus then.
+            explained: whether the prompt has the explanation.
+            beside: whether a page stands beside the nodes, which keeps its rows.
+            head_rows: rows that the head of the screen has beyond its line.
         """
         prompt, screen = self.prompt, self._screen
         was_in_prompt = prompt.has_focus_within or not self._began
@@ -102,13 +115,14 @@ class RunDecision:
                 model=model_line(incident, screen.session.render_context()),
                 place=_place_words(state, incident),
                 explained=explained,
+                beside=beside,
                 write=self._writes.shown(incident.opened) if may_act else None,
                 head_rows=head_rows,
             )
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
         if takes_focus and (another or not isinstance(screen.focused, TextArea | Input)):
             if prompt.opened is None:
-                screen.set_focus(beside)  # now: what the app does later would take it from the next decision
+                screen.set_focus(nodes)  # now: what the app does later would take it from the next decision
             elif another or not prompt.has_focus_within:
                 prompt.take_focus()
         self._began, self._by_cursor = True, False
@@ -162,7 +176,7 @@ class RunDecision:
                 self.prompt.let_go()
 
         if hold.seconds > 0 and not answered.confirmed:  # the second key was the time to think it over
-            words = f"{_step_name(screen, asked.opened)}: {label}"
+            words = f"{_step_name(screen, asked.opened)}: {_said_label(asked.opened, answered.option, label)}"
             await hold.take(app, HeldAnswer(answered.incident_id, words, send, let_go))
             if self.incident_id == answered.incident_id:
                 self.prompt.show_held(hold.seconds_left)  # before the next frame: it is not sent yet
@@ -195,12 +209,13 @@ class RunDecision:
             spec = OPTIONS.get(answered.option)
             label = offered_label(asked.opened, answered.option) if asked is not None else ""
             label = label or (spec.label if spec is not None else answered.option)
-            rewinds = spec is not None and "{rewind}" in spec.consequence
+            rewinds = spec is not None and any("{rewind}" in each for each in spec.confirm.values())
             again = screen.session.render_context().key("run.rewind", "R") if rewinds else ""
             how = f". {again} starts again from here." if again else ""
             name = f"{_step_name(screen, asked.opened)}: " if asked is not None else ""
             if (shown := self._shown(app)) is not None:
-                shown.show_message(f"{name}{label}{how}")
+                told = _said_label(asked.opened, answered.option, label) if asked is not None else label
+                shown.show_message(f"{name}{told}{how}")
             if asked is not None and app.screen_stack:
                 self._progress.answer_taken(asked.opened, answered.option, label)
                 bulk_hint.watch_answer(app, screen.session, asked)
@@ -220,6 +235,11 @@ class RunDecision:
 def offered_label(opened: IncidentOpened, option: str) -> str:
     """What an option is called where it was offered; empty where it was not."""
     return next((each.label for each in opened.options if each.id == option), "")
+
+
+def _said_label(opened: IncidentOpened, option: str, label: str) -> str:
+    """What an answer is called where it is said that it was given: to a question it corrects nothing."""
+    return "your answer" if opened.question and option == "input" else label
 
 
 def _step_name(screen: RuntimeScreen, opened: IncidentOpened) -> str:

@@ -12,7 +12,7 @@ from runtime.record.state.durable_run import DurableRun, Incident
 from screens.render.layout import Span, Spans, span
 from screens.shell.context import Link
 from screens.views.lists.runs import outcome_lines
-from screens.views.run.explanation import explanation_lines, unasked_model_lines
+from screens.views.run.explanation import evidence_lines, explanation_lines, unasked_model_lines
 from screens.views.run.json_lines import json_lines
 from screens.views.run.node import node_lines
 from screens.views.run.report import answer_lines, report_lines, traceback_lines
@@ -72,8 +72,26 @@ class DetailPages:
         found = _incident_at(state, key, incident.opened.incident_id)
         return found is not None and found.opened.incident_id == incident.opened.incident_id
 
-    def page_for(self, state: DurableRun, key: str, incident_id: str, context: RenderContext, link: Link) -> DetailPage:
-        """The page for the node `key`; `incident_id` is the decision that the prompt shows."""
+    def page_for(
+        self,
+        state: DurableRun,
+        key: str,
+        incident_id: str,
+        context: RenderContext,
+        link: Link,
+        *,
+        explained: bool = True,
+    ) -> DetailPage:
+        """The page for the node `key`.
+
+        Args:
+            state: the run.
+            key: the node; empty for the run.
+            incident_id: the decision that the prompt shows.
+            context: signs and time.
+            link: what knows texts that are coming.
+            explained: whether a report has the explanation; not where the prompt beside it has.
+        """
         if self._event is not None:
             return _event_page(*self._event, context)
         if self._waits is not None:
@@ -82,7 +100,9 @@ class DetailPages:
         node = state.nodes.get(key)
         incident = _incident_at(state, key, incident_id)
         if incident is not None:
-            return _report_page(state, incident, self._build_report(state, incident, context), context, link)
+            told = self._build_report(state, incident, context)
+            explained = explained or not incident.open
+            return _report_page(state, incident, told, context, link, explained=explained)
         if node is None or node.id in state.roots:
             return DetailPage(self._outcome_lines(state, context), "Run", "run")
         streamed = link.text(state.id, node.id)
@@ -115,12 +135,18 @@ def _incident_at(state: DurableRun, key: str, incident_id: str) -> Incident | No
     return state.incidents.get(incident_id) if key in ("", *state.roots) else None
 
 
-def _report_page(state: DurableRun, incident: Incident, told: _Told, context: RenderContext, link: Link) -> DetailPage:
-    """What happened there: the explanation, the full report, and all that is known of the node."""
+def _report_page(
+    state: DurableRun, incident: Incident, told: _Told, context: RenderContext, link: Link, *, explained: bool
+) -> DetailPage:
+    """What happened there: the explanation or its evidence, the full report, and all that is known of the node."""
     node = state.nodes.get(incident.opened.node_id)
     streamed = link.text(state.id, incident.opened.incident_id)
-    lines = answer_lines(incident, context) + explanation_lines(told.explanation, context, incident, streamed)
-    lines += [(), span("Full report", "ink-accent", bold=True)]
+    lines = answer_lines(incident, context)
+    if explained:
+        lines += explanation_lines(told.explanation, context, incident, streamed)
+    else:
+        lines += evidence_lines(told.explanation, context, incident)
+    lines += [*([()] if lines else []), span("Full report", "ink-accent", bold=True)]
     lines += report_lines(told.report, context, incident, streamed)
     lines += traceback_lines(told.report, context)
     if node is not None:

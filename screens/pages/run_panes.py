@@ -33,7 +33,6 @@ class RunPanes(Container):
         self.nodes = nodes
         self.page = page
         self._session = session
-        self._placed = ""
         self._since: datetime | None = None
 
     # -- what is shown ---------------------------------------------------------------------------------------
@@ -78,15 +77,8 @@ class RunPanes(Container):
 
     def move_cursor(self, node_id: str) -> None:
         """Put the cursor somewhere on behalf of what is shown: what is shown does not follow it."""
-        if self.nodes.cursor_key != node_id and self.nodes.reveal(node_id):
-            self._placed = node_id
-
-    def moved_by_operator(self, key: str) -> bool:
-        """Whether the operator moved the cursor to `key`, and not `move_cursor`. To be asked once for each move."""
-        if key != self._placed:
-            return True
-        self._placed = ""
-        return False
+        if self.nodes.cursor_key != node_id:
+            self.nodes.reveal(node_id, by_operator=False)
 
     # -- which pane ------------------------------------------------------------------------------------------
 

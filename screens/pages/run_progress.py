@@ -34,14 +34,11 @@ class RunProgress:
         self._answered: _Answered | None = None
         self._went_on = False
         """Whether the run was seen before its end, and what it came to is still to be shown."""
-        self._placed = False
         self._moved_at = float("-inf")
 
     def cursor_moved(self) -> None:
-        """The operator moved the cursor; at first it was put where the list begins."""
-        if self._placed:
-            self._moved_at = self._screen.session.monotonic()
-        self._placed = True
+        """The operator moved the cursor."""
+        self._moved_at = self._screen.session.monotonic()
 
     def answer_taken(self, opened: IncidentOpened, option: str, label: str) -> None:
         """An answer was taken: what comes of it is told, where it calls again or lets a call through."""

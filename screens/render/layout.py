@@ -6,7 +6,7 @@ All text in here has passed the gate of `screens.render.sanitize` already.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -41,6 +41,7 @@ class Column:
     Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink. What is
     too long loses its end; with `both_ends` its middle, for an id without its end is not an id; with `ending` what is
     before its last piece loses its end, if that piece is muted: the end of an id, which tells two of one name apart.
+    With `optional` it goes where it would be empty in each row.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column:
     drop: int = 0
     both_ends: bool = False
     ending: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,17 @@ def width_of(spans: Iterable[Span]) -> int:
     return sum(cell_len(piece.text) for piece in spans)
 
 
-def fit_columns(columns: Sequence[Column], width: int) -> tuple[int, ...]:
-    """The width of each column in `width` cells; 0 for those that had to go."""
-    kept = list(range(len(columns)))
+def empty_columns(columns: Sequence[Column], rows: Sequence[Row]) -> frozenset[int]:
+    """Where the columns stand that may go because no row has anything in them."""
+    optional = [index for index, column in enumerate(columns) if column.optional]
+    return frozenset(
+        index for index in optional if not any(len(row.cells) > index and row.cells[index] for row in rows)
+    )
+
+
+def fit_columns(columns: Sequence[Column], width: int, empty: Collection[int] = ()) -> tuple[int, ...]:
+    """The width of each column in `width` cells; 0 for those that had to go, and for those that are `empty`."""
+    kept = [index for index in range(len(columns)) if index not in empty]
     while len(kept) > 1 and _cells_needed(columns, kept) > width:
         droppable = [index for index in kept if columns[index].drop]
         if not droppable:

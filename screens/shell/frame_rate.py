@@ -24,6 +24,8 @@ QUALITY_BY_SHARE: tuple[tuple[float, TerminalQuality], ...] = ((0.3, "bad"), (0.
 """From which part of the time on that is spent waiting a link is called what."""
 FRAME_S_BY_QUALITY: dict[TerminalQuality, float] = {"good": 0.1, "slow": 0.5, "bad": 2.0}
 """Seconds between two drawings."""
+TOLD_AFTER_S = 3.0
+"""Seconds for which a link must have been slow before it is called so on the screen: a first picture takes a moment."""
 STUCK_S = 1.0
 """Seconds after which a write that still waits means that nothing is read at the far end."""
 _ORDER: tuple[TerminalQuality, ...] = ("good", "slow", "bad")
@@ -39,6 +41,7 @@ class FrameRateGovernor:
         self._began: float | None = None
         self._quality: TerminalQuality = "good"
         self._since = clock()
+        self._good_until = clock()
 
     def begin(self) -> None:
         """A write begins."""
@@ -80,7 +83,17 @@ class FrameRateGovernor:
             elif now - self._since >= CALM_S:
                 self._since = now
                 self._quality = _ORDER[_ORDER.index(self._quality) - 1]
+            if self._quality == "good":
+                self._good_until = now
             return self._quality
+
+    @property
+    def told_quality(self) -> TerminalQuality:
+        """What is said of the link: a slow one only once it has been slow for a while, a bad one at once."""
+        quality = self.quality
+        with self._lock:
+            lasts = self._clock() - self._good_until >= TOLD_AFTER_S
+        return quality if quality == "bad" or lasts else "good"
 
     def _share(self, now: float) -> float:
         start = now - WINDOW_S

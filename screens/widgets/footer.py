@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from textual.binding import Binding
 from textual.screen import Screen
@@ -17,11 +17,27 @@ from screens.render.layout import (
 )
 from screens.widgets.bar import MARGIN_CELLS, Bar
 
+_ALSO_QUITS = "ctrl+c"
+"""Named where no other key of its action works: fields copy with it, and one key should quit everywhere."""
 _EVERYWHERE = ("app.next_decision", "app.revive", "app.up", "app.palette", "app.help", "app.quit")
 """Keys that every screen has, in the order in which they stand at the end of the line."""
 _ALWAYS_SHOWN = 3
 """How many of them stand on the right, where nothing is cut: they lead to all the others, and out."""
 _SEPARATOR = "   "
+
+
+@runtime_checkable
+class HintingScreen(Protocol):
+    """A screen that knows which of its keys are of use now."""
+
+    def is_hinted(self, binding: Binding) -> bool:
+        """Whether a key that works is worth a place on the last line now."""
+        ...
+
+
+def is_hinted(screen: Screen[Any], binding: Binding) -> bool:
+    """Whether the last line of a screen names this key now: as the screen says, else as the binding says."""
+    return screen.is_hinted(binding) if isinstance(screen, HintingScreen) else binding.show
 
 
 class KeyFooter(Bar):
@@ -50,9 +66,9 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
     keys; what works everywhere comes last.
     """
     hints: dict[str, tuple[int, Spans]] = {}
-    for active in screen.active_bindings.values():
+    for active in sorted(screen.active_bindings.values(), key=lambda each: each.binding.key == _ALSO_QUITS):
         binding = active.binding
-        if binding.show and active.enabled and binding.key != UNBOUND and binding.action not in hints:
+        if active.enabled and binding.key != UNBOUND and binding.action not in hints and is_hinted(screen, binding):
             key = _key_that_works(screen, binding)
             hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
             place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0

@@ -35,10 +35,13 @@ class LineList(LineView, can_focus=True):
 
     @dataclass
     class Moved(Message):
-        """The cursor stands on another key (empty: on none)."""
+        """The cursor stands on another key (empty: on none). `by_operator`: the operator put it there, and not what
+        came or went among the lines.
+        """
 
         lines: LineList
         key: str
+        by_operator: bool
 
         @property
         def control(self) -> LineList:
@@ -103,12 +106,12 @@ class LineList(LineView, can_focus=True):
             index += at <= index
         return index
 
-    def go_to(self, key: str) -> bool:
+    def go_to(self, key: str, *, by_operator: bool = True) -> bool:
         """Put the cursor on a key and bring it into sight. False if it is not there."""
         index = self.index_of(key)
         if index < 0 or not self.selectable(index):
             return False
-        self._put_cursor(index)
+        self._put_cursor(index, by_operator=by_operator)
         return True
 
     def replace_lines(self, keys: Sequence[str], cursor_key: str = "") -> None:
@@ -131,7 +134,7 @@ class LineList(LineView, can_focus=True):
             self._lines_moved(moved, height)
         self.repaint_changed()
         if self.cursor_key != before:
-            self.post_message(self.Moved(self, self.cursor_key))
+            self.post_message(self.Moved(self, self.cursor_key, by_operator=False))
 
     def insert_lines(self, lines: Iterable[tuple[int, str]]) -> None:
         """A line more at each index, which is asked for when the line before is in its place. The cursor stays on its
@@ -164,10 +167,10 @@ class LineList(LineView, can_focus=True):
             return below
         return next((at for at in range(index, -1, -1) if self.selectable(at)), -1)
 
-    def _put_cursor(self, index: int) -> None:
+    def _put_cursor(self, index: int, *, by_operator: bool = True) -> None:
         if index != self._cursor:
             self._cursor = index
-            self.post_message(self.Moved(self, self.cursor_key))
+            self.post_message(self.Moved(self, self.cursor_key, by_operator))
         self._bring_into_sight(index)
         self.repaint_changed()
 
@@ -256,6 +259,13 @@ class ColumnList(LineList):
         self._columns = tuple(columns)
         self._glyphs = glyphs
         self._widths: tuple[int, tuple[int, ...]] = (-1, ())
+        self.empty_columns: frozenset[int] = frozenset()
+        """Where columns stand that have no room here: no line has anything in them."""
+
+    def leave_out(self, columns: frozenset[int]) -> None:
+        """Give these columns no room."""
+        if columns != self.empty_columns:
+            self.empty_columns, self._widths = columns, (-1, ())
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Other columns than now."""
@@ -269,5 +279,5 @@ class ColumnList(LineList):
     def line_of(self, mark: Span, cells: Sequence[Spans], width: int) -> Spans:
         """A line of `width` cells."""
         if self._widths[0] != width:
-            self._widths = (width, fit_columns(self._columns, width - _MARK_CELLS))
+            self._widths = (width, fit_columns(self._columns, width - _MARK_CELLS, self.empty_columns))
         return (mark, *set_line(self._columns, self._widths[1], cells, self._glyphs.ellipsis))

@@ -47,7 +47,7 @@ class LogList(LineList):
         self.unseen = 0 if self.following else self.unseen + came
         self.replace_lines([line.key for line in lines], last if self.following else "")
         if self.following and last:
-            self.go_to(last)
+            self.go_to(last, by_operator=False)
 
     def search(self, pattern: RowFilter) -> None:
         """Mark what this finds."""

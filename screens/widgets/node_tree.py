@@ -70,7 +70,7 @@ class NodeTree(ColumnList):
         else:
             self.insert_lines(self._added_lines(tree, added))
 
-    def reveal(self, key: str) -> bool:
+    def reveal(self, key: str, *, by_operator: bool = True) -> bool:
         """Unfold what hides `key` and put the cursor on it. False if the tree does not have it."""
         if self._tree is None:
             return False
@@ -78,7 +78,7 @@ class NodeTree(ColumnList):
         if key not in self._lines:
             self._chosen = {**self._chosen, **dict.fromkeys(above, False)}
             self._outline()
-        return self.go_to(key)
+        return self.go_to(key, by_operator=by_operator)
 
     def _outline(self, cursor_key: str = "") -> None:
         tree = self._tree

@@ -24,7 +24,7 @@ from console.preferences.keymap import build_keymap
 from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.option_spec import OptionParam, OptionSpec, ParamChoice
 from runtime.judgement.recovery.option_table import OPTIONS, consequence_text, option_keys
-from runtime.judgement.recovery.options import is_destructive, make_option, options_for
+from runtime.judgement.recovery.options import confirmation_of, make_option, options_for
 from runtime.judgement.recovery.param_validation import check_params
 from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.record.places import open_journal
@@ -62,7 +62,6 @@ IMPROVISE = OptionSpec(
             asked="lines",
         ),
     ),
-    consequence="The agent takes it for true.",
     offered=lambda occasion: occasion.where == "tool",
 )
 
@@ -226,9 +225,15 @@ def test_every_surface_says_the_same_of_an_option(spec: OptionSpec) -> None:
 
 @pytest.mark.parametrize("spec", SURFACES, ids=lambda spec: spec.id)
 def test_what_is_confirmed_says_what_it_does(spec: OptionSpec) -> None:
-    asks = [is_destructive(opened_of(in_doubt=doubt), spec.id, runs=runs) for doubt in (True, False) for runs in (1, 2)]
-    assert any(asks) == bool(spec.confirm) == bool(consequence_text(spec.id))
-    assert "{" not in consequence_text(spec.id)
+    writes = {"permission": "fs.write:/a.md", "arguments": {"path": "/a.md", "text": "a"}}
+    stopped = BROKEN_TOOL.model_copy(update={"rule_id": "breakpoint"})
+    places = [opened_of(), opened_of(in_doubt=True), opened_of(action=writes)]
+    places.append(opened_of(action={"tool": "query"}).model_copy(update={"fault": stopped}))
+    asks = {confirmation_of(opened, spec.id, runs=runs) for opened in places for runs in (1, 2)} - {None}
+    assert asks == set(spec.confirm)
+    told = [consequence_text(spec.id, case) for case in spec.confirm]
+    assert all(told)
+    assert "{" not in "".join(told)
     assert len([param for param in spec.params if param.asked == "everywhere"]) <= 1, "a prompt asks for one"
 
 

@@ -125,7 +125,9 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
             period_s=0.01,
-            engine=named(command.get("engine", LOCAL))(journal, state, **command.get("engine_options", {})),
+            engine=named(command.get("engine", LOCAL))(
+                journal, state, code=config.code, **command.get("engine_options", {})
+            ),
         )
         serving = asyncio.create_task(supervisor.serve())
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)

@@ -80,7 +80,7 @@ def test_every_keyword_counts(schema: dict[str, Any], good: Any, bad: Any) -> No
             {"qurey": 1},
             "'qurey' is not a parameter: did you mean 'query'?",
         ),
-        ({"enum": ["red", "blue"]}, "rad", "should be one of 'red', 'blue', got 'rad'"),
+        ({"enum": ["red", "blue"]}, "rad", "should be one of 'red', 'blue', got 'rad': did you mean 'red'?"),
         ({"enum": ["north", "south"]}, "nort", "should be one of 'north', 'south', got 'nort': did you mean 'north'?"),
         ({"not": {"type": "string"}}, "a", "should not fit {'type': 'string'}, got 'a'"),
         ({"oneOf": [{}, {}]}, 1, "fits more than one of the 2 forms allowed, and should fit exactly one, got 1"),

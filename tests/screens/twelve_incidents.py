@@ -188,7 +188,7 @@ def permission() -> Story:
     story, root = fares("Survey of this directory")
     done_agent(story, root, "planner", 0)
     agent = story.open("agent", "reporter", root, 1)
-    text = "# Survey\n\nFor the maintainers.\n\n* three projects: orbiter, apollo, gemini\n" + "more of it\n" * 30
+    text = "# Survey\n\nFor the maintainers.\n\n* three projects: orbiter, apollo, gemini\n" + "One more remark.\n" * 30
     arguments = {"path": "reports/survey.md", "text": text}
     tool = story.start("tool", "write_report", agent, 0, agent="reporter", arguments=arguments)
     need = "fs.write:/data/reports/survey.md"
@@ -231,7 +231,7 @@ def budget() -> Story:
     agent = story.open("agent", "writer", root, 2)
     for number in range(12):
         call = story.start("llm", "openai:gpt-5-mini", agent, number, agent="writer", model="openai:gpt-5-mini")
-        story.wait(1).end(call, {"content": "x"}, tokens=(400, 40), usd=0.002)
+        story.wait(1).end(call, {"text": "The part on Basel is too short."}, tokens=(400, 40), usd=0.002)
     call = story.start("llm", "openai:gpt-5-mini", agent, 12, agent="writer", model="openai:gpt-5-mini")
     found = fault(
         Cause.LIMIT_REACHED, Origin.RUNNER, Persistence.NEEDS_CHANGE, Effect.NOT_ATTEMPTED, limit=Limit.LLM_CALLS,
@@ -262,13 +262,14 @@ def in_doubt() -> Story:
     arguments = {"url": "https://rail.example.com/book", "seats": 2}
     tool = story.start("tool", "book", agent, 0, agent="booker", arguments=arguments)
     story.tell(ev.RunStarted(epoch=2, owner="runtime-2"))
+    message = "book had begun when its process ended: it is not known whether it took effect"
     found = fault(
-        Cause.CANCELLED, Origin.RUNNER, Persistence.UNKNOWN, Effect.UNKNOWN, exception="ProcessEnded",
-        technical="the process that ran it ended before it came back",
+        Cause.CANCELLED, Origin.TOOL, Persistence.NEEDS_CHANGE, Effect.UNKNOWN, user_message=message,
+        rule_id="in-doubt",
     )  # fmt: skip
     story.wait(1)
-    park(story, tool, found, "tool", in_doubt=True, action={"tool": "book", "arguments": arguments},
-         message="the process that ran it ended before it came back")  # fmt: skip
+    action = {"tool": "book", "arguments": arguments}
+    park(story, tool, found, "tool", in_doubt=True, action=action, message=message)
     return story.wait(120)
 
 
@@ -291,7 +292,7 @@ TWELVE: Final[dict[str, Callable[[], Story]]] = {
 
 FILES: Final = {
     "/data/reports/survey.md": (
-        "# Survey\n\nFor the maintainers.\n\n* two projects: orbiter, apollo\n" + "more of it\n" * 26
+        "# Survey\n\nFor the maintainers.\n\n* two projects: orbiter, apollo\n" + "One more remark.\n" * 26
     ).encode()
 }
 """What is on the disk of the machine where they run."""
@@ -300,6 +301,7 @@ FILES: Final = {
 async def take(directory: Path) -> None:
     """Write a picture of each, at each size, and their order."""
     from console.app.app import OrbiterApp
+    from console.preferences.schema import Preferences
     from screens.shell.context import ConsoleContext
     from tests.screens.pictures import stands
     from tests.screens.run_link import RunLink
@@ -311,6 +313,7 @@ async def take(directory: Path) -> None:
             link = RunLink(story())
             link.files = FILES
             session = ConsoleContext(link, clock=lambda link=link: link.now, arm_after=0.0)  # type: ignore[misc]
+            session.hold.seconds = Preferences().undo_seconds
             app = OrbiterApp(session, theme="orbiter-dark", run_id="run-1")
             async with app.run_test(size=(width, height)) as pilot:
                 await stands(pilot, "orbiter")

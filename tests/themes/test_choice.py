@@ -43,12 +43,12 @@ def test_what_is_asked_for_most_nearly_is_shown(environment: dict[str, str], ask
 @pytest.mark.parametrize(
     ("environment", "asked", "words"),
     [
-        ({}, "orbiter-lite", ["--theme", "'orbiter-lite'", "did you mean orbiter-light?", PLAINEST_THEME]),
-        ({}, "Orbiter-Dark", ["did you mean orbiter-dark?"]),
+        ({}, "orbiter-lite", ["--theme", "'orbiter-lite'", "did you mean 'orbiter-light'?", PLAINEST_THEME]),
+        ({}, "Orbiter-Dark", ["did you mean 'orbiter-dark'?"]),
         ({}, "", ["--theme", "''"]),
-        ({"ORBITER_THEME": "orbiter-contrast"}, None, ["ORBITER_THEME", "did you mean orbiter-contrast-"]),
+        ({"ORBITER_THEME": "orbiter-contrast"}, None, ["ORBITER_THEME", "did you mean 'orbiter-contrast-"]),
         ({}, "zzz", ["'zzz'; the themes are orbiter-dark"]),
-        ({}, "solarised", ["did you mean solarized?"]),
+        ({}, "solarised", ["did you mean 'solarized'?"]),
     ],
 )
 def test_an_unknown_theme_is_refused_with_the_nearest(

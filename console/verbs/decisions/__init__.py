@@ -1,6 +1,6 @@
 """Verbs on incidents, grants and breakers.
 
 Imports `runtime.operations.requests`, `console`, `console.linear`, `console.verbs`, `console.verbs.runs`,
-`runtime.config`, `runtime.daemon`, `runtime.execution.gates`, `runtime.judgement.*`, `runtime.operations`,
-`runtime.record`, `runtime.record.state`, `screens.render`, `screens.shell` and `click`.
+`orbiter.parsing`, `runtime.config`, `runtime.daemon`, `runtime.execution.gates`, `runtime.judgement.*`,
+`runtime.operations`, `runtime.record`, `runtime.record.state`, `screens.render`, `screens.shell` and `click`.
 """

@@ -46,23 +46,29 @@ from screens.shell import file_input
     "fields",
     multiple=True,
     metavar="NAME=VALUE",
-    help="One field of an answer that is an object; again for others. The rest get their defaults.",
+    help="One field of an answer that is an object; may be repeated. Other fields get their defaults.",
 )
-@click.option("--reach", type=click.Choice(["attempt", "agent", "run"]), help="How far the answer reaches.")
-@click.option("--reason", default="", help="Why; kept with the answer.")
-@click.option("--revision", type=int, help="Refuse if the incident is not as it was at this revision.")
 @click.option(
-    "--like-this", is_flag=True, help="Then answer all equal open incidents too, once this one's step went on."
+    "--reach",
+    type=click.Choice(["attempt", "agent", "run"]),
+    help="What the answer applies to: this attempt, the agent, or the run.",
+)
+@click.option("--reason", default="", help="Why; kept with the answer.")
+@click.option("--revision", type=int, help="Refuse the answer if the incident has changed since this revision.")
+@click.option(
+    "--like-this",
+    is_flag=True,
+    help="Then give the same answer to all equal open incidents, once this one's step has continued.",
 )
 @click.option(
     "--looked-at",
     multiple=True,
     metavar="INCIDENT",
-    help="With --like-this: an incident that you checked, and whose effect had not happened. Again for several.",
+    help="With --like-this: an incident whose effect did not happen, as you checked. May be repeated.",
 )
 @click.option("--proof", default=PROOF_TIMEOUT_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
-              help="With --like-this: how long the first step may take to go on.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Say what a grant would have matched, and answer nothing.")
+              help="With --like-this: how long to wait until the first step has continued.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only show what a grant would have matched; send no answer.")
 async def answer(  # noqa: PLR0917 - one option each
     incident: str,
     option: str,
@@ -79,7 +85,7 @@ async def answer(  # noqa: PLR0917 - one option each
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Answer an incident; the first answer counts. The process that drives the run goes on from the failed step.
+    """Answer an incident; the first answer counts. The run continues from the failed step.
 
     The options are listed by: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
     """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from console.verbs.base import BadInput, text_of_stdin
+from orbiter.parsing.near_names import did_you_mean
 from runtime.judgement.forms.fields import FieldPath, Form, FormField
 from runtime.judgement.forms.form_values import InvalidForm, Typed, build_value, default_values
 from runtime.judgement.forms.schema_form import form_of
@@ -61,14 +61,10 @@ def _field_of(form: Form, given: str) -> tuple[FormField, str]:
         return field, given[len(field.name) + 1 :]
     names = [field.name for field in form.fields]
     name = given.partition("=")[0]
-    near = get_close_matches(name, names, n=1)
     example = f"{names[0]}={example_of(form.fields[0]) or 'value'}"
     if "=" not in given:
         raise BadInput(f"--field {given!r} must be NAME=VALUE, for example --field {example!r}")
-    raise BadInput(
-        f"--field {name!r}: unknown field{f', did you mean {near[0]!r}?' if near else ''};"
-        f" the fields are {', '.join(names)}"
-    )
+    raise BadInput(f"--field {name!r}: unknown field: {did_you_mean(name, names)}the fields are {', '.join(names)}")
 
 
 def _items(field: FormField, text: str) -> list[Any]:

@@ -56,7 +56,7 @@ def since_of(text: str) -> datetime | None:
 @click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d.")
 @click.option("--by", "person", default="", metavar="NAME", help="Only decisions of this person.")
 async def audit(*, run: str, since: str, person: str, as_json: bool) -> int:
-    """Say who decided what: person, channel, option, time to answer, reason; oldest first."""
+    """Show who decided what: person, channel, option, time to answer, reason; oldest first."""
     async with open_for_reading() as journal:
         run_id = (await find_run(journal, run)).id if run else ""
         asked = ListAudit(run_id=run_id, since=since_of(since), person=person)
@@ -91,7 +91,7 @@ def _line(each: AuditEntry) -> str:
 @click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d; else your last look.")
 @click.option("--keep", is_flag=True, help="Do not count this as a look: the next digest begins where this one does.")
 async def digest(*, since: str, keep: bool, as_json: bool) -> int:
-    """Say what happened since you last looked."""
+    """Show what happened since you last looked."""
     if not journal_exists(workspace().state):
         print_note("nothing has been run here yet")
         return 0

@@ -51,7 +51,7 @@ def _row(each: Breaker) -> tuple[str, ...]:
 @verb()
 @click.argument("run", default="")
 async def budgets(run: str, *, as_json: bool) -> int:
-    """Say how much of their budgets unfinished runs, or one run, have used; budgets that are nearly used up first."""
+    """Show how much of its budget each unfinished run, or one run, has used; budgets that are nearly used up first."""
     async with open_for_reading() as journal:
         if journal is None:
             print_note("nothing has been run here yet")

@@ -12,7 +12,7 @@ from screens.render.formatting import format_age
 
 
 @verb()
-@click.option("--all", "every", is_flag=True, help="Also grants that were revoked or have ended.")
+@click.option("--all", "every", is_flag=True, help="Also grants that were revoked or have expired.")
 @click.option("--subject", default="", help="Only grants of this agent.")
 @click.option("--verb", "verb_", default="", help="Only grants of this verb, such as fs.write.")
 async def grants(*, every: bool, subject: str, verb_: str, as_json: bool) -> int:
@@ -58,7 +58,7 @@ def _lifetime_text(held: Grant) -> str:
 @verb()
 @click.argument("grant", nargs=-1, required=True)
 async def revoke(grant: tuple[str, ...], *, as_json: bool) -> int:
-    """Take permissions back. The very next attempt that needs one is asked about again."""
+    """Revoke permissions. The next call that needs one asks again."""
     async with open_for_writing() as journal:
         operations = operations_on(journal)
         for grant_id in grant:

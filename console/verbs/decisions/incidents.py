@@ -89,7 +89,7 @@ def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
 
 @verb(at_once=_incidents_at_once)
 @click.option("--run", default="", metavar="RUN", help="Only incidents of this run.")
-@click.option("--grouped", is_flag=True, help="One line for all that are the same: the oldest, and how many there are.")
+@click.option("--grouped", is_flag=True, help="One line for equal incidents: the oldest, and their number.")
 async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     """List what waits for a person, oldest first."""
     async with open_for_reading() as journal:

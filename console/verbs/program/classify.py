@@ -26,11 +26,11 @@ from screens.render.sanitize import sanitize_line
 @verb()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True), metavar="[FILE]...")
 async def classify(files: tuple[Path, ...], *, as_json: bool) -> int:
-    """Say how each error of a list would be judged.
+    """Show how each error of a list would be classified.
 
     Reads JSON lines from the files, or from stdin: `provider, status, type, code, message, where, headers, body`, or
-    `exception` as "ClassName: text"; an `id` is handed on. A line that is not a JSON object gets an error that names
-    it; the others are answered all the same, and the exit code is 2.
+    `exception` as "ClassName: text"; an `id` is copied to the output. A line that is not a JSON object gets an error
+    that names it; the other lines are still classified, and the exit code is 2.
     """
     errors = load_configuration(workspace().root).errors
     wrong = 0

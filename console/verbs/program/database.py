@@ -28,7 +28,8 @@ async def database(
 ) -> int:
     """Make the workspace's schema (init), fill it from a state directory (import), or write it to one (export).
 
-    `key FILE` adds a private key to a file: with [runtime] secret_keys_file each worker can open what was sealed to it.
+    `key FILE` adds a private key to a file: name that file in [runtime] secret_keys_file, and each worker can decrypt
+    the secrets.
 
     The workspace is named with --workspace or $ORBITER_WORKSPACE. For example:
     orbiter-console --workspace 'postgres://db.example.org/orbiter?workspace=news' database init

@@ -13,7 +13,7 @@ from runtime.record.state.operator_terms import Role
 
 
 @click.command(name="dial-stdio")
-@click.option("--viewer", is_flag=True, help="May look, not act.")
+@click.option("--viewer", is_flag=True, help="Look only, without acts.")
 @click.option("--as", "name", metavar="NAME", help="Who is at the far end, for the audit.")
 @click.option("--start", is_flag=True, help="Start a runtime if none works here.")
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")

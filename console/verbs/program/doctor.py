@@ -57,15 +57,15 @@ CHECK_LIMIT_S: Final = {"journal": 300.0, "mcp": 120.0}
 
 
 @verb()
-@click.option("--backup", metavar="FILE", help="Also write a copy of the journal there, while others work on.")
+@click.option("--backup", metavar="FILE", help="Also write a copy of the journal to this file; runs go on meanwhile.")
 @click.option("--rebuild", is_flag=True, help="Also make the summaries of all runs again from their events.")
 async def doctor(*, backup: str | None, rebuild: bool, as_json: bool) -> int:
     """Check this installation, this terminal and this workspace, and say what to do.
 
     Python and packages, colours and locale, the state directory and every page and event of the journal, the runtime,
     orbiter.toml, keys and themes, the keys of providers (that they are there, not that they are valid), ssh, and
-    whether the approved MCP servers answer. Starts no runtime and changes nothing, but for what --backup and
-    --rebuild ask. Exits with 1 if a check fails.
+    whether the approved MCP servers answer. It starts no runtime, and changes nothing except with --backup and
+    --rebuild. Exits with 1 if a check fails.
     """
     tell = emit_finding if as_json else finding_printer()
     limited = TimedChecks(CheckContext(os.environ, workspace()))

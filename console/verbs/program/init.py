@@ -25,9 +25,9 @@ _SHOWN: Final = 12
 
 @verb()
 async def init(*, as_json: bool) -> int:
-    """Begin in this directory: find its swarms, write orbiter.toml and an example that runs, look for keys.
+    """Set up this directory: find its swarms, write orbiter.toml and an example that runs, look for keys.
 
-    A file that is there is left as it is. Nothing is imported and nothing is started. Exits with 2 if a file cannot be
+    Files that exist are not changed. Nothing is imported and nothing is started. Exits with 2 if a file cannot be
     written.
     """
     first = plan_first_files(workspace().root)
@@ -56,7 +56,7 @@ def _tell_of_swarms(found: Mapping[str, Definition], *, as_json: bool) -> None:
             print_json({"ref": ref, "kind": each.kind, "framework": each.framework})
         return
     for ref, each in list(found.items())[:_SHOWN]:
-        print_line(f"found: {sanitize_line(ref, limit=200)}, {each.label}")
+        print_line(f"found: {sanitize_line(ref, limit=200)}: {each.label}")
         if each.hint:
             print_line(f"       -> {each.hint}")
     if len(found) > _SHOWN:

@@ -47,10 +47,15 @@ _MAX_TITLES: Final = 10_000
 )
 @click.option("-f", "--follow", is_flag=True, help="Print new lines as they come, until ctrl+c.")
 @click.option("--faults", is_flag=True, help="Only warnings and faults.")
-@click.option("--grep", default="", metavar="PATTERN", help="Only lines with these words, or that match; ! turns it.")
+@click.option(
+    "--grep",
+    default="",
+    metavar="PATTERN",
+    help="Only lines that contain or match this; with ! before it: the other lines.",
+)
 @click.option("--file", "of_file", is_flag=True, help="Show the end of the runtime's own log file instead.")
 async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of_file: bool, as_json: bool) -> int:
-    """Say what happened, in the order in which it was written."""
+    """Show what happened, in the order in which it was recorded."""
     pattern = RowFilter(grep)
     if pattern.problem:
         raise BadInput(f"--grep {grep!r}: {pattern.problem}")

@@ -22,13 +22,13 @@ from runtime.config.loader import load_configuration
 
 @verb()
 @click.argument("name", required=False)
-@click.option("--withdraw", is_flag=True, help="Take back what was approved of the server, and of its tools.")
+@click.option("--withdraw", is_flag=True, help="Revoke the approvals of the server and of its tools.")
 async def mcp_approve(name: str | None, *, withdraw: bool, as_json: bool) -> int:
-    """Let an MCP server of this workspace be started, or list them all.
+    """Approve an MCP server of this workspace, so that it may be started; without NAME, list them.
 
-    Its command, arguments, address, headers and variables are shown and approved as they are now; a change is asked
-    about again. Approvals stand in a file of your own and not in the workspace. For example:
-    orbiter-console mcp-approve files
+    Its command, arguments, address, headers and variables are shown and approved as they are now; after a change you
+    must approve again. Approvals are kept in a file of your own, not in the workspace. For example: orbiter-console
+    mcp-approve files
     """
     table = load_configuration(workspace().root).mcp_servers
     if name is None:
@@ -60,11 +60,11 @@ async def mcp_approve(name: str | None, *, withdraw: bool, as_json: bool) -> int
 @click.argument("name")
 @click.option("--forget", is_flag=True, help="Forget the login instead.")
 async def mcp_login(name: str, *, forget: bool, as_json: bool) -> int:
-    """Log in at an MCP server over HTTP (OAuth), where it wants that.
+    """Log in to an MCP server over HTTP that requires a login (OAuth).
 
-    An address is printed: open it in a browser, on whatever machine, and log in. The browser is then sent to an address
-    of localhost, where nothing listens: copy that address from the browser and paste it here. Tokens are kept in a file
-    of your own (mode 0600) and refreshed by runs. For example: orbiter-console mcp-login tracker
+    An address is printed: open it in a browser, on any machine, and log in. The browser is then sent to an address of
+    localhost that shows no page: copy that address from the browser and paste it here. Tokens are kept in a file of
+    your own (mode 0600) and refreshed by runs. For example: orbiter-console mcp-login tracker
     """
     table = load_configuration(workspace().root).mcp_servers
     if forget:

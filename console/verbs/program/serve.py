@@ -20,17 +20,17 @@ from runtime.service.serve import serve as carry_on
 
 
 @verb()
-@click.option("--foreground", is_flag=True, help="Run in the foreground, and say on stderr what happens.")
-@click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="In place of the configured grace_s (60).")
+@click.option("--foreground", is_flag=True, help="Run in the foreground, and report on stderr what happens.")
+@click.option("--grace", type=click.FloatRange(0), metavar="SECONDS", help="Instead of the configured grace_s (60).")
 @click.option("--unit", is_flag=True, help="Print a systemd user unit for this workspace, and start nothing.")
 @click.option("--python", default="", metavar="PATH", help="The interpreter that runs the swarms, in the background.")
 @click.option("--env-file", metavar="FILE", help="A file with variables for the runtime, one NAME=value per line.")
 async def serve(
     *, foreground: bool, grace: float | None, unit: bool, python: str, env_file: str | None, as_json: bool
 ) -> int:
-    """Drive this workspace's runs and serve its consoles until stopped: in the background, as tmux does it.
+    """Start this workspace's runtime in the background. It drives the runs and serves the consoles until it is stopped.
 
-    A run in which everything waits leaves memory after --grace seconds, and comes back when it is answered.
+    A run that only waits is unloaded from memory after --grace seconds, and loaded again when it is answered.
     """
     place = workspace()
     file, variables = _read_variables(place, env_file)
@@ -113,7 +113,7 @@ def _escape(text: str) -> str:
 
 @verb()
 async def stop(*, as_json: bool) -> int:
-    """Stop this workspace's runtime; every run stays as it is and goes on with the next one."""
+    """Stop this workspace's runtime. Its runs are kept, and continue when a runtime is started again."""
     place = workspace()
     stopped = await asyncio.to_thread(daemon.stop, place.state)
     if as_json:

@@ -23,7 +23,7 @@ from screens.shell import streams
 async def mcp(*, viewer: bool, host: str | None, directory: str | None) -> int:
     """Run an MCP server on stdin and stdout, so that agents can ask about runs and incidents.
 
-    It opens no port. An agent may look, and propose answers; what else it may do stands in your own orbiter.toml. For
+    It opens no port. An agent may look, and propose answers; what else it may do is set in your own orbiter.toml. For
     example: claude mcp add orbiter -- orbiter-console mcp
     """
     try:

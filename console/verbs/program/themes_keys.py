@@ -17,7 +17,7 @@ from themes.choice import BUILTIN_NAMES, ThemeError, choose_theme
 @verb()
 @click.argument("name", required=False)
 async def themes(*, name: str | None, as_json: bool) -> int:
-    """List the themes, or look at one: how well its texts can be read. `--theme NAME` or $ORBITER_THEME chooses.
+    """List the themes, or show how well the texts of one can be read. `--theme NAME` or $ORBITER_THEME chooses.
 
     Themes of your own are files in ~/.config/orbiter-console/themes, or in .orbiter/themes for one workspace.
     """
@@ -78,7 +78,7 @@ def _show_theme(shelf: ThemeCatalog, name: str, *, as_json: bool) -> int:
 @verb()
 @click.option("--preset", metavar="NAME", default="", help="With this preset instead of the one in orbiter.toml.")
 async def keys(*, preset: str, as_json: bool) -> int:
-    """List the console's actions: their ids, the keys that do them, and where. As orbiter.toml has them."""
+    """List the console's actions: their ids, their keys as set in orbiter.toml, and where they work."""
     from console.preferences.loader import keys_in_force, read_preferences  # all screens come along
     from screens.render.key_names import key_in_words
     from screens.shell.key_actions import actions

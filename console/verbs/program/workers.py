@@ -53,8 +53,8 @@ MAX_WORKERS_HERE = 64
 async def worker(*, slots: int | None, code: str | None, queues: tuple[str, ...], env_file: str | None) -> int:
     """Drive runs of a workspace on Postgres until stopped. Any number of workers, on any number of machines.
 
-    A first SIGTERM drains: no run is taken up, each step under way comes to its end (for a minute at most), and other
-    workers go on. A second one cuts them off.
+    The first SIGTERM drains: the worker takes no new run, waits for the steps under way (a minute at most), and
+    leaves its runs to other workers. The second one ends these steps at once.
     """
     place = workspace()
     address = journal_address(place.state)
@@ -129,7 +129,7 @@ async def _until_stopped(driving: DrivingThread) -> None:
 
 @verb()
 async def workers(*, as_json: bool) -> int:
-    """List the workers of this workspace: what each drives, its code, and what holds it up; then runs without one."""
+    """List the workers of this workspace: what each drives, its code, its problems; then runs that no worker drives."""
     async with open_for_reading() as journal:
         found = await operations_on(journal).run(ListWorkers(), cli_origin()) if journal is not None else WorkerList()
     if as_json:
@@ -160,11 +160,11 @@ def _row(each: Worker) -> tuple[str, ...]:
 
 @verb()
 @click.argument("run")
-@click.option("--code", metavar="LABEL", help="The label; an empty one: any.")
+@click.option("--code", metavar="LABEL", help="The label; empty: any label.")
 @click.option("--queue", default="", metavar="NAME", help="The queue; workers that take it drive the run.")
 async def move(run: str, *, code: str | None, queue: str, as_json: bool) -> int:
-    """Let a run go on with code of another label, or by workers of another queue. The worker that drives it now goes on
-    until it lets go of it.
+    """Let a run continue with code of another label, or in another queue. The worker that drives the run now keeps it
+    until it releases it.
     """
     if code is None and not queue:
         raise BadInput("move needs --code LABEL or --queue NAME, for example: move RUN --code v2")

@@ -44,9 +44,9 @@ _POLL_S = 1.0
 """How often, in seconds, it is looked whether a process still drives what is waited for."""
 
 _changes = (
-    click.option("--model", default="", metavar="PROVIDER:NAME", help="Another model, for an agent or its call."),
-    click.option("--input", "text", metavar="TEXT", help="Something else that the user says, for an agent."),
-    click.option("--arguments", metavar="JSON", help="Other arguments, for a tool's call: a JSON object."),
+    click.option("--model", default="", metavar="PROVIDER:NAME", help="For an agent or its model call: another model."),
+    click.option("--input", "text", metavar="TEXT", help="For an agent: another message from the user."),
+    click.option("--arguments", metavar="JSON", help="For a tool's call: other arguments, a JSON object."),
 )
 _many = (
     click.argument("run", default=""),
@@ -68,12 +68,12 @@ def _with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @_with_options(
     *_many,
     click.option("--reason", default="", help="Why; kept with the run."),
-    click.option("--wait", is_flag=True, help="Return when the steps under way have come to their end."),
+    click.option("--wait", is_flag=True, help="Return when the steps under way have finished."),
 )
 async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: bool, as_json: bool) -> int:
-    """Let no new step begin: in one run, in those of a swarm, or in all. Steps under way come to their end.
+    """Stop new steps from starting: in one run, in the runs of a swarm, or in all. Steps under way finish.
 
-    A freeze of a swarm, or of all, also holds for runs that begin later, until it is thawed.
+    A freeze of a swarm, or of all runs, also applies to runs that start later, until you thaw it.
     """
     code = await _control_each(
         run, swarm, everything, as_json,
@@ -107,7 +107,7 @@ async def _freeze_text(journal: Journal, run_id: str, *, wait: bool) -> str:
 @verb()
 @_with_options(*_many)
 async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
-    """Let frozen runs go on."""
+    """Let frozen runs continue."""
     return await _control_each(
         run, swarm, everything, as_json,
         lambda run_id, ref: ThawRuns(run_id=run_id, ref=ref),
@@ -150,7 +150,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
 @verb()
 @click.argument("run")
 @click.argument("what", metavar="tool:PATTERN|agent:PATTERN")
-@click.option("--clear", is_flag=True, help="Take the breakpoint away.")
+@click.option("--clear", is_flag=True, help="Remove the breakpoint.")
 async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int:
     """Make a run wait before tools or agents whose names match; * stands for any letters, ? for one.
 
@@ -175,7 +175,7 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
 @click.argument("agent")
 @click.argument("text")
 async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
-    """Give an agent (its name, or its node's id) a message that it reads at its next turn."""
+    """Send a message to an agent (its name, or its node's id). The agent reads it at its next turn."""
     if not text:
         raise BadInput("the message is empty: say what the agent is to read")
     found = await run_operation(run, lambda run_id: InjectMessage(run_id=run_id, agent=agent, text=text))
@@ -188,9 +188,9 @@ async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
 @click.argument("node")
 @click.option("--reason", default="", help="Why; kept with the run.")
 async def cancel(run: str, node: str, *, reason: str, as_json: bool) -> int:
-    """Cancel one call of a tool that is under way (its node's id, or a unique end of it); nothing else stops.
+    """Cancel one tool call that is under way; nothing else stops. NODE is an id or its last characters.
 
-    The server of an MCP tool is told. Then the step waits for a decision. The ids stand in: show RUN --json
+    The server of an MCP tool is told. Then the step waits for a decision. To list the ids: show RUN --json
     """
     found = await run_operation(run, lambda run_id: CancelCall(run_id=run_id, node_id=node, reason=reason))
     _print_result(found, f"run {found.id}: {found.node} is being cancelled", as_json=as_json)
@@ -202,15 +202,15 @@ async def cancel(run: str, node: str, *, reason: str, as_json: bool) -> int:
 @click.argument("node")
 @_with_options(
     *_changes,
-    click.option("--yes", is_flag=True, help="Even if calls with side effects are made again."),
+    click.option("--yes", is_flag=True, help="Rewind even if calls with side effects are made again."),
     click.option("--reason", default="", help="Why; kept with the run."),
 )
 async def rewind(
     run: str, node: str, *, model: str, text: str | None, arguments: str | None, yes: bool, reason: str, as_json: bool
 ) -> int:
-    """Turn a run back to a node (its id, or a unique end of it), which then runs again.
+    """Rewind a run to a NODE, which then runs again. NODE is an id or its last characters.
 
-    For example: rewind RUN writer~1 --model openai:gpt-5-mini. The ids stand in: show RUN --json
+    For example: rewind RUN writer~1 --model openai:gpt-5-mini. To list the ids: show RUN --json
     """
     changes = _requested_changes(model, text, arguments)
     found = await run_operation(
@@ -227,7 +227,7 @@ async def rewind(
 @click.argument("node", default="")
 @_with_options(*_changes)
 async def fork(run: str, node: str, *, model: str, text: str | None, arguments: str | None, as_json: bool) -> int:
-    """Begin another run with what this one has completed, up to a node if one is named; prints its id."""
+    """Start a new run with the completed steps of this one, up to NODE if it is given. Prints the new run's id."""
     changes = _requested_changes(model, text, arguments)
     forked = await run_operation(run, lambda run_id: ForkRun(run_id=run_id, node_id=node, changes=changes))
     if as_json:

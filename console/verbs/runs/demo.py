@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Any
+from textwrap import fill
+from typing import Any, Final
 
 import click
 
@@ -33,10 +34,10 @@ TITLE = "demo: survey of this directory"
 
 @click.command()
 @click.option("--model", default="", metavar="PROVIDER:NAME", help="Run on a real model instead of the script.")
-@click.option("--resume", is_flag=True, help="Take up an unfinished demo.")
-@click.option("--linear", is_flag=True, help="At a terminal: lines and questions instead of the console.")
-@click.option("--embedded", is_flag=True, help="At a terminal: keep the runtime inside the console's process.")
-@click.option("--no-guide", is_flag=True, help="At a terminal: without the words of the tour.")
+@click.option("--resume", is_flag=True, help="Continue an unfinished demo.")
+@click.option("--linear", is_flag=True, help="In a terminal: lines and questions instead of the console.")
+@click.option("--embedded", is_flag=True, help="In a terminal: keep the runtime inside the console's process.")
+@click.option("--no-guide", is_flag=True, help="In a terminal: without the guide of the tour.")
 @click.option("--state", metavar="DIR", help="Where the workspace keeps its state.")
 @click.option("--json", "as_json", is_flag=True, help="JSON, one object per line.")
 @click.pass_context
@@ -51,10 +52,9 @@ def demo(
     state: str | None,
     as_json: bool,
 ) -> None:
-    """A real swarm over this directory; four faults arise and are decided.
+    """Run a real swarm over this directory. Four faults happen; you decide what to do.
 
-    At a terminal the console opens on it, and you decide; elsewhere the demo's own operator answers, and is recorded
-    as such.
+    In a terminal the console opens, and you decide. Elsewhere the demo's own operator decides; the audit names it.
     """
     if state is not None:
         os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
@@ -103,7 +103,10 @@ def _named(model: str) -> str:
     return reference(model)
 
 
-_WAITS = "the run goes on without a console, and waits where it needs you: orbiter-console goes back to it"
+_COLUMNS: Final = 79
+"""Cells of a line: broken between words before a terminal of 80 columns does it inside one."""
+_WAITS = """the run goes on without a console, and waits where it needs you:
+  orbiter-console        goes back to it"""
 _NEXT = """to try next:
   orbiter-console        the run again: R starts it again from a step, T shows it over time
   orbiter-console audit  who decided what
@@ -117,7 +120,8 @@ def _conclusion(state: DurableRun, carried_out: list[dict[str, Any]]) -> str:
     path = report_file()
     written = any(node.name == "write_report" and node.phase == "succeeded" for node in state.nodes.values())
     report = f"the report to {path}" if written else "no report"
+    counts = f"tool calls carried out just now: {told}; incidents answered: {answered}"
     return (
-        f"tool calls carried out just now: {told}; incidents answered: {answered}\n"
+        f"{fill(counts, _COLUMNS, subsequent_indent='  ')}\n"
         f"written: {report}, the journal of run {state.id} to {journal_name(workspace().state)}"
     )

@@ -1,4 +1,4 @@
-"""`diff`: where two runs differ, by path, and where they first part."""
+"""`diff`: the steps in which two runs differ, by path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_SHOWN: Final = 20
 @click.argument("right", metavar="RUN")
 @click.option("--all", "every", is_flag=True, help=f"All differences, not only the first {_MOST_SHOWN}.")
 async def diff(left: str, right: str, *, every: bool, as_json: bool) -> int:
-    """Say where two runs differ, by path, and where they first part: a fork and its origin, for example."""
+    """Show the steps in which two runs differ, the first one first: a fork and its origin, for example."""
     async with open_for_reading() as journal:
         first, second = await find_run(journal, left), await find_run(journal, right)
         if first.id == second.id:

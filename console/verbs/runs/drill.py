@@ -33,7 +33,7 @@ _MOST_LIVES: Final = 100
 @click.argument("what", metavar="init", type=click.Choice(["init"]))
 @click.argument("file", default="drills.toml", required=False)
 async def drill(what: str, file: str) -> int:
-    """Write a file of faults to begin with: drill init [FILE], by default drills.toml. Then: run REF --drill FILE"""
+    """Write an example file of faults, by default drills.toml. Use it with: run REF --drill FILE"""
     _write_starter(file)
     print_note(f"written: {file}; try it with: orbiter-console run REF INPUT --drill {file}")
     return 0

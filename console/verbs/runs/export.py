@@ -36,10 +36,10 @@ _EXPORT_BYTES = 1 << 30
 async def export(what: str, *, output: str, html: str, tests: str, force: bool) -> int:
     """Write a run, or one incident, to a file: events, reports and decisions, redacted.
 
-    With --html the file is a page that any browser opens, without a server. Either file opens read-only, elsewhere as
-    well, with: replay FILE, show --file FILE, report --file FILE
+    With --html the file is a page that any browser opens, without a server. Both kinds of file can be opened on any
+    machine, read-only, with: replay FILE, show --file FILE, report --file FILE
 
-    With --test two files are written: the record, and a test that replays it against the code as it is then.
+    With --test two files are written: the record, and a test that replays it with your current code.
     """
     if not (output or html or tests) or (output and output == html):
         raise BadInput(
@@ -111,7 +111,7 @@ def read_export_file(path: str) -> export_file.Export:
 
 @click.command()
 @click.argument("path", metavar="FILE")
-@click.option("--mouse/--no-mouse", default=None, help="Take the mouse or not (default: not over SSH).")
+@click.option("--mouse/--no-mouse", default=None, help="Use the mouse or not (default: not over SSH).")
 @click.option("--theme", metavar="NAME", help="The theme (default: $ORBITER_THEME; see `themes`).")
 @click.pass_context
 def replay(ctx: click.Context, path: str, *, mouse: bool | None, theme: str | None) -> None:

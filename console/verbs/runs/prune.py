@@ -21,7 +21,9 @@ _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
     "--older-than", metavar="AGE", help="Finished runs without a change for this long, such as 30d, 12h, 90m or 8w."
 )
 @click.option(
-    "--max-size", metavar="SIZE", help="Then the oldest, until the data has at most this size, such as 500M or 2G."
+    "--max-size",
+    metavar="SIZE",
+    help="Then the oldest ones, until the data takes at most this space, such as 500M or 2G.",
 )
 async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) -> int:
     """Delete finished runs, and print their ids. A run that is not finished is never deleted."""

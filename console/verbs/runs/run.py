@@ -14,7 +14,7 @@ MAX_INPUT_BYTES = 1_000_000
 @verb(resumes=True)
 @click.argument("ref")
 @click.argument("task", metavar="[INPUT]", default="", required=False)
-@click.option("--resume", is_flag=True, help="Take up the newest unfinished run of this swarm on this input.")
+@click.option("--resume", is_flag=True, help="Continue the newest unfinished run of this swarm with this input.")
 @click.option(
     "--budget",
     "budgets",
@@ -22,17 +22,27 @@ MAX_INPUT_BYTES = 1_000_000
     metavar="NAME=NUMBER",
     help="A limit of this run, such as max_steps=20 or max_total_cost_usd=0.5; may be repeated.",
 )
-@click.option("--drill", "drills", default="", metavar="FILE", help="Faults on purpose; `drill init` writes a file.")
-@click.option("--title", default="", metavar="TEXT", help="What the run is called; else the first line of its input.")
-@click.option("--queue", default="", metavar="NAME", help="Which workers drive it; else as the swarm's setting says.")
+@click.option(
+    "--drill", "drills", default="", metavar="FILE", help="Cause the faults in this file; `drill init` writes one."
+)
+@click.option(
+    "--title", default="", metavar="TEXT", help="The title of the run (default: the first line of its input)."
+)
+@click.option(
+    "--queue",
+    default="",
+    metavar="NAME",
+    help="The queue whose workers drive it (default: as the swarm's setting says).",
+)
 async def run(
     ref: str, task: str, *, resume: bool, budgets: tuple[str, ...], drills: str, title: str, queue: str, as_json: bool
 ) -> int:
     """Run a swarm: path/to/file.py:name or package.module:name. INPUT `-` is read from stdin.
 
-    Without a terminal it ends with exit code 3 when everything waits for a person.
+    Without a terminal it exits with code 3 when the run can only wait for a person.
 
-    With --drill it says at the end what healed by itself, what asked, and what was lost or doubled.
+    With --drill it reports at the end which faults were recovered automatically, which needed a person, and what was
+    lost or done twice.
     """
     if task == "-":
         task = text_of_stdin(most=4 * MAX_INPUT_BYTES)

@@ -24,7 +24,10 @@ from screens.views.shared.render_context import RenderContext
 @click.argument("run")
 @click.argument("node", default="")
 async def waits(run: str, node: str, *, as_json: bool) -> int:
-    """Say what a run waits for, or a node of it (its id, or a unique end of it), and how much goes on after that."""
+    """Show what a run, or one NODE of it, waits for, and what continues after that.
+
+    NODE is an id or its last characters.
+    """
     async with open_for_reading() as journal:
         summary = await find_run(journal, run)
         assert journal is not None

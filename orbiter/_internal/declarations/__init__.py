@@ -2,5 +2,5 @@
 
 Nothing here runs anything: `Container.run` looks up what does.
 
-Imports `orbiter`, `orbiter._internal`, `orbiter._internal.groups`, `pydantic` and `pydantic_core`.
+Imports `orbiter`, `orbiter._internal`, `orbiter._internal.groups`, `orbiter.parsing`, `pydantic` and `pydantic_core`.
 """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.near_names import did_you_mean
 
 
 class BudgetLimit(NamedTuple):
@@ -57,8 +57,7 @@ def checked_budget(given: Mapping[str, Any]) -> dict[str, float]:
     """
     for name, value in given.items():
         if name not in BUDGET_LIMITS:
-            near = get_close_matches(str(name).lower(), BUDGET_LIMITS, n=1, cutoff=0.5)
-            hint = f"Did you mean '{near[0]}'? " if near else ""
+            hint = did_you_mean(name, BUDGET_LIMITS, sentence=True)
             raise ConfigurationError(
                 f"Unknown budget {name!r}",
                 hint=f"{hint}Valid are: {', '.join(BUDGET_LIMITS)}",

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-
-def name_nearest_word(word: str, valid: Sequence[str]) -> str:
-    """``, did you mean '…'?``, to stand after what is wrong; empty if none of `valid` is near."""
-    near = get_close_matches(word.lower(), valid, n=1, cutoff=0.5)
-    return f", did you mean '{near[0]}'?" if near else ""
+from orbiter.parsing.near_names import did_you_mean
 
 
 class CheckedModel(BaseModel):
@@ -47,10 +42,9 @@ class CheckedModel(BaseModel):
 
     @classmethod
     def _unknown_field(cls, name: str, value: object) -> InitErrorDetails:
-        near = name_nearest_word(name, list(cls.model_fields)).removeprefix(", ")
         context = {
             "name": name,
-            "instead": near or f"valid are: {', '.join(cls.model_fields)}.",
+            "instead": did_you_mean(name, cls.model_fields).rstrip() or f"valid are: {', '.join(cls.model_fields)}.",
             "example": cls._example,
         }
         said = PydanticCustomError("unknown_field", "unknown field '{name}': {instead} For example {example}", context)

@@ -14,8 +14,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from orbiter._internal.declarations.checked_model import CheckedModel, name_nearest_word
+from orbiter._internal.declarations.checked_model import CheckedModel
 from orbiter.errors import ConfigurationError
+from orbiter.parsing.near_names import did_you_mean
 
 Channel = Literal["bell", "terminal", "log", "webhook"]
 """bell: rings. terminal: its title, and a notice of its own (OSC 9, OSC 777). log: the runtime's. webhook: a POST."""
@@ -29,7 +30,7 @@ def _one_of(*valid: str) -> BeforeValidator:
 
     def check(value: Any) -> Any:
         if isinstance(value, str) and value not in valid:
-            raise ValueError(f"{value!r} is unknown{name_nearest_word(value, valid)}; valid are: {', '.join(valid)}")
+            raise ValueError(f"{value!r} is unknown; {did_you_mean(value, valid)}valid are: {', '.join(valid)}")
         return value
 
     return BeforeValidator(check)

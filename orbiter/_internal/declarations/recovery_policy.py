@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from orbiter._internal.declarations.budget_limits import checked_budget
 from orbiter.errors import ConfigurationError, SwarmError
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.policy import fallback_chain
 
 
@@ -84,8 +84,7 @@ def _agents(primary: str, chain: Any) -> tuple[Any, ...]:
 
 
 def _unknown_member_error(role: str, name: str, members: Collection[str]) -> SwarmError:
-    near = get_close_matches(name, list(members), n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'? " if near else ""
+    hint = did_you_mean(name, members, sentence=True)
     return SwarmError(
         f"The swarm's {role} names '{name}', which is not one of its agents",
         suggestion=f"{hint}Its agents are {', '.join(members)}.",

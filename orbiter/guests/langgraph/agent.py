@@ -17,8 +17,8 @@ from orbiter._internal.loop.value_step import record_value
 from orbiter.ask import NeedsInput
 from orbiter.errors import AgentError
 from orbiter.guests.guest import Guest
+from orbiter.guests.langgraph.failure_guard import guard_nodes
 from orbiter.guests.langgraph.graph_input import InputMismatch, graph_input, run_result
-from orbiter.guests.langgraph.guarded_tools import guard_tools
 from orbiter.guests.langgraph.interrupts import answer_all, ask
 from orbiter.guests.langgraph.life import Life, entered
 from orbiter.guests.langgraph.middleware import DURABLE_CHANNEL
@@ -98,7 +98,7 @@ class LangGraphGuest(Guest):
         if not fine:
             scope.warn(_coarse(agent))
             await record_value(scope, "graph", Place(0), _same, _shape(agent), agent=self.name)
-        nodes = guard_tools(agent) if fine else agent.nodes
+        nodes = guard_nodes(agent) if fine else agent.nodes
         graph = agent.copy({"checkpointer": JournalSaver(None if fine else life), "nodes": nodes})
         arguments = self._arguments(thread)
         with entered(life):

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
-from pydantic_core import to_jsonable_python
 
 from orbiter.errors import AgentError
 from orbiter.guests.langgraph.life import Life, current_life, entered, ordinal
 from orbiter.guests.langgraph.packed_values import digest, pack, unpack
 from orbiter.guests.tool_settings import read_tool_settings
+from orbiter.guests.typed_values import as_json, is_json
 from orbiter.steps import Codec, Place, Step
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,10 +77,9 @@ class _CallCodec(Codec[Call, Returned]):
 
     def dump(self, result: Returned) -> Any:
         found = {"tool_name": result.name, "tool_call_id": "", _ASKED: result.asked}
-        plain = to_jsonable_python(result.value, fallback=str)
-        if plain == result.value:
-            return {**found, "content": plain}
-        return {**found, "content": str(plain), "packed": pack(result.value)}
+        if is_json(result.value):
+            return {**found, "content": as_json(result.value)}
+        return {**found, "content": str(as_json(result.value)), "packed": pack(result.value)}
 
     def load(self, value: Any) -> Returned:
         given = unpack(value["packed"]) if "packed" in value else value["content"]
@@ -107,7 +106,7 @@ def durable(function: F, **declared: Any) -> F:
 
     async def run(life: Life, args: Any, kwargs: Any) -> Any:
         given = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
-        arguments = to_jsonable_python(given, fallback=str)
+        arguments: dict[str, Any] = as_json(given)
         call = Call(name, function, given, arguments, digest(arguments))
         traits = read_tool_settings(name, declared, life.scope.tool_settings(name)).traits()
         place = await _place(life, call)

@@ -8,11 +8,11 @@ from typing import Any, get_type_hints
 
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import PydanticUserError
-from pydantic_core import to_jsonable_python
 
 from orbiter.errors import AgentError
 from orbiter.guests.langgraph.messages import to_ours, to_theirs
 from orbiter.guests.langgraph.model_call import usage_of
+from orbiter.guests.typed_values import as_json
 from orbiter.types import Message, RunResult, Usage
 
 
@@ -100,4 +100,4 @@ def run_result(state: Any, agent: str) -> RunResult:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.messages import AnyMessage
+
 from orbiter.guests.current_life import CurrentLife
 from orbiter.guests.langgraph.task_steps import TaskSteps
 from orbiter.guests.places import CallPlaces
@@ -26,10 +28,10 @@ _ORDINALS = 1_000_000
 class Life(CallPlaces):
     """What is known of one run of a graph while it goes on.
 
-    `fine`: each call is a step. `models` may be
-    chosen by name. `sent` is how many messages the latest model request had. `thread` is LangGraph's name for the run.
-    `checkpoints` has the number of each recorded checkpoint, by its id; `recording` those that this life records.
-    `tasks`: on which steps the tasks of a coarse run rest.
+    `fine`: each call is a step. `models` may be chosen by name. `sent` is how many messages the latest model request
+    had, and `new_from` the index from which its conversation is new. `told` is what an operator said and no model has
+    replied to yet. `thread` is LangGraph's name for the run. `checkpoints` has the number of each recorded checkpoint,
+    by its id; `recording` those that this life records. `tasks`: on which steps the tasks of a coarse run rest.
     """
 
     scope: Scope
@@ -38,6 +40,8 @@ class Life(CallPlaces):
     loop: asyncio.AbstractEventLoop
     models: Mapping[str, Any] = field(default_factory=dict)
     sent: int = 0
+    new_from: int = 0
+    told: list[AnyMessage] = field(default_factory=list)
     thread: str = ""
     checkpoints: dict[str, int] = field(default_factory=dict)
     recording: dict[str, asyncio.Event] = field(default_factory=dict)

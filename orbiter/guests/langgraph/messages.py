@@ -19,6 +19,9 @@ from langchain_core.messages import (
     ToolCall as TheirToolCall,
 )
 
+from orbiter.guests import typed_values
+from orbiter.guests.langgraph import packed_values
+from orbiter.guests.typed_values import as_json, is_json
 from orbiter.types import (
     AssistantMessage,
     Message,
@@ -30,6 +33,9 @@ from orbiter.types import (
 from orbiter.types import (
     SystemMessage as OurSystemMessage,
 )
+
+_ARTIFACT = "orbiter_artifact"
+"""The key of a tool's artifact that is not JSON."""
 
 
 def to_ours(messages: Iterable[BaseMessage]) -> list[Message]:
@@ -87,8 +93,15 @@ def to_theirs(messages: Sequence[Message]) -> list[AnyMessage]:
 
 
 def dump_message(message: BaseMessage) -> dict[str, Any]:
-    """A message as JSON, without what is not set."""
-    found: dict[str, Any] = message.model_dump(mode="json", fallback=str)
+    """A message as JSON, without what is not set. The artifact of a tool, which no model is shown, may be anything."""
+    artifact = getattr(message, "artifact", None)
+    if artifact is not None and not is_json(artifact):
+        message = message.model_copy(update={"artifact": None})
+        return {**dump_message(message), _ARTIFACT: _dump_artifact(artifact)}
+    try:
+        found: dict[str, Any] = message.model_dump(mode="json", fallback=str)
+    except ValueError:  # bytes that are not text
+        found = as_json(message.model_dump())
     return {name: each for name, each in found.items() if each not in (None, {}, []) or name in {"content", "type"}}
 
 
@@ -96,5 +109,26 @@ def load_message(value: Mapping[str, Any]) -> BaseMessage:
     """A message from what `dump_message` wrote. A class of its own comes back as the class of LangChain's that it is
     derived from.
     """
-    (found,) = messages_from_dict([{"type": value["type"], "data": dict(value)}])
-    return found
+    data = dict(value)
+    artifact = data.pop(_ARTIFACT, None)
+    (found,) = messages_from_dict([{"type": value["type"], "data": data}])
+    return found if artifact is None else found.model_copy(update={"artifact": _load_artifact(artifact)})
+
+
+def _dump_artifact(artifact: Any) -> dict[str, Any]:
+    """Objects of known classes with their classes, else in LangGraph's serialisation; what has neither form as JSON."""
+    for name, write in (("typed", typed_values.pack), ("packed", packed_values.pack)):
+        try:
+            return {name: write(artifact)}
+        except (TypeError, ValueError):
+            continue
+    return {"json": as_json(artifact)}
+
+
+def _load_artifact(dumped: Mapping[str, Any]) -> Any:
+    if "packed" in dumped:
+        return packed_values.unpack(dumped["packed"])
+    try:
+        return typed_values.unpack(dumped["typed"]) if "typed" in dumped else dumped["json"]
+    except LookupError:
+        return dumped["typed"][-1]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, ToolCallRequest
 from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
+from orbiter.guests.handled_failures import HandledCall, handled_call, made_or_settled
 from orbiter.guests.langgraph.life import Life, current_life
-from orbiter.guests.langgraph.model_call import MODEL_CALL, ModelAsk, ask_model, command_of, model_name
+from orbiter.guests.langgraph.model_call import MODEL_CALL, ModelAsk, ask_model, command_of, error_of_call, model_name
 from orbiter.guests.langgraph.step_tool import declared_of, step_tool
 from orbiter.guests.langgraph.structured_output import load_structured
-from orbiter.steps import Step
+from orbiter.steps import Step, Traits
 from orbiter.types import Message, content_text
 
 DURABLE_CHANNEL = "orbiter_durable"
@@ -45,12 +47,17 @@ class DurableMiddleware(AgentMiddleware[Any, Any, Any]):
         life = current_life()
         if life is None or not life.fine:
             return await handler(request)
-        said: list[Message] = []
-        await life.scope.turn(life.turn, said)
-        told: list[AnyMessage] = [HumanMessage(content_text(each.content)) for each in said]
-        if told:
-            request = request.override(messages=[*request.messages, *told])
-        result = await _ask(life, request, handler)
+        call = handled_call(life)
+        if call is None or call.settled is None:
+            said: list[Message] = []
+            await life.scope.turn(life.turn, said)
+            life.told += [HumanMessage(content_text(each.content)) for each in said]
+        if life.told:
+            request = request.override(messages=[*request.messages, *life.told])
+        make = partial(_model_step, life, request, handler)
+        ask, result = await made_or_settled(call, make, error_of_call)
+        life.turn, life.sent = ask.turn, len(request.messages)
+        told, life.told = life.told, []
         structured = load_structured(result["structured"], request.response_format)
         response = ModelResponse(result=[*told, *result["messages"]], structured_response=structured)
         command = command_of(result)
@@ -73,13 +80,25 @@ class DurableMiddleware(AgentMiddleware[Any, Any, Any]):
         return await handler(request.override(tool=step_tool(tool, _asked_for(request.state))))
 
 
-async def _ask(life: Life, request: ModelRequest[Any], handler: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
+async def _model_step(
+    life: Life,
+    request: ModelRequest[Any],
+    handler: Callable[..., Awaitable[Any]],
+    call: HandledCall | None,
+    failed: Exception | None,
+) -> tuple[ModelAsk, dict[str, Any]]:
+    """Ask a model as a step; `failed`: middleware outside of ours let this out of a request that failed."""
     model = model_name(request.model)
-    count = len(request.messages)
-    ask = ModelAsk(request, handler, model, life.models, life.sent if life.sent < count else 0)
-    life.sent = count
+    before = call.places if call is not None else []
+    if not before:
+        life.new_from = life.sent if life.sent < len(request.messages) else 0
     place = life.begin_turn()
-    return await life.scope.step(Step("llm", model, life.agent, place, ask, ask_model, MODEL_CALL))
+    handled = call is not None and failed is None
+    ask = ModelAsk(request, handler, model, life.models, life.new_from, turn=life.turn, handled=handled)
+    before.append(place)
+    traits = Traits(retry_policy=ask.requests.retry_policy)
+    step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_CALL, traits, handled=handled, failed=failed)
+    return ask, await life.scope.step(step)
 
 
 def _asked_for(state: Any) -> Sequence[str]:
@@ -94,7 +113,7 @@ def _asked_for(state: Any) -> Sequence[str]:
 def durable_middleware() -> DurableMiddleware:
     """Make each model and tool call of an agent a step: recorded, recalled after a crash, decided by an operator.
 
-    It stands first, so that the retries of models by other middleware stay inside of one step:
+    It stands first, so that other middleware that asks models again, or asks others, stays inside of one step:
     ``create_agent(model, tools, middleware=[durable_middleware(), …])``.
     """
     return DurableMiddleware()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
@@ -16,11 +16,12 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
+from orbiter.guests.langgraph.failed_requests import FailedRequests
 from orbiter.guests.langgraph.life import entered
 from orbiter.guests.langgraph.messages import arguments_text, dump_message, load_message, to_ours
 from orbiter.guests.langgraph.packed_values import pack, unpack
 from orbiter.guests.langgraph.structured_output import dump_structured
-from orbiter.guests.model_request_codec import ModelRequestCodec, Request, text_by_hand
+from orbiter.guests.model_request_codec import ModelRequestCodec, Request, raised_in, text_by_hand
 from orbiter.types import Usage
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[Any]]
@@ -28,19 +29,30 @@ Handler = Callable[[ModelRequest[Any]], Awaitable[Any]]
 
 @dataclass(slots=True, eq=False)
 class ModelAsk:
-    """One request to a model. `new_from`: the index from which the conversation is new since the request before."""
+    """One request to a model. `new_from`: the index from which the conversation is new since the request before.
+    `turn`: the number of the next request. `handled`: middleware outside of ours is told of a failure. `requests` are
+    those that failed in the present attempt, and `error` is what came of them in this life.
+    """
 
     request: ModelRequest[Any]
     handler: Handler
     model: str
     models: Mapping[str, Any]
     new_from: int = 0
+    turn: int = 0
+    handled: bool = False
+    requests: FailedRequests = field(default_factory=FailedRequests)
+    error: Exception | None = None
 
 
 async def ask_model(ask: ModelAsk) -> dict[str, Any]:
     """The reply: its messages, the structured response, and what middleware inside ours adds to the state."""
-    with entered(None):
-        found = await ask.handler(ask.request)
+    try:
+        with entered(None), ask.requests.counted():
+            found = await ask.handler(ask.request)
+    except Exception as exc:
+        ask.error = exc
+        raise
     command = found.command if isinstance(found, ExtendedModelResponse) else None
     response = found.model_response if isinstance(found, ExtendedModelResponse) else found
     if isinstance(response, AIMessage):
@@ -52,7 +64,13 @@ async def ask_model(ask: ModelAsk) -> dict[str, Any]:
     }
 
 
-class ModelCallCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
+def error_of_call(made: tuple[ModelAsk, dict[str, Any]]) -> Exception | None:
+    """What the model raised, where middleware outside of ours is told of it; None of a reply."""
+    ask, result = made
+    return raised_in(result, ask.error)
+
+
+class ModelCallCodec(ModelRequestCodec[ModelAsk]):
     """Arguments and replies of model calls."""
 
     request: ClassVar[str] = "A model call of a LangChain agent"
@@ -68,7 +86,7 @@ class ModelCallCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
         chosen = registered if isinstance(registered, BaseChatModel) else init_chat_model(registered or model)
         return replace(arguments, model=model, request=arguments.request.override(model=chosen))
 
-    def dump(self, result: dict[str, Any]) -> Any:
+    def _dump_reply(self, result: dict[str, Any]) -> Any:
         """Text and calls of the reply stand at the top, as in our own replies, and only there."""
         messages: list[BaseMessage] = result["messages"]
         at = next((n for n, each in enumerate(messages) if isinstance(each, AIMessage)), None)
@@ -76,7 +94,7 @@ class ModelCallCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
         if at is not None:
             reply = messages[at]
             assert isinstance(reply, AIMessage)
-            used = self.usage(result)
+            used = self._usage_of(result)
             found["text"] = reply.text
             found["tool_calls"] = [
                 {"id": each["id"], "name": each["name"], "arguments": arguments_text(each["args"])}
@@ -93,7 +111,7 @@ class ModelCallCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
         more = {name: result[name] for name in ("structured", "command") if result[name] is not None}
         return {**found, "reply": dumped, **more}
 
-    def load(self, value: Any) -> dict[str, Any]:
+    def _load_reply(self, value: Any) -> dict[str, Any]:
         messages = []
         for each in value["reply"]:
             dumped = dict(each)
@@ -110,7 +128,7 @@ class ModelCallCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
         """An operator's text in place of the model's reply."""
         return {"messages": [AIMessage(text_by_hand(value))], "structured": None, "command": None}
 
-    def usage(self, result: dict[str, Any]) -> Usage | None:
+    def _usage_of(self, result: dict[str, Any]) -> Usage | None:
         counted = [each.usage_metadata for each in result["messages"] if isinstance(each, AIMessage)]
         return usage_of(counted)
 

@@ -12,7 +12,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt, interrupt
 
 from orbiter import steps
-from orbiter.guests.handled_failures import HandledCall, handled_call
+from orbiter.guests.handled_failures import HandledCall, handled_call, made_or_settled
 from orbiter.guests.langgraph.life import Life, current_life, entered
 from orbiter.guests.langgraph.state_writes import write_again
 from orbiter.guests.langgraph.tool_call import (
@@ -20,6 +20,7 @@ from orbiter.guests.langgraph.tool_call import (
     Asked,
     Done,
     Raised,
+    Told,
     ToolAsk,
     arguments_schema,
     call_tool,
@@ -57,19 +58,11 @@ class StepTool(BaseTool):
             async with life.scope.scope("tool", name, life.place_of_call(name, call_id)) as scope:
                 with steps.entered(scope), entered(life.within(scope)):
                     return await self.tool.ainvoke(input, config, **kwargs)
-        call = handled_call(life)
-        if call is not None and call.settled is not None:
-            ask, done = call.settled
-        else:
-            ask, done = await self._step(life, settings, (input, config), call)
+        make = partial(self._step, life, settings, (input, config))
+        ask, done = await made_or_settled(handled_call(life), make, _error_of)
         if isinstance(done, Asked):
             raise ask.raised[0] if ask.raised else _ask_again(done)
-        if not ask.written.watched:
-            write_again(done.written, config)
-        if isinstance(done, Raised):
-            if call is not None:
-                call.settle = partial(self._step, life, settings, (input, config), call)
-            raise ask.error or done.error.restore()
+        assert isinstance(done, Told)
         return done.outcome
 
     async def _step(
@@ -78,7 +71,7 @@ class StepTool(BaseTool):
         settings: ToolSettings,
         given: _Given,
         call: HandledCall | None,
-        failed: Exception | None = None,
+        failed: Exception | None,
     ) -> tuple[ToolAsk, Done]:
         """Carry the call out as a step; `failed`: the agent's middleware let this out of a call that failed."""
         input, config = given
@@ -102,7 +95,15 @@ class StepTool(BaseTool):
             failed=failed,
         )
         before.append(place)
-        return ask, await life.scope.step(step)
+        done = await life.scope.step(step)
+        if not isinstance(done, Asked) and not ask.written.watched:
+            write_again(done.written, config)
+        return ask, done
+
+
+def _error_of(made: tuple[ToolAsk, Done]) -> Exception | None:
+    ask, done = made
+    return (ask.error or done.error.restore()) if isinstance(done, Raised) else None
 
 
 def step_tool(tool: BaseTool, reply: Sequence[str]) -> StepTool:

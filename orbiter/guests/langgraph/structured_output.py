@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_core import to_jsonable_python
+
+from orbiter.guests.typed_values import as_json
 
 
 def dump_structured(value: Any) -> dict[str, Any] | None:
     """A structured response, and the name of its class; None for none."""
     if value is None:
         return None
-    return {"class": type(value).__name__, "value": to_jsonable_python(value, fallback=str)}
+    return {"class": type(value).__name__, "value": as_json(value)}
 
 
 def load_structured(dumped: Mapping[str, Any] | None, response_format: Any) -> Any:

@@ -20,7 +20,6 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphInterrupt, is_invalid_resume
 from langgraph.types import Command
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_jsonable_python
 
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.langgraph.life import entered
@@ -30,6 +29,7 @@ from orbiter.guests.langgraph.state_writes import StateWrites
 from orbiter.guests.langgraph.wrong_arguments import WrongArguments
 from orbiter.guests.model_request_codec import text_by_hand
 from orbiter.guests.raised_errors import RaisedError
+from orbiter.guests.typed_values import as_json
 
 Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 
@@ -100,7 +100,7 @@ def split_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> tuple[dict[
     if _is_model(shown) and _is_model(declared):
         added |= set(declared.model_fields) - set(shown.model_fields)
     told = {name: value for name, value in arguments.items() if name not in added}
-    return to_jsonable_python(told, fallback=str), {name: arguments[name] for name in arguments if name in added}
+    return as_json(told), {name: arguments[name] for name in arguments if name in added}
 
 
 def _is_model(schema: Any) -> TypeGuard[type[BaseModel]]:

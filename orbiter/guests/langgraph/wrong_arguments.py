@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError, to_jsonable_python
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from orbiter.guests.typed_values import as_json
 
 
 @dataclass(slots=True, frozen=True)
@@ -22,7 +24,7 @@ class WrongArguments:
     def of(cls, error: ValidationError) -> WrongArguments:
         """What is recorded of it."""
         found = [
-            {"type": each["type"], "loc": list(each["loc"]), "msg": each["msg"], "input": _plain(each["input"])}
+            {"type": each["type"], "loc": list(each["loc"]), "msg": each["msg"], "input": as_json(each["input"])}
             for each in error.errors(include_url=False, include_context=False)
         ]
         return cls(error.title, found)
@@ -38,7 +40,3 @@ class WrongArguments:
             for each in self.details
         ]
         return ValidationError.from_exception_data(self.title, lines)
-
-
-def _plain(value: Any) -> Any:
-    return to_jsonable_python(value, fallback=str, bytes_mode="base64")

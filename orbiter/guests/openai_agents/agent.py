@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from agents import MaxTurnsExceeded, Model, RunResult, Session
 from agents.run import DEFAULT_MAX_TURNS
-from pydantic_core import to_jsonable_python
 
 from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.guests.guest import Guest
@@ -16,6 +15,7 @@ from orbiter.guests.openai_agents.clones import describe
 from orbiter.guests.openai_agents.life import GuestOptions
 from orbiter.guests.openai_agents.messages import to_ours, to_theirs
 from orbiter.guests.openai_agents.runner import install, run_agent
+from orbiter.guests.typed_values import as_json
 from orbiter.steps import Scope
 from orbiter.types import Message, Usage
 from orbiter.types import RunResult as OurResult
@@ -111,4 +111,4 @@ def _asked(input: str, messages: list[Message] | None) -> Any:
 def _output_text(output: Any) -> str:
     if isinstance(output, str):
         return output
-    return json.dumps(to_jsonable_python(output, fallback=str), ensure_ascii=False)
+    return json.dumps(as_json(output), ensure_ascii=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,9 @@ from orbiter.steps import Place, Scope
 
 if TYPE_CHECKING:
     from agents import Model
+
+
+_TOLD: ContextVar[bool] = ContextVar("orbiter_openai_agents_told", default=False)
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,7 +36,8 @@ class Life(CallPlaces):
     `model_timeout` is the limit of one model call in seconds. `calls` are the ids of the latest reply's calls, by what
     they call, the first of each. `sent` is how many items the latest model request had. `injected` is what an
     operator said to the agent, and where it stands in the conversation. `approved` are the calls that need an
-    operator's permission before they are made.
+    operator's permission before they are made. `told`: an agent that called this one is told of the failures of its
+    models that retries do not heal.
     """
 
     root: Scope
@@ -43,6 +49,7 @@ class Life(CallPlaces):
     sent: int = 0
     injected: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     approved: set[str] = field(default_factory=set)
+    told: bool = field(default_factory=_TOLD.get)
 
     def declared(self, tool: str) -> Mapping[str, Any]:
         """What the author declares of a tool."""
@@ -60,6 +67,16 @@ class Life(CallPlaces):
         if self.scope is not self.root:
             scope, self.scope = self.scope, self.root
             await scope.__aexit__(type(exc) if exc is not None else None, exc, None)
+
+
+@contextmanager
+def telling(told: bool) -> Iterator[None]:
+    """The agent that calls is told of failures of what runs inside, or an agent above it is."""
+    token = _TOLD.set(told or _TOLD.get())
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
 
 
 _CURRENT: CurrentLife[Life] = CurrentLife("openai_agents")

@@ -9,6 +9,7 @@ from typing import Any
 from agents import Model, ModelProvider
 from agents.items import ItemHelpers, ModelResponse, TResponseStreamEvent
 
+from orbiter.guests.model_request_codec import raised_in
 from orbiter.guests.openai_agents import sdk
 from orbiter.guests.openai_agents.life import Life, current_life
 from orbiter.guests.openai_agents.messages import call_ids, first_calls, to_theirs
@@ -62,12 +63,15 @@ class StepModel(Model):
         await _take_up(life, request.input)
         name = sdk.name_of(self.model, self.name)
         new_from = life.sent if life.sent < len(request.input) else 0
-        ask = ModelAsk(request, name, self._find(life, name), new_from)
+        ask = ModelAsk(request, name, self._find(life, name), new_from, handled=life.told)
         life.sent = len(request.input)
         traits = Traits(timeout=life.model_timeout)
         place = life.begin_turn()
         step = Step("llm", name, life.agent, place, ask, ask_model, MODEL_REQUEST, traits, stream=stream_model)
-        response = sdk.load_response(await life.scope.step(step))
+        result = await life.scope.step(step)
+        if (error := raised_in(result, ask.error)) is not None:
+            raise error
+        response = sdk.load_response(result)
         life.take_reply(call_ids(response.output))
         life.calls = first_calls(response.output)
         return response

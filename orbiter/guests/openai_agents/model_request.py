@@ -5,8 +5,8 @@ The reply is recorded in full, as the SDK writes it, with its text and calls whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -59,19 +59,31 @@ class ModelRequest:
 @dataclass(slots=True, eq=False)
 class ModelAsk:
     """One request to a model. `new_from`: the index from which the conversation is new since the request before.
-    `find_model` gives the model that has a name.
+    `find_model` gives the model that has a name. `handled`: an agent that called this one is told of a failure, and
+    `error` is what the model raised in this life.
     """
 
     request: ModelRequest
     model: str
     find_model: Callable[[str], Model]
     new_from: int = 0
+    handled: bool = False
+    error: Exception | None = None
+
+    @contextmanager
+    def keeping_error(self) -> Iterator[None]:
+        """Keep what the model raises inside."""
+        try:
+            yield
+        except Exception as exc:
+            self.error = exc
+            raise
 
 
 async def ask_model(ask: ModelAsk) -> dict[str, Any]:
     """The reply as JSON. The retries of the model's own client are off: the step has its own."""
     model, request = ask.find_model(ask.model), ask.request
-    with sdk.no_client_retries():
+    with ask.keeping_error(), sdk.no_client_retries():
         return sdk.dump_response(await model.get_response(*request.positional(), **request.keywords()))
 
 
@@ -80,7 +92,7 @@ async def stream_model(ask: ModelAsk, emit: Emit) -> dict[str, Any]:
     model, request = ask.find_model(ask.model), ask.request
     seen: list[Any] = []
     try:
-        with sdk.no_client_retries():
+        with ask.keeping_error(), sdk.no_client_retries():
             events: Any = model.stream_response(*request.positional(), **request.keywords())
             async with aclosing(events):
                 async for event in events:
@@ -95,7 +107,7 @@ async def stream_model(ask: ModelAsk, emit: Emit) -> dict[str, Any]:
     return sdk.dump_response(sdk.response_of_events(seen))
 
 
-class OpenAIAgentsRequestCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
+class OpenAIAgentsRequestCodec(ModelRequestCodec[ModelAsk]):
     """Arguments and replies of model requests. A result is the JSON of a `ModelResponse`."""
 
     request: ClassVar[str] = "A model request of an agent of the OpenAI Agents SDK"
@@ -110,12 +122,12 @@ class OpenAIAgentsRequestCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
         """The model is a key of `guest(models=…)`, or a name that the run's model provider knows."""
         return replace(arguments, model=model)
 
-    def dump(self, result: dict[str, Any]) -> Any:
+    def _dump_reply(self, result: dict[str, Any]) -> Any:
         """Text and calls stand at the top, as in our own replies, and only there."""
         texts: list[str] = []
         calls: list[dict[str, Any]] = []
         output = [_taken_out(item, texts, calls) for item in result["output"]]
-        used = self.usage(result)
+        used = self._usage_of(result)
         return {
             "text": "\n".join(texts),
             "texts": [len(text) for text in texts],
@@ -125,7 +137,7 @@ class OpenAIAgentsRequestCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
             "reply": {**result, "output": output},
         }
 
-    def load(self, value: Any) -> dict[str, Any]:
+    def _load_reply(self, value: Any) -> dict[str, Any]:
         texts = iter(cut(value["text"], value["texts"]))
         calls = iter(value["tool_calls"])
         reply: dict[str, Any] = value["reply"]
@@ -139,7 +151,7 @@ class OpenAIAgentsRequestCodec(ModelRequestCodec[ModelAsk, dict[str, Any]]):
         }  # fmt: skip
         return {"output": [message], "usage": {}, "response_id": None}
 
-    def usage(self, result: dict[str, Any]) -> Usage | None:
+    def _usage_of(self, result: dict[str, Any]) -> Usage | None:
         return sdk.usage_of(result)
 
 

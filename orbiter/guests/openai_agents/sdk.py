@@ -16,6 +16,7 @@ from agents.models import get_default_model
 from agents.models._response_terminal import response_terminal_failure_error
 from agents.models._retry_runtime import provider_managed_retries_disabled
 from agents.tool import (
+    default_tool_error_function,
     default_tool_timeout_error_message,
     maybe_invoke_function_tool_failure_error_function,
     set_function_tool_failure_error_function,
@@ -133,6 +134,13 @@ def raising_copy(tool: FunctionTool) -> FunctionTool:
 def tells_failures(tool: FunctionTool) -> bool:
     """Whether the tool has a function that makes a text for the model of a failure; those made by hand have none."""
     return hasattr(tool.on_invoke_tool, "__agents_bind_function_tool__")
+
+
+def has_own_failure_text(tool: FunctionTool) -> bool:
+    """Whether the tool's author wrote the function that makes a text for the model of a failure."""
+    if tool._use_default_failure_error_function:
+        return False
+    return tool._failure_error_function not in (None, default_tool_error_function)
 
 
 async def failure_text(tool: FunctionTool, context: ToolContext[Any], error: Exception) -> str | None:

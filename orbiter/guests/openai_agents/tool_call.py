@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.openai_agents.context_changes import Fields, change_again, changed_fields, fields_of
 from orbiter.guests.openai_agents.life import entered
-from orbiter.guests.typed_values import pack, unpack
+from orbiter.guests.typed_values import is_json, pack, unpack
 
 _TEXTS = ("text", "object")
 _Part = ToolOutputText | ToolOutputImage | ToolOutputFileContent
@@ -74,19 +74,12 @@ def returned(ask: ToolAsk, value: Any) -> dict[str, Any]:
     if parts and all(isinstance(each, _Part) for each in parts):
         dumped = _PARTS.dump_python(parts, mode="json", exclude_none=True)
         return {**named, "kind": "parts" if isinstance(value, list) else "part", "value": dumped}
-    if _is_json(value):
+    if is_json(value):
         return {**named, "kind": "json", "value": value}
     try:
         return {**named, "kind": "object", "value": str(value), "packed": pack(value)}
     except (TypeError, ValueError):
         return {**named, "kind": "text", "value": str(value)}
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        return bool(json.loads(json.dumps(value)) == value) and not isinstance(value, tuple)
-    except (TypeError, ValueError, RecursionError):
-        return False
 
 
 def outcome(ask: ToolAsk, result: dict[str, Any]) -> Any:

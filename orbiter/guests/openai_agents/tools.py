@@ -12,7 +12,7 @@ from agents.tool_context import ToolContext
 from orbiter import steps
 from orbiter.guests.openai_agents import sdk
 from orbiter.guests.openai_agents.approvals import allowed_arguments, ask_permission
-from orbiter.guests.openai_agents.life import Life, current_life
+from orbiter.guests.openai_agents.life import Life, current_life, telling
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, outcome
 from orbiter.guests.tool_settings import ToolSettings, approval_of, read_tool_settings
 from orbiter.steps import Skipped, Step
@@ -31,7 +31,7 @@ def durable_tool(tool: FunctionTool) -> FunctionTool:
             return await tool.on_invoke_tool(context, arguments)
         settings = read_tool_settings(tool.name, life.declared(tool.name), life.root.tool_settings(tool.name))
         if settings.composite or tool._is_agent_tool:
-            return await _call_as_node(life, tool, context, given)
+            return await _call_as_node(life, tool, context, given, settings)
         return await _call_as_step(life, tool, context, given, settings)
 
     durable = copy.copy(tool)
@@ -83,8 +83,12 @@ async def _call_as_step(
     return outcome(ask, await life.scope.step(step))
 
 
-async def _call_as_node(life: Life, tool: FunctionTool, context: ToolContext[Any], given: dict[str, Any]) -> Any:
-    """Call a tool that only runs agents: their model and tool calls are the steps. An operator may skip it."""
+async def _call_as_node(
+    life: Life, tool: FunctionTool, context: ToolContext[Any], given: dict[str, Any], settings: ToolSettings
+) -> Any:
+    """Call a tool that only runs agents: their model and tool calls are the steps. An operator may skip it. Where its
+    author wrote what the model is told of a failure, the model is told; else a person is asked where it failed.
+    """
     call_id, arguments = context.tool_call_id, context.tool_arguments
     if call_id in life.approved:
         answer = await ask_permission(life, tool.name, call_id, given)
@@ -94,7 +98,8 @@ async def _call_as_node(life: Life, tool: FunctionTool, context: ToolContext[Any
         context = sdk.with_arguments(context, arguments)
     try:
         async with life.scope.scope("tool", tool.name, life.place_of_call(tool.name, call_id)) as scope:
-            with steps.entered(scope):
+            told = settings.failure == "continue" or (settings.failure != "fail" and sdk.has_own_failure_text(tool))
+            with steps.entered(scope), telling(told):
                 return await tool.on_invoke_tool(context, arguments)
     except Skipped as skipped:
         return skipped.value if isinstance(skipped.value, str) else json.dumps(skipped.value, ensure_ascii=False)

@@ -7,19 +7,20 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from pydantic_ai import Agent
 from pydantic_ai.durable_exec import external_event_scope, replay_scope
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
-from pydantic_core import to_jsonable_python
 
 from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.guests.guest import Guest
 from orbiter.guests.pydantic_ai.capability import OrbiterDurability
 from orbiter.guests.pydantic_ai.deferred import OperatorWaiter
-from orbiter.guests.pydantic_ai.guarded_tools import ToolGuard, handles_failures
+from orbiter.guests.pydantic_ai.failure_guard import FailureGuard, handles_failures, run_settled
 from orbiter.guests.pydantic_ai.life import Life, entered
 from orbiter.guests.pydantic_ai.messages import to_ours, to_theirs
-from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets
+from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets, take_toolsets
+from orbiter.guests.typed_values import as_json
 from orbiter.steps import Scope
 from orbiter.types import Message, RunResult, Usage
 
@@ -70,14 +71,20 @@ class PydanticAIGuest(Guest):
         return self._result(await agent.run(input, **self._arguments(messages)))
 
     async def _run_durably(self, agent: Any, input: str, messages: list[Message] | None, scope: Scope) -> RunResult:
-        life = Life(scope=scope, agent=self.name)
+        return await run_settled(
+            lambda: Life(scope=scope, agent=self.name), lambda life: self._run_once(agent, input, messages, life)
+        )
+
+    async def _run_once(self, agent: Any, input: str, messages: list[Message] | None, life: Life) -> RunResult:
         arguments = self._arguments(messages)
+        agent = copy.copy(agent)
         if "model" in arguments:  # only the model of an agent itself is known in every life
-            agent = copy.copy(agent)
             agent.model = arguments.pop("model")
+        if isinstance(agent, Agent):
+            take_toolsets(agent, arguments.pop("toolsets", None) or ())
         name_toolsets(agent.toolsets)
         durability = OrbiterDurability(name=self.name, models=self._models)
-        guard = ToolGuard(handles=any(map(handles_failures, agent.toolsets)))
+        guard = FailureGuard(handles=any(map(handles_failures, agent.toolsets)))
         arguments["capabilities"] = [guard, *arguments.get("capabilities", ()), durability]
         with entered(life), replay_scope(), external_event_scope(OperatorWaiter(life)):
             result = await agent.run(input, **arguments)
@@ -102,9 +109,7 @@ class PydanticAIGuest(Guest):
 
 
 def _output_text(output: Any) -> str:
-    return (
-        output if isinstance(output, str) else json.dumps(to_jsonable_python(output, fallback=str), ensure_ascii=False)
-    )
+    return output if isinstance(output, str) else json.dumps(as_json(output), ensure_ascii=False)
 
 
 def _tools(agent: Any) -> list[str]:

@@ -28,11 +28,18 @@ from pydantic_ai.durable_exec import (
 )
 
 from orbiter import steps
-from orbiter.guests.handled_failures import HandledCall, handled_call
+from orbiter.guests.handled_failures import HandledCall, handled_call, made_or_settled
 from orbiter.guests.pydantic_ai.life import Life, current_life
-from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model
+from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model, error_of_request
 from orbiter.guests.pydantic_ai.operation import OPERATION, OperationAsk, run_operation
-from orbiter.guests.pydantic_ai.tool_call import TOOL_CALL, ToolAsk, call_tool, json_arguments, outcome_of
+from orbiter.guests.pydantic_ai.tool_call import (
+    TOOL_CALL,
+    ToolAsk,
+    call_tool,
+    error_of_call,
+    json_arguments,
+    outcome_of,
+)
 from orbiter.guests.tool_settings import ToolSettings, approval_of, read_tool_settings
 from orbiter.steps import Step
 
@@ -94,13 +101,26 @@ class BoundStep:
         return self.operation.result_codec.load(payload)
 
     async def _ask_model(self, life: Life, params: Any, identity: ModelRequestId) -> Any:
-        model = params.model_id or getattr(params.run_context.model, "model_id", identity.model_name)
-        ask = ModelAsk(self.operation, params, model, life.sent if life.sent < len(params.messages) else 0)
-        life.sent = len(params.messages)
-        place = life.begin_turn()
-        payload = await _run(life, Step("llm", model, life.agent, place, ask, ask_model, MODEL_REQUEST), ask)
+        make = partial(self._model_step, life, params, identity)
+        ask, payload = await made_or_settled(life.request, make, error_of_request)
+        life.turn, life.sent = ask.turn, len(params.messages)
         life.take_reply([part["tool_call_id"] for part in payload["parts"] if part.get("part_kind") == "tool-call"])
         return payload
+
+    async def _model_step(
+        self, life: Life, params: Any, identity: ModelRequestId, call: HandledCall | None, failed: Exception | None
+    ) -> tuple[ModelAsk, Any]:
+        """Ask a model as a step; `failed`: the agent's own code let this out of a request that failed."""
+        model = params.model_id or getattr(params.run_context.model, "model_id", identity.model_name)
+        before = call.places if call is not None else []
+        if not before:
+            life.new_from = life.sent if life.sent < len(params.messages) else 0
+        place = life.begin_turn()
+        handled = call is not None and failed is None
+        ask = ModelAsk(self.operation, params, model, life.new_from, turn=life.turn, handled=handled)
+        before.append(place)
+        step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_REQUEST, handled=handled, failed=failed)
+        return ask, await _run(life, step, ask)
 
     async def _call_tool(self, life: Life, params: Any, declared: Any) -> Any:
         settings = read_tool_settings(params.name, declared, life.scope.tool_settings(params.name))
@@ -109,13 +129,8 @@ class BoundStep:
             async with life.scope.scope("tool", params.name, place) as scope:
                 with steps.entered(scope):
                     return await self.operation.handler(params)
-        call = handled_call(life)
-        if call is not None and call.settled is not None:
-            return outcome_of(*call.settled)
-        ask, done = await self._tool_step(life, params, settings, call)
-        if call is not None and "raised" in done:
-            call.settle = partial(self._tool_step, life, params, settings, call)
-        return outcome_of(ask, done)
+        make = partial(self._tool_step, life, params, settings)
+        return outcome_of(*await made_or_settled(handled_call(life), make, error_of_call))
 
     async def _tool_step(
         self,
@@ -123,7 +138,7 @@ class BoundStep:
         params: Any,
         settings: ToolSettings,
         call: HandledCall | None,
-        failed: Exception | None = None,
+        failed: Exception | None,
     ) -> tuple[ToolAsk, Any]:
         """Carry a call out as a step; `failed`: the agent's own code let this out of a call that failed."""
         call_id = params.ctx.tool_call_id or ""

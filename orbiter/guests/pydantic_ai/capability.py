@@ -14,8 +14,9 @@ from pydantic_ai.durable_exec import (
     DurabilityEngineSpec,
     conversation_id_from_run_id,
 )
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelRequest, UserPromptPart
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext, ModelResolutionContext
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext
 
 from orbiter._internal.loop.value_step import record_value
@@ -68,6 +69,24 @@ class OrbiterDurability(BaseDurabilityCapability[Any]):
     def get_ordering(self) -> CapabilityOrdering:
         """Outside of `RequestInput`, which is told through the waiter what it asks about."""
         return CapabilityOrdering(position="innermost", wrapped_by=(ModelFallback,), wraps=(RequestInput,))
+
+    async def resolve_model_id(self, ctx: ModelResolutionContext[Any], *, model_id: str) -> Model | None:
+        """The model of this name: one that was registered, or that code of the agent's own gave in this life."""
+        life = current_life()
+        given = life.models.get(model_id) if life is not None else None
+        return given if given is not None else await super().resolve_model_id(ctx, model_id=model_id)
+
+    def _find_model_id(self, model: Model) -> str | None:
+        """The name of a model that a request is to be made to.
+
+        Private in pydantic-ai, which refuses a model that was not registered. A step is made in this process: a model
+        that code of the agent's own gives, as in `ModelFallback`, needs no more than a name.
+        """
+        try:
+            return super()._find_model_id(model)
+        except UserError:
+            life = current_life()
+            return life.name_model(model) if life is not None else None
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

@@ -18,8 +18,8 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_core import to_jsonable_python
 
+from orbiter.guests.typed_values import as_json
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, UserMessage, content_text
 
 
@@ -66,7 +66,7 @@ def _said(part: ModelRequestPart) -> Message | None:
 
 
 def _plain_text(content: Any) -> str:
-    return content if isinstance(content, str) else json.dumps(to_jsonable_python(content, fallback=str))
+    return content if isinstance(content, str) else json.dumps(as_json(content))
 
 
 def to_theirs(messages: Sequence[Message]) -> list[ModelMessage]:

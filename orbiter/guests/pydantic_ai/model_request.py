@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic_ai.durable_exec import DurableOperation, ModelRequestParams
 
-from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut, text_by_hand
+from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut, raised_in, text_by_hand
 from orbiter.guests.pydantic_ai.messages import to_ours
 from orbiter.guests.pydantic_ai.operation import carry_out
 from orbiter.types import Usage
@@ -29,7 +29,8 @@ _USAGE = {
 @dataclass(slots=True, eq=False)
 class ModelAsk:
     """One request to a model. `new_from`: the index from which the conversation is new since the request before.
-    `made`: the model was asked in this life.
+    `made`: the model was asked in this life. `turn`: the number of the next request. `handled`: code of the agent's own
+    is told of a failure. `error` is what the model raised in this life.
     """
 
     operation: DurableOperation[ModelRequestParams, Any, Any]
@@ -37,15 +38,28 @@ class ModelAsk:
     model: str
     new_from: int = 0
     made: bool = False
+    turn: int = 0
+    handled: bool = False
+    error: Exception | None = None
 
 
 async def ask_model(ask: ModelAsk) -> Any:
     """The reply as pydantic-ai's JSON."""
     ask.made = True
-    return await carry_out(ask.operation, ask.params)
+    try:
+        return await carry_out(ask.operation, ask.params)
+    except Exception as exc:
+        ask.error = exc
+        raise
 
 
-class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk, Any]):
+def error_of_request(made: tuple[ModelAsk, Any]) -> Exception | None:
+    """What the model raised, where the agent's own code is told of it; None of a reply."""
+    ask, payload = made
+    return raised_in(payload, ask.error)
+
+
+class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk]):
     """Arguments and replies of model requests. A result is pydantic-ai's JSON."""
 
     request: ClassVar[str] = "A model request of a pydantic-ai agent"
@@ -60,7 +74,7 @@ class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk, Any]):
         """The model is a key of `guest(models=…)`, or a model string of pydantic-ai's."""
         return replace(arguments, model=model, params=replace(arguments.params, model_id=model))
 
-    def dump(self, result: Any) -> Any:
+    def _dump_reply(self, result: Any) -> Any:
         """Text and calls stand at the top, as in our own replies, and only there."""
         reply = dict(result)
         parts, texts, calls = [], [], []
@@ -75,7 +89,7 @@ class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk, Any]):
                 parts.append({**_without(part, "tool_call_id", "tool_name"), "args": "text" if as_text else "json"})
             else:
                 parts.append(part)
-        used = self.usage(result)
+        used = self._usage_of(result)
         return {
             "text": "\n".join(texts),
             "texts": [len(text) for text in texts],
@@ -86,7 +100,7 @@ class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk, Any]):
             "reply": _without_empty({**reply, "parts": list(map(_without_empty, parts)), "usage": _counted(reply)}),
         }
 
-    def load(self, value: Any) -> Any:
+    def _load_reply(self, value: Any) -> Any:
         texts = iter(cut(value["text"], value["texts"]))
         calls = iter(value["tool_calls"])
         parts = []
@@ -105,7 +119,7 @@ class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk, Any]):
         """An operator's text in place of the model's reply."""
         return {"parts": [{"content": text_by_hand(value), "part_kind": "text"}], "kind": "response"}
 
-    def usage(self, result: Any) -> Usage | None:
+    def _usage_of(self, result: Any) -> Usage | None:
         used = result.get("usage") or {}
         counts = {ours: int(used.get(theirs) or 0) for ours, theirs in _USAGE.items()}
         return Usage(**counts, total_tokens=counts["input_tokens"] + counts["output_tokens"])

@@ -15,13 +15,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic_ai.durable_exec import DurableOperation, ToolsetCallToolParams
-from pydantic_core import to_jsonable_python
 
 from orbiter.ask import NeedsInput
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.pydantic_ai.operation import handle
 from orbiter.guests.raised_errors import RaisedError
-from orbiter.guests.typed_values import as_class, class_of
+from orbiter.guests.typed_values import as_class, as_json, class_of
 
 _RETURNED = ("tool_return", "tool_content_result")
 _NAMES = ("tool_name", "tool_call_id", "class", "raised")
@@ -53,7 +52,7 @@ class ToolAsk:
 
 def json_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call as JSON; what has no such form as text."""
-    found: dict[str, Any] = to_jsonable_python(dict(arguments), fallback=str)
+    found: dict[str, Any] = as_json(dict(arguments))
     return found
 
 
@@ -75,14 +74,14 @@ async def call_tool(ask: ToolAsk) -> Any:
     return ask.name_result(ask.operation.result_codec.dump(done), getattr(done, "result", None))
 
 
-def outcome_of(ask: ToolAsk, result: Mapping[str, Any]) -> Any:
-    """What pydantic-ai is given of a result.
+def error_of_call(made: tuple[ToolAsk, Mapping[str, Any]]) -> Exception | None:
+    """What the tool raised, where the agent's own code is told of it; None of every other outcome."""
+    ask, result = made
+    return (ask.error or RaisedError(**result["raised"]).restore()) if "raised" in result else None
 
-    Raises:
-        Exception: What the tool raised, where the agent's own code is told of it.
-    """
-    if "raised" in result:
-        raise ask.error or RaisedError(**result["raised"]).restore()
+
+def outcome_of(ask: ToolAsk, result: Mapping[str, Any]) -> Any:
+    """What pydantic-ai is given of a result."""
     assert ask.operation is not None
     done = ask.operation.result_codec.load(result["outcome"])
     if "class" in result and result["outcome"].get("kind") in _RETURNED:

@@ -1,5 +1,5 @@
-"""Ids for tool sets that have none: durable engines of pydantic-ai know a tool set by its id, agents alone do not need
-one.
+"""Tool sets as durable engines of pydantic-ai want them: known before the run, and with an id. Agents alone need
+neither.
 
 An id is made of what a tool set is, so that it is the same in every life. It stays with the tool set.
 """
@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic_ai import Agent
 from pydantic_ai.toolsets import AbstractToolset
+
+
+def take_toolsets(agent: Agent[Any, Any], toolsets: Sequence[AbstractToolset[Any]]) -> None:
+    """Give an agent, a copy for one run, the tool sets of that run, and count those that were added to it later
+    (`@agent.toolset`) among those that it was made with: they are there in every life.
+    """
+    if toolsets:
+        agent._user_toolsets = [*agent._user_toolsets, *toolsets]
+    agent._constructor_dynamic_toolset_count = len(agent._dynamic_toolsets)
 
 
 def name_toolsets(toolsets: Sequence[AbstractToolset[Any]]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from asyncio import sleep
 from collections.abc import AsyncGenerator, Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -30,6 +29,7 @@ from orbiter.models.scripted.replies import (
 )
 from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.types import ModelError, ModelResponse, StreamChunk, ToolCallDelta
+from orbiter.parsing.near_names import near_names
 from orbiter.types import Message
 
 __all__ = ["Call", "Fault", "Reply", "Script", "ScriptedProvider", "Turn", "script"]
@@ -89,7 +89,7 @@ def find_script(name: str) -> Script:
         from orbiter.models.scripted.script_file import load_script
 
         return load_script(path, part)
-    near = get_close_matches(name, _registered, n=3)
+    near = near_names(name, _registered, most=3)
     known = ", ".join(repr(each) for each in near or sorted(_registered)) or "none"
     raise ModelError(
         f"No script named '{name}'. {'Nearest' if near else 'Registered'}: {known}",

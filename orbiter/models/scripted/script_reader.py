@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 import yaml
@@ -19,6 +18,7 @@ from orbiter.models.scripted.replies import (
     Turn,
 )
 from orbiter.models.types import FinishReason, ModelError
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.parsing.nesting import NestedTooDeeply
 from orbiter.parsing.yaml_nodes import NodeLoader
 from orbiter.types import Usage
@@ -78,8 +78,7 @@ class ScriptReader:
             if key in found:
                 raise self._error(key_node, f"'{key}' is given twice in {what}")
             if known is not None and key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"Did you mean '{near[0]}'? " if near else ""
+                hint = did_you_mean(key, known, sentence=True)
                 raise self._error(key_node, f"unknown key '{key}' in {what}", f"{hint}Known: {', '.join(known)}")
             found[key] = value
         return found
@@ -92,8 +91,7 @@ class ScriptReader:
     def _word(self, node: yaml.Node, words: tuple[str, ...], what: str) -> Any:
         value = self._value(node, str, f"{what} ({', '.join(words)})")
         if value not in words:
-            near = get_close_matches(value, words, n=1)
-            hint = f"Did you mean '{near[0]}'? " if near else ""
+            hint = did_you_mean(value, words, sentence=True)
             raise self._error(node, f"unknown {what} '{value}'", f"{hint}Known: {', '.join(words)}")
         return value
 

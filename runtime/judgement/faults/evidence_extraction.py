@@ -23,6 +23,8 @@ from runtime.judgement.faults.evidence import (
 from runtime.record.state.fault_taxonomy import Effect, Origin
 
 _MAX_WRAPPERS = 10
+_QUEUE_ERROR = "EngineError"
+"""What an engine raises that cannot give out runs."""
 
 # Wrappers that say only that something inside failed (seed 000's texts; 003's are the same classes).
 _WRAPPING_TEXT = re.compile(
@@ -61,6 +63,11 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
     found = _evidence_of(exc, provider)
     if found.origin is None and "ModelError" in found.names:
         origin = origin or Origin.MODEL
+    if _QUEUE_ERROR in found.names:
+        # Its words are its own; what failed below it says which kind of failure it is.
+        below = (name for inner in causes(exc) for name in _class_names(inner))
+        found = replace(found, names=tuple(dict.fromkeys((*found.names, *below))))
+        origin = Origin.QUEUE
     return replace(
         found, origin=found.origin or origin, exhausted=found.exhausted or exhausted, where=found.where or where
     )
@@ -254,7 +261,7 @@ def _vendor_of(name: str) -> str:
     return _VENDORS.get(name.split(".", maxsplit=1)[0], "")
 
 
-_ORIGIN_OF_CLASS = {"ToolError": Origin.TOOL, "ToolExecutionError": Origin.TOOL}
+_ORIGIN_OF_CLASS = {"ToolError": Origin.TOOL, "ToolExecutionError": Origin.TOOL, _QUEUE_ERROR: Origin.QUEUE}
 
 
 def _split_class_name(spoken: str) -> tuple[str, str]:

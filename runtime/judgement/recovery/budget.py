@@ -7,11 +7,11 @@ and an end state only where no operator can be asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.policy import BUDGET_LIMITS
 from runtime.judgement.amounts import format_cost_limit
 from runtime.record.state.fault_taxonomy import (
@@ -166,8 +166,7 @@ def checked_limits(given: Mapping[str, Any]) -> Budget:
     """
     for name, value in given.items():
         if name not in _VALUES:
-            near = get_close_matches(name, _VALUES, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(name, _VALUES)
             raise ValueError(f"no limit is called {name!r}: {hint}the limits are: {', '.join(_VALUES)}")
         try:
             Budget.model_validate({name: value})

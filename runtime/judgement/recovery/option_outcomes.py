@@ -35,6 +35,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         "breakpoint": (
             "{tool} runs now with these arguments; later calls stop here too.",
             "{tool} runs now with these arguments.",
+            "{tool} runs now, as it stands.",
             "Lets {node} begin now; the breakpoint stays for later ones.",
             "Begins now; later ones stop too.",
         ),
@@ -70,6 +71,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "switch_model": {
         "any": (
+            "You choose one for this call; it gets the shortened {compacted_to}; later calls ask {model} again.",
             "You choose one for this call; later calls ask {model} again.",
             "You choose another model, for this call only.",
             "You choose one, for this call only.",
@@ -147,7 +149,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         ),
         "in doubt": (
             "{agent} is told that it was skipped, even if it did happen.",
-            'Told "skipped" even if it happened.',
+            'Undoes nothing; told as "skipped".',
         ),
         "any": (
             "{name} is left out; {next} gets an empty text.",

@@ -71,8 +71,10 @@ ParamAsked = Literal["everywhere", "lines", "never"]
 or nothing: it is taken where it is given, by the command line or the link.
 """
 
-Confirmation = Literal["", "always", "in doubt", "shared"]
-"""When an option takes a second key: never; always; if what it repeats may have happened; if it is for several runs."""
+Confirmation = Literal["always", "in doubt", "shared", "breakpoint", "overwrites"]
+"""When an option takes a second key: always; if what it repeats may have happened; if it is for several runs; if it
+lets a tool's call go that an operator stopped to look at it; if the call may overwrite a file.
+"""
 
 
 KeyPress = Literal["acts", "opens", "asks"]
@@ -158,9 +160,10 @@ class OptionSpec:
     """What it will do, in this run's names: templates of facts (`runtime.judgement.reports.explanation`), of which the
     first is told whose facts are all known; of the narrowest case that has words.
     """
-    consequence: str = ""
-    """What a second key confirms. `{rewind}` stands for what starts a run again from a step."""
-    confirm: Confirmation = ""
+    confirm: Mapping[Confirmation, str] = field(default_factory=dict)
+    """When it takes a second key, each with what that key confirms; the first that applies is asked. `{rewind}` stands
+    for what starts a run again from a step.
+    """
     ends: bool = False
     """Its step may fail as it was decided; after the others it is to succeed."""
     repeats: bool = False
@@ -176,7 +179,7 @@ class OptionSpec:
     @property
     def press(self) -> KeyPress:
         """What its key does first, at every incident; see `runtime.judgement.recovery.options.press_of`."""
-        if self.confirm == "always":
+        if "always" in self.confirm:
             return "asks"
         asked = self.asked_param
         return "opens" if asked is not None and asked.default is None else "acts"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from runtime.judgement.recovery.option_outcomes import OUTCOMES
-from runtime.judgement.recovery.option_spec import AnswerEffect, OptionParam, OptionSpec, ParamChoice
+from runtime.judgement.recovery.option_spec import AnswerEffect, Confirmation, OptionParam, OptionSpec, ParamChoice
 
 _VALUE: Final = "TEXT (an empty text is a value, too)"
 
@@ -33,8 +33,10 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="tries the failed step again; if it is in doubt, check first whether it happened",
             effect="retry",
             outcomes=OUTCOMES["retry"],
-            consequence="If it did happen, it happens twice. Does it again.",
-            confirm="in doubt",
+            confirm={
+                "in doubt": "If it did happen, it happens twice. Does it again.",
+                "breakpoint": "What it does cannot be taken back.",
+            },
             repeats=True,
         ),
         OptionSpec(
@@ -97,6 +99,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="permits the call; see [permissions](permissions.md)",
             effect="grant",
             outcomes=OUTCOMES["grant"],
+            confirm={"overwrites": "What stands in the file may be lost."},
             params=(
                 OptionParam("for", "choice", "for how long", default="once", choices=LIFETIMES),
                 OptionParam(
@@ -144,8 +147,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
                 ),
             ),
             reaches=("attempt", "agent"),
-            consequence="It is not done. {rewind} on its step starts again from there.",
-            confirm="always",
+            confirm={"always": "It is not done. {rewind} on its step starts again from there."},
             ends=True,
         ),
         OptionSpec(
@@ -155,8 +157,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="uses the results of the members that have finished; the run ends degraded",
             effect="accept",
             outcomes=OUTCOMES["accept"],
-            consequence="It ends with the results that are there, without the others.",
-            confirm="always",
+            confirm={"always": "It ends with the results that are there, without the others."},
             ends=True,
             offered=lambda occasion: occasion.where in ("group", "swarm") and occasion.partial,
         ),
@@ -176,8 +177,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             does="lets a circuit breaker's calls through again",
             effect="reset",
             outcomes=OUTCOMES["reset"],
-            consequence="Calls go out again at once, for every run that waits for this breaker.",
-            confirm="shared",
+            confirm={"shared": "Calls go out again at once, for every run that waits for this breaker."},
         ),
         OptionSpec(
             id="acknowledge",
@@ -188,8 +188,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             outcomes=OUTCOMES["acknowledge"],
             params=(OptionParam("value", "text", "what the steps after it get", unset="nothing", asked="never"),),
             reaches=("attempt", "agent"),
-            consequence="It is left as it is.",
-            confirm="always",
+            confirm={"always": "It is left as it is."},
             ends=True,
         ),
         OptionSpec(
@@ -202,8 +201,7 @@ OPTIONS: Final[dict[str, OptionSpec]] = {
             params=(OptionParam("value", "text", "why the run ends", unset="no reason", asked="lines"),),
             reaches=("attempt", "agent", "run"),
             reach="run",
-            consequence="Ends the run. What is done stays on record. {rewind} starts again from any step.",
-            confirm="always",
+            confirm={"always": "Ends the run. What is done stays on record. {rewind} starts again from any step."},
             ends=True,
         ),
     )
@@ -231,7 +229,13 @@ def option_keys() -> dict[str, str]:
     return {spec.id: spec.key for spec in OPTIONS.values()}
 
 
-def consequence_text(option: str, rewind: str = "R") -> str:
-    """What an option will do that has to be confirmed; `rewind` is what starts a run again from a step."""
+def consequence_text(option: str, case: Confirmation, rewind: str = "R") -> str:
+    """What the second key of an option confirms; empty where it takes none.
+
+    Args:
+        option: its id.
+        case: why it takes a second key.
+        rewind: what starts a run again from a step.
+    """
     spec = OPTIONS.get(option)
-    return spec.consequence.format(rewind=rewind) if spec is not None else ""
+    return spec.confirm.get(case, "").format(rewind=rewind) if spec is not None else ""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Final, Literal, get_args
 
-from runtime.judgement.recovery.option_spec import FaultSite, KeyPress, OfferContext
+from runtime.judgement.comparison.file_write import FileState, written_text
+from runtime.judgement.recovery.option_spec import Confirmation, FaultSite, KeyPress, OfferContext
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.record.state.events import IncidentAnswered, IncidentOpened, Option
 from runtime.record.state.fault_taxonomy import (
@@ -27,6 +28,9 @@ SERVER_APPROVAL_RULE_ID: Final = "mcp-server-approval"
 _Needs = Literal["", "text", "arguments", "model", "seconds", "amount"]
 _NEEDS: Final[dict[str, _Needs]] = {need: need for need in get_args(_Needs)}
 """What `Option.needs` of an event can say."""
+
+_TELL_LABEL: Final = "Tell the agent what to do instead"
+"""What `deny` is called where no permission is asked for."""
 
 STEP_KINDS: frozenset[str] = frozenset({"llm", "tool", "value"})
 """Places that touch the world; the others are scopes, whose body is done again from the start."""
@@ -101,7 +105,8 @@ def options_for(
         return (*found, _skip_option(where), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
         edited = make_option("edit", label="Edit the arguments, then go on")
-        more = [edited, make_option("result")] if where == "tool" else []
+        told = make_option("deny", label=_TELL_LABEL)
+        more = [edited, make_option("result"), told] if where == "tool" else []
         return (make_option("retry", label="Go on"), *more, _skip_option(where), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
         return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"
@@ -142,24 +147,42 @@ def needs_look(opened: IncidentOpened, option_id: str) -> bool:
     return spec is not None and spec.repeats and (opened.in_doubt or unknown)
 
 
-def is_destructive(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> bool:
-    """Whether the option ends or drops something, or may repeat an effect: an operator confirms it with a second key.
+def confirmation_of(
+    opened: IncidentOpened, option_id: str, *, runs: int = 1, file: FileState | None = None
+) -> Confirmation | None:
+    """Why an operator confirms the option with a second key at this incident; None where its key is enough.
 
-    `runs`: how many runs wait for the same breaker. A grant that lasts is confirmed, too; its lifetime decides that.
+    It is confirmed where it ends or drops something, may do a thing twice, or lets a call begin that was held back for
+    a look and that cannot be taken back: a tool's at a breakpoint, and one that may overwrite a file. A grant that
+    lasts is confirmed, too; its lifetime decides that. A plain retry is not.
+
+    Args:
+        opened: the incident.
+        option_id: the option.
+        runs: how many runs wait for the same breaker.
+        file: what the file is that the call would write; None: not known, so it may be there.
     """
-    confirm = OPTIONS[option_id].confirm if option_id in OPTIONS else ""
-    return {"": False, "always": True, "in doubt": opened.in_doubt, "shared": runs > 1}[confirm]
+    spec = OPTIONS.get(option_id)
+    holds: dict[Confirmation, bool] = {
+        "always": True,
+        "in doubt": opened.in_doubt,
+        "shared": runs > 1,
+        "breakpoint": opened.fault.rule_id == "breakpoint" and "tool" in opened.action,
+        "overwrites": file not in ("new", "same") and written_text(opened.action) is not None,
+    }
+    return next((each for each in spec.confirm if holds[each]), None) if spec is not None else None
 
 
-def press_of(opened: IncidentOpened, option_id: str, *, runs: int = 1) -> KeyPress:
+def press_of(opened: IncidentOpened, option_id: str, *, runs: int = 1, file: FileState | None = None) -> KeyPress:
     """What the key of an option does first at this incident.
 
     Args:
         opened: the incident.
         option_id: the option; one of a newer program opens a field if its incident says that it needs something.
         runs: how many runs wait for the same breaker.
+        file: what the file is that the call would write; None: not known.
     """
-    if is_destructive(opened, option_id, runs=runs):
+    if confirmation_of(opened, option_id, runs=runs, file=file) is not None:
         return "asks"
     if option_id in OPTIONS:
         return OPTIONS[option_id].press
@@ -172,7 +195,7 @@ def ends_run(answer: IncidentAnswered) -> bool:
 
 
 def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partial: bool | None) -> list[Option]:
-    labels = {"deny": "Tell the agent what to do instead"}
+    labels = {"deny": _TELL_LABEL}
     if fault.cause in (Cause.OUTPUT_INVALID, Cause.LOOP_DETECTED):
         labels["input"] = "Tell the agent what to correct"  # what is asked for is a word to it, not an input
     if fault.cause is Cause.ARGS_INVALID:

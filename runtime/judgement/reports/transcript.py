@@ -71,9 +71,9 @@ def _put_together(state: DurableRun, node: Node) -> Iterator[TranscriptMessage]:
         by_turn.setdefault(place_of(each.id)[0], []).append(each)
     for turn in range(place_of(first.id)[0], here):
         nodes = by_turn.get(turn, [])
-        yield from (_reply(each) for each in nodes if each.kind == "llm" and each.recorded)
+        yield from (reply_message(each) for each in nodes if each.kind == "llm" and each.recorded)
         calls = [each for each in nodes if each.kind == "tool" and each.terminal]
-        yield from (_result(each) for each in sorted(calls, key=lambda each: place_of(each.id)[1] or 0))
+        yield from (result_message(each) for each in sorted(calls, key=lambda each: place_of(each.id)[1] or 0))
         yield from (TranscriptMessage("user", text) for text in agent.delivered.get(turn + 1, ()))
 
 
@@ -95,13 +95,15 @@ def _parse_message(message: Any) -> TranscriptMessage:
     )
 
 
-def _reply(node: Node) -> TranscriptMessage:
+def reply_message(node: Node) -> TranscriptMessage:
+    """What a model's call came back with."""
     if not isinstance(node.result, dict):
         return TranscriptMessage("assistant", _text(node.result))
     return _parse_message({**node.result, "role": "assistant", "content": node.result.get("text", "")})
 
 
-def _result(node: Node) -> TranscriptMessage:
+def result_message(node: Node) -> TranscriptMessage:
+    """What a tool's call came back with."""
     if isinstance(node.result, dict):
         return _parse_message({"tool_name": node.name, **node.result, "role": "tool"})
     call_id = node.requested.get("id") or node.info.get("id")

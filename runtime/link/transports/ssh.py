@@ -111,8 +111,8 @@ class SshTransport:
         says: Callable[[str], None] | None = None,
     ) -> None:
         self.where = f"{host}:{host.path}" if host.path else str(host)
-        self.needs_login = False
-        """Whether a login is needed: no connection is tried before `login`."""
+        self._login_reason = ""
+        """Why a login is needed; empty: it is not, as far as is known."""
         self._host = host
         self._remote = remote
         self._ssh = tuple(ssh)
@@ -123,6 +123,11 @@ class SshTransport:
         self._ready: tuple[SshProcess, bytes] | None = None
         self._busy = threading.Lock()
         self._closed = False
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether a login is needed: no connection is tried before `login`."""
+        return bool(self._login_reason)
 
     @property
     def hello_timeout_s(self) -> float:
@@ -162,7 +167,7 @@ class SshTransport:
         """
         with self._busy:
             self._drop()
-            self._start, self.needs_login = start, False
+            self._start, self._login_reason = start, ""
             process = self._spawn(batch=False)
             try:
                 heard, said_hello = _read_until_hello(process, self._still_silent)
@@ -199,12 +204,12 @@ class SshTransport:
 
     def hello_received(self) -> None:
         """The runtime spoke: connections that follow ask nothing and start nothing."""
-        self.needs_login = self._start = False
+        self._login_reason, self._start = "", False
 
     async def revive(self) -> None:
         """Let the next connection start a runtime over there if there is none. Raises `Unreachable` if `asks`."""
         if self.needs_login:
-            raise Unreachable(f"{self.where}: {LOGIN_ADVICE}", gone=True)
+            raise Unreachable(self._login_reason, gone=True)
         self._start = True
 
     async def close(self) -> None:
@@ -220,8 +225,10 @@ class SshTransport:
             if self._ready is not None:
                 ready, self._ready = self._ready, None
                 return ready
-            if self._closed or self.needs_login:
-                raise Unreachable(f"{self.where}: {LOGIN_ADVICE}", gone=True)
+            if self._closed:
+                raise Unreachable(f"the link to {self.where} is closed", gone=True)
+            if self.needs_login:
+                raise Unreachable(self._login_reason, gone=True)
             self._drop()
             return self._spawn(batch=True), b""
 
@@ -247,7 +254,8 @@ class SshTransport:
         code = process.wait_for_exit(END_TIMEOUT_S)
         if not code:
             return None
-        reason, gone, self.needs_login = _explain_exit(code, process.stderr_tail(), self.where, self._remote)
+        reason, gone, needs_login = _explain_exit(code, process.stderr_tail(), self.where, self._remote)
+        self._login_reason = reason if needs_login else ""
         if asked:
             reason = reason.removesuffix(f": {LOGIN_ADVICE}")
         if printed and code not in _KNOWN_FAILURES:

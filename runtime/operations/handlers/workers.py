@@ -17,7 +17,10 @@ async def _list(ops: OperationContext, _: asked.ListWorkers, __: Origin) -> aske
     unserved = unserved_runs(await placed_runs(ops.journal, listed), listed)
     return asked.WorkerList(
         workers=tuple(_worker(each) for each in listed),
-        unserved=asked.UnservedRuns.by_need(unserved.items()),
+        unserved=tuple(
+            asked.UnservedRuns(code=need.code, queue=need.queue, runs=tuple(runs), queue_error=need.queue_error(listed))
+            for need, runs in sorted(unserved.items())
+        ),
         newest=newest_label(listed),
     )
 

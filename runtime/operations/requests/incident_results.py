@@ -138,6 +138,7 @@ class ExplanationRow(Struct, frozen=True, kw_only=True):
     because: SentenceRow | None = None
     act: SentenceRow | None = None
     otherwise: str = ""
+    calls: tuple[SentenceRow, ...] = ()
     other: str = ""
     wish: str = ""
     amount: float | int | None = None

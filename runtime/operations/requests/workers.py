@@ -42,11 +42,14 @@ class Worker(Struct, frozen=True, kw_only=True):
 
 
 class UnservedRuns(Struct, frozen=True, kw_only=True):
-    """Runs that could go on, and wait for a worker with code of the label `code` (empty: any) that takes `queue`."""
+    """Runs that could go on, and wait for a worker with code of the label `code` (empty: any) that takes `queue`.
+    `queue_error`: why the engine's queue gives them to no such worker, where there is one; else empty.
+    """
 
     code: str
     queue: str = DEFAULT_QUEUE
     runs: tuple[str, ...]
+    queue_error: str = ""
 
     @classmethod
     def by_need(cls, found: Iterable[tuple[tuple[str, str], Sequence[str]]]) -> tuple[UnservedRuns, ...]:
@@ -55,8 +58,10 @@ class UnservedRuns(Struct, frozen=True, kw_only=True):
 
     @property
     def need(self) -> str:
-        """What they need of a worker, after the word ``worker``."""
-        return need_words(self.code, self.queue)
+        """What they wait for, after the word ``for``."""
+        if self.queue_error:
+            return f"the queue, which gives no runs to workers now: {self.queue_error}"
+        return f"a worker {need_words(self.code, self.queue)}"
 
 
 class WorkerList(Struct, frozen=True, kw_only=True):

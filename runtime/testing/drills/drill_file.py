@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from orbiter.parsing.near_names import near_names
 from orbiter.parsing.toml_text import InvalidToml, KeyPath, line_of_key, parse_toml
 from orbiter.text_input import UnreadableText, read_text
 
@@ -175,9 +175,9 @@ def _said(error: Any, name: str, lines: dict[KeyPath, int]) -> str:
     key = str(path[-1]) if path and isinstance(path[-1], str) else "faults"
     if error["type"] == "extra_forbidden":
         known = list(_EXAMPLES) if len(path) > 1 else ["faults"]
-        near = get_close_matches(key, known, n=1)
+        near = near_names(key, known)
         example = _EXAMPLES.get(near[0], "[[faults]]") if near else _EXAMPLES["tool"]
-        takes = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+        takes = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}."
         return f"{name}, line {line}: {key!r} is not known: {takes} For example {example}"
     if error["type"] in ("missing", "too_short"):
         return f'{name}, line {line}: must have a table [[faults]], for example with tool = "fetch_*" and hang = true'

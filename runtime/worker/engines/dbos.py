@@ -121,6 +121,7 @@ class DbosEngine:
         self._tables = QueueTables(address)
         self._room = asyncio.Semaphore(slots)
         self._driving: dict[str, asyncio.Future[str]] = {}
+        self._refused: dict[str, asyncio.Task[str]] = {}
         self._has_room = True
         self._held: frozenset[str] = frozenset()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -164,8 +165,8 @@ class DbosEngine:
 
     async def join(self) -> None:
         self._leaving = True
-        while self._driving:
-            await asyncio.wait(self._driving.values())
+        while self._driving or self._refused:
+            await asyncio.wait([*self._driving.values(), *self._refused.values()])
         if self._launching is not None:
             await asyncio.gather(self._launching, return_exceptions=True)
             await asyncio.to_thread(self._end)
@@ -181,7 +182,7 @@ class DbosEngine:
             done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
             self._driving[run_id] = done
             try:
-                if waited and not await self._tables.is_mine(slice_id, self._worker_id):
+                if slice_id and waited and not await self._tables.is_mine(slice_id, self._worker_id):
                     return "left"  # it waited here for too long, and was given to another worker
                 self._served = True
                 outcome = await self._carry_on(run_id)
@@ -208,7 +209,22 @@ class DbosEngine:
             # Slices without a label are given to workers of the version that is called the latest.
             await self._ask(DBOS.set_latest_application_version, code_version(newest))
             self._latest = newest
-        return await self._tables.enqueue_missing(now)
+        return await self._enqueue_missing(now)
+
+    async def _enqueue_missing(self, now: float | None) -> int:
+        found, refused = await self._tables.enqueue_missing(now)
+        for run_id, exc in refused.items():
+            self._drive_refused(run_id, exc)
+        return found
+
+    def _drive_refused(self, run_id: str, exc: EngineError) -> None:
+        """Drive a run here that the queue refuses: an enqueue never decides whether a run goes on."""
+        if run_id in self._refused:
+            return
+        log.error("run %s is driven without the queue, so no limit holds for it: %s", run_id, exc, exc_info=exc)
+        task = asyncio.create_task(self._drive(run_id, ""), name=f"drive {run_id}")
+        self._refused[run_id] = task
+        task.add_done_callback(lambda _: self._refused.pop(run_id, None))
 
     async def _ask(self, call: Callable[[Any], object], given: Any) -> None:
         """Have DBOS do something, in a thread.

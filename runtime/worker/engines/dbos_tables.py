@@ -38,11 +38,15 @@ KEPT_S = 3600.0
 
 _ROUTES: LiteralString = """
     CREATE TABLE IF NOT EXISTS {queue}.limited_swarm (ref text PRIMARY KEY)"""
-# A reference is a file's whole path; a limit names its end.
-_ROUTE: LiteralString = """
+# A reference is a file's whole path; a limit names its end. A summary holds text of others: without NUL, which a text
+# here cannot hold.
+_ROUTE: LiteralString = r"""
     CREATE OR REPLACE FUNCTION {queue}.queue_of(summary text, taken text) RETURNS text LANGUAGE sql STABLE AS $body$
         SELECT {dispatch} || CASE taken WHEN {default} THEN '' ELSE '@' || taken END || coalesce(
-            (SELECT ': ' || ref FROM {queue}.limited_swarm, (SELECT summary::json ->> 'ref') AS run (name)
+            (SELECT ': ' || ref FROM {queue}.limited_swarm, (SELECT (
+                CASE WHEN strpos(summary, '\u0000') = 0 THEN summary
+                ELSE regexp_replace(summary, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') END)::json ->> 'ref'
+            ) AS run (name)
             WHERE name = ref OR right(name, length(ref) + 1) = '/' || ref ORDER BY length(ref) DESC LIMIT 1), '')
     $body$"""
 # Runs under way go before those that have not begun.
@@ -166,6 +170,10 @@ def code_version(code: str) -> str:
     return f"orbiter {code}"
 
 
+_OF_ONE_RUN = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded)
+"""Failures that say something of what is written, and nothing of the queue."""
+
+
 @contextmanager
 def queue_errors(doing: str) -> Iterator[None]:
     """Failures of Postgres as `EngineError`, saying what was being done."""
@@ -225,12 +233,20 @@ class QueueTables:
         given = {"now": now, "unclaimed": unclaimed_s, "lost": LOST_S, "retry": RETRY_S, "kept": kept_s}
         return [row[0] for row in await self._rows(_OBSOLETE, given)]
 
-    async def enqueue_missing(self, now: float | None) -> int:
-        """Queue runs that can go on and are not queued; how many there were. Each on its own: no two rows are held."""
+    async def enqueue_missing(self, now: float | None) -> tuple[int, dict[str, EngineError]]:
+        """Queue runs that can go on and are not queued; how many there were, and those that the queue refuses. Each on
+        its own: no two rows are held, and none keeps another out.
+        """
         missing = await self._rows(_MISSING, {"now": now})
+        refused: dict[str, EngineError] = {}
         for row in missing:
-            await self._rows(_ADD, row)
-        return len(missing)
+            try:
+                await self._rows(_ADD, row)
+            except EngineError as exc:
+                if not isinstance(exc.__cause__, _OF_ONE_RUN):
+                    raise
+                refused[row[0]] = exc
+        return len(missing), refused
 
     async def workers(self, now: float | None) -> list[ListedWorker]:
         """Workers that are there, in the order in which they came."""

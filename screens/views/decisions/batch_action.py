@@ -12,6 +12,7 @@ from screens.render.layout import (
     Span,
     Spans,
     join_spans,
+    plain_text,
     span,
 )
 from screens.views.shared.render_context import RenderContext
@@ -60,10 +61,10 @@ def item_lines(items: Sequence[BatchItem], came: Mapping[str, BatchOutcome], con
 
 def _line(item: BatchItem, came: BatchOutcome, context: RenderContext) -> Spans:
     state = context.state_spans(came.state, came.word)
-    filled = Span(" " * max(2, _WORD_WIDTH - len(came.word)))
+    word = plain_text(state)
+    label = Span(word + " " * max(2, _WORD_WIDTH + 2 - len(word)), state[-1].ink)  # one piece: what wraps stands behind
     return (
-        *state,
-        filled,
+        label,
         *join_spans((span(item.title), span(context.sanitize_line(came.detail, 300), "ink-muted")), context.glyphs.dot),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.recovery.options import needs_look, wording_of
@@ -39,28 +39,56 @@ def subject_words(opened: IncidentOpened) -> str:
     """What this one is about, where the others may be about something else: its permission, or its tool's arguments."""
     if opened.action.get("permission"):
         return wording_of(opened, "grant")
-    return json_text(opened.action["arguments"]) if opened.action.get("arguments") else ""
+    given = opened.action.get("arguments")
+    if not given:
+        return ""
+    inside = ", ".join(f"{name}={json_text(value)}" for name, value in given.items())
+    return f"{opened.action.get('tool', '')}({inside})"
 
 
 def items_of(alike: Sequence[OpenDecision], context: RenderContext) -> list[BatchItem]:
-    """One for each: its run, what exactly it is about, and who was asked to do what there."""
-    return [
-        BatchItem(
-            found.opened.incident_id,
-            context.glyphs.dot.join(
-                part
-                for part in (
-                    context.sanitize_line(found.title, 60),
-                    context.sanitize_line(found.run_id, 40),
-                    context.sanitize_line(" ".join(subject_words(found.opened).split()), MAX_VALUE_CHARS),
-                    context.glyphs.crumb.join(context.sanitize_line(name, 40) for name in found.opened.lineage),
-                    context.sanitize_line(found.opened.task, 100),
-                )
-                if part
-            ),
-        )
-        for found in alike
+    """One for each: its run and what exactly it is about; the id of its run, where it runs and its task only where
+    these tell it from the others.
+    """
+    parts = [_item_parts(found, context) for found in alike]
+    several = len({found.run_id for found in alike}) > 1
+    titles = {part.title for part in parts}
+    told = [
+        [
+            part.title if several or not part.subject else "",
+            part.run_id if several and len(titles) < len(alike) else "",
+            part.subject,
+        ]
+        for part in parts
     ]
+    for name in ("place", "task"):
+        if len({tuple(words) for words in told}) < len(alike):
+            told = [[*words, getattr(part, name)] for words, part in zip(told, parts, strict=True)]
+    return [
+        BatchItem(found.opened.incident_id, context.glyphs.dot.join(filter(None, words)))
+        for found, words in zip(alike, told, strict=True)
+    ]
+
+
+class _ItemParts(NamedTuple):
+    """What can be said of one of them, clean."""
+
+    title: str
+    run_id: str
+    subject: str
+    place: str
+    task: str
+
+
+def _item_parts(found: OpenDecision, context: RenderContext) -> _ItemParts:
+    opened = found.opened
+    return _ItemParts(
+        context.sanitize_line(found.title, 60),
+        context.sanitize_line(found.run_id, 40),
+        context.sanitize_line(" ".join(subject_words(opened).split()), MAX_VALUE_CHARS),
+        context.glyphs.crumb.join(context.sanitize_line(name, 40) for name in opened.lineage[1:]),
+        context.sanitize_line(" ".join(opened.task.split()), 100),
+    )
 
 
 def common_choices(
@@ -173,8 +201,14 @@ def plan_words(
     if proven:
         return f"Answer {pluralize(len(alike), 'decision')} with {label}, once each, as it worked for one?"
     title = context.sanitize_line(alike[0].title or alike[0].run_id, 60)
-    then = f" If it works, the other {rest} too, once each." if rest else ""
-    then += f" {others} ask for something else and are left alone." if others else ""
+    then = (
+        f" If it works, the other {rest} too, once each."
+        if rest > 1
+        else " If it works, the other too."
+        if rest
+        else ""
+    )
+    then += f" {others} {'asks' if others == 1 else 'ask'} for something else: left alone." if others else ""
     return f"Answer the oldest ({title}) with {label}?{then}"
 
 
@@ -209,10 +243,9 @@ def outcomes(told: Iterable[BulkOutcome]) -> dict[str, BatchOutcome]:
 
 
 def head_lines(alike: Sequence[OpenDecision], what: Spans, context: RenderContext) -> list[Spans]:
-    """How many there are, what went wrong, since when."""
-    count = Span(f"{len(alike)} alike", "ink-strong", bold=True)
+    """What went wrong, since when. How many there are is the dialog's title."""
     since = span(f"the oldest waits {format_age(alike[0].opened.ts, context.now)}", "ink-muted")
-    lines: list[Spans] = [join_spans(((count,), since), context.glyphs.dot), what]
+    lines: list[Spans] = [join_spans((what, since), context.glyphs.dot)]
     if any(needs_look(found.opened, "retry") for found in alike):
         lines.append(span("Each may have happened: you are asked one by one.", "severity-warning"))
     return lines

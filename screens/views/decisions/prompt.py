@@ -76,7 +76,7 @@ def title_words(opened: IncidentOpened, context: RenderContext) -> str:
     words = {
         "permission": f"{mark_confusables(who)} asks for permission",
         "question": f"{names[-2] if len(names) > 1 else name} asks",
-        "breakpoint": f"stopped before {name}, at a breakpoint",
+        "breakpoint": f"breakpoint before {name}",
         "no progress": "no progress",
         "in doubt": f"Did it happen? {name}" if opened.in_doubt else f"{name} failed",
     }

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from runtime.judgement.recovery.option_spec import KeyPress, OptionParam, ParamChoice, pressed_label
+from runtime.judgement.comparison.file_write import FileState
+from runtime.judgement.recovery.option_spec import Confirmation, KeyPress, OptionParam, ParamChoice, pressed_label
 from runtime.judgement.recovery.option_table import LIFETIMES, OPTIONS, consequence_text, effect_of, option_keys
-from runtime.judgement.recovery.options import press_of
+from runtime.judgement.recovery.options import confirmation_of, press_of
 from runtime.judgement.reports.explanation.explain import Explanation
 from runtime.judgement.reports.explanation.model_choices import provider_choices
 from runtime.record.state.events import AnswerProposed, IncidentOpened, Option
@@ -47,6 +48,8 @@ class PromptChoice:
     """Something has to be looked at or corrected before it: it is not marked as what to press."""
     press: KeyPress = "acts"
     """What its key does first."""
+    confirms: Confirmation | None = None
+    """Why it takes a second key, if it does."""
     wordings: tuple[str, ...] = ()
     """What it will do in this run: the same in one sentence or more, the fullest first, the shortest last."""
     value: str = ""
@@ -82,10 +85,21 @@ class PromptChoice:
 
 
 def prompt_choices(
-    opened: IncidentOpened, context: RenderContext, letters: Mapping[str, str] | None = None, *, runs: int = 1
+    opened: IncidentOpened,
+    context: RenderContext,
+    letters: Mapping[str, str] | None = None,
+    *,
+    runs: int = 1,
+    file: FileState | None = None,
 ) -> list[PromptChoice]:
-    """All that may be answered, in the incident's order, after the choice to leave it. `letters`: the keys, if not the
-    default ones. `runs`: how many runs wait for the same breaker.
+    """All that may be answered, in the incident's order, after the choice to leave it.
+
+    Args:
+        opened: the incident.
+        context: what cleans its words.
+        letters: the keys, if not the default ones.
+        runs: how many runs wait for the same breaker.
+        file: what the file is that a permission asks to write; None: not known.
     """
     letters = option_keys() if letters is None else letters
     whole = is_whole(opened)
@@ -93,8 +107,11 @@ def prompt_choices(
     for number, option in enumerate(opened.options, 1):
         key = letters.get(option.id, str(number % 10))
         label, hint = context.sanitize_line(option.label, 60), context.sanitize_line(option.hint, 120)
+        press = press_of(opened, option.id, runs=runs, file=file)
+        confirms = confirmation_of(opened, option.id, runs=runs, file=file)
         if effect_of(option.id) == "grant":
-            found.append(PromptChoice(key, option.id, f"{label} once", hint, enter=False))
+            once = PromptChoice(key, option.id, f"{label} once", hint, enter=False, press=press, confirms=confirms)
+            found.append(once)
             refused = "" if whole else "the action is too long to show in full: grant it once, or deny it"
             found.append(
                 PromptChoice(
@@ -109,21 +126,24 @@ def prompt_choices(
                 )
             )
             continue
-        press = press_of(opened, option.id, runs=runs)
-        param = _asked_param(option)
-        found.append(PromptChoice(key, option.id, label, hint, param, enter=not option.standing, press=press))
+        param, enter = _asked_param(option), not option.standing
+        found.append(PromptChoice(key, option.id, label, hint, param, enter=enter, press=press, confirms=confirms))
     return found
 
 
 def adopting_choices(
-    opened: IncidentOpened, proposal: AnswerProposed | None, context: RenderContext
+    opened: IncidentOpened, proposal: AnswerProposed | None, context: RenderContext, *, runs: int = 1
 ) -> list[PromptChoice]:
-    """The choice to do as an agent proposes. None for a grant: a person chooses how long it lasts, with its own key."""
+    """The choice to do as an agent proposes. None for a grant: a person chooses how long it lasts, with its own key.
+    What has values asks, so that they are read. `runs`: how many runs wait for the same breaker.
+    """
     option = next((each for each in opened.options if proposal is not None and each.id == proposal.option), None)
     if proposal is None or option is None or effect_of(option.id) == "grant":
         return []
     label = f"As proposed: {context.sanitize_line(option.label, 60)}"
-    return [PromptChoice(ADOPT_KEY, option.id, label, enter=False, adopted=proposal)]
+    confirms = confirmation_of(opened, option.id, runs=runs)
+    press: KeyPress = "asks" if proposal.params or confirms is not None else "acts"
+    return [PromptChoice(ADOPT_KEY, option.id, label, enter=False, press=press, confirms=confirms, adopted=proposal)]
 
 
 def _asked_param(option: Option) -> OptionParam | None:
@@ -217,13 +237,16 @@ def view_only_choices() -> list[PromptChoice]:
 
 def destroying_lines(choice: PromptChoice, context: RenderContext) -> list[Spans]:
     """What an option will do that takes a second key."""
-    words = consequence_text(choice.option, context.key("run.rewind", "R") or "rewind")
+    rewind = context.key("run.rewind", "R") or "rewind"
+    words = consequence_text(choice.option, choice.confirms, rewind) if choice.confirms is not None else ""
     if choice.adopted is not None:
         return [
             (Span(f"{choice.label}? ", "severity-warning", bold=True), Span(words)),
             *proposal_lines(choice.adopted, context),
         ]
     hint = f"{choice.hint[:1].upper()}{choice.hint[1:]}." if choice.hint else ""
+    if choice.confirms in ("breakpoint", "overwrites"):
+        hint = choice.outcome
     return [
         (Span(f"{choice.label}? ", "severity-warning", bold=True), Span(words)),
         *([span(hint, "ink-muted")] if hint else []),

@@ -33,11 +33,14 @@ def typing_hint(label: str, keys: Mapping[str, str], told: Sequence[Spans], glyp
     return join_spans((named, join_spans(hints, glyphs.dot), *told), "  ")
 
 
-def legend(choices: Sequence[PromptChoice], glyphs: Glyphs) -> list[Spans]:
-    """What the marks behind and before the labels mean, as far as they are in sight."""
+def legend(choices: Sequence[PromptChoice], glyphs: Glyphs, undo_seconds: float = 0.0) -> list[Spans]:
+    """What the marks behind and before the labels mean, as far as they are in sight. `undo_seconds`: for how long an
+    answer can be taken back.
+    """
+    acts = f"acts in {undo_seconds:.3g}s" if undo_seconds > 0 else "acts"
     marks = (
         (
-            f"{glyphs.opens} form, (then y) asks, else acts",
+            f'"{glyphs.opens}" form, (then y) asks, else {acts}',
             any(each.press == "opens" for each in choices),
         ),
         (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),

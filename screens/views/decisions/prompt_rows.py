@@ -36,7 +36,7 @@ class PromptRows:
         choice_rows: lines that all choices need.
         outcome_rows: lines below them that say what the marked one will do.
         chooses: whether a choice is made: nothing is typed or confirmed.
-        explains: whether the prompt has the explanation, and no page beside it.
+        beside: whether a page stands beside the panes above, which keeps its rows.
     """
 
     screen_rows: int
@@ -44,7 +44,7 @@ class PromptRows:
     choice_rows: int
     outcome_rows: int
     chooses: bool
-    explains: bool
+    beside: bool
 
     @property
     def for_choices(self) -> int:
@@ -60,7 +60,7 @@ class PromptRows:
         if not self.chooses:
             return self.screen_rows // 4 + 1
         left = self.screen_rows - _FRAME_ROWS - tree - self.for_choices - self.outcome_rows
-        return max(1, left if self.explains else min(left, self.screen_rows // 3))
+        return max(1, min(left, self.screen_rows // 3) if self.beside else left)
 
     def has_room(self, blocks: Sequence[Block]) -> bool:
         """Whether all choices, and the blocks that one decides from, are in sight."""

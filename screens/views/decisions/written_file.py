@@ -80,7 +80,7 @@ def _short_words(found: FileComparison, context: RenderContext, shown: int, chan
     shows = f"{shown} of {changed} changes:"
     if found.state == "there":
         lines = pluralize(found.lines_before, "line")
-        return f"exists, would be overwritten ({lines}, then {found.lines_after}); {shows}"
+        return f"exists, would be overwritten: {lines} become {found.lines_after}; {shows}"
     name = context.sanitize_line(found.argument, 20)
     return f"not there yet, {name} has {pluralize(found.lines_after, 'line')}; {shows}"
 

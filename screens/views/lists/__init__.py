@@ -1,5 +1,5 @@
 """The rows of each list.
 
-Imports `runtime.operations.requests`, `runtime.judgement.amounts`, `runtime.judgement.recovery`,
+Imports `runtime.operations.requests`, `orbiter.parsing`, `runtime.judgement.amounts`, `runtime.judgement.recovery`,
 `runtime.judgement.reports`, `runtime.record.state`, `screens.render`, `screens.views.*` and `pydantic`.
 """

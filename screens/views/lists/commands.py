@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import IntEnum
 from typing import Final
 
+from orbiter.parsing.near_names import near_names
 from screens.render.layout import Column, Row, span
 
 MAX_SHOWN_COMMANDS: Final = 200
@@ -80,10 +80,10 @@ def nearest_command(commands: Iterable[Command], typed: str) -> str:
     wanted = typed.strip().removeprefix(":").strip().lower()
     names = {name.lower(): command.name for command in commands for name in (command.name, *command.also)}
     first = {name.partition(" ")[0]: name.partition(" ")[0] for name in names}
-    near = get_close_matches(wanted, names, n=1, cutoff=0.5)
+    near = near_names(wanted, names)
     if near:
         return names[near[0]]
-    near = get_close_matches(wanted.partition(" ")[0], first, n=1, cutoff=0.5)
+    near = near_names(wanted.partition(" ")[0], first)
     return near[0] if near else ""
 
 

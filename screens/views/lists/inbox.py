@@ -204,13 +204,18 @@ def incident_words(opened: IncidentOpened, context: RenderContext) -> Spans:
     )
 
     asked = wording_of(opened, "grant") or opened.what
+    if opened.lineage:  # the place is said before it
+        asked = asked.removeprefix(f"Tool '{opened.lineage[-1]}' failed: ")
     message = context.sanitize_line(asked, 200)
     return join_spans((cause_and_place(opened, context), span(message, "ink-muted")), context.glyphs.dot)
 
 
 def cause_and_place(opened: IncidentOpened, context: RenderContext) -> Spans:
-    """`permission denied · fetch_page`; what is asked is a question, and not an error."""
+    """`service unavailable · fetch_page`; what is asked is a question or a request, and not an error."""
+    from runtime.judgement.recovery.options import wording_of
+
     cause = "question" if opened.question else str(opened.fault.cause).replace("_", " ")
+    cause = "asks permission" if wording_of(opened, "grant") else cause
     cause = "may have happened" if opened.in_doubt else cause
     place = context.sanitize_line(opened.lineage[-1], 60) if opened.lineage else ""
     return join_spans((span(cause, "state-waiting"), span(place)), context.glyphs.dot)

@@ -38,8 +38,8 @@ RUN_COLUMNS: Final = (
     Column("state", width=13),
     Column("run", width=24, grow=2, ending=True),
     Column("what", width=28, grow=3),
-    Column("tokens", width=6, right=True, drop=2),
-    Column("cost", width=7, right=True, drop=1),
+    Column("tokens", width=6, right=True, drop=2, optional=True),
+    Column("cost", width=7, right=True, drop=1, optional=True),
     Column("age", width=4, right=True),
 )
 

@@ -48,9 +48,9 @@ SWARM_COLUMNS: Final = (
     Column("state", width=15),
     Column("run", width=20, grow=1, ending=True),
     Column("progress", width=30, grow=3),
-    Column("trend", width=MAX_BARS, drop=2),
-    Column("tokens", width=6, right=True, drop=3),
-    Column("cost", width=7, right=True, drop=1),
+    Column("trend", width=MAX_BARS, drop=2, optional=True),
+    Column("tokens", width=6, right=True, drop=3, optional=True),
+    Column("cost", width=7, right=True, drop=1, optional=True),
     Column("age", width=4, right=True),
 )
 NO_KINDS: Final[Mapping[str, str]] = {}

@@ -88,7 +88,7 @@ def _unserved_row(
 ) -> Row:
     summary = summaries.get(run_id)
     title = title_of(summary, context) if summary is not None else context.sanitize_line(run_id, 60)
-    words = context.sanitize_line(f"waits for a worker {label.need}", 200)
+    words = context.sanitize_line(f"waits for {label.need}", 200)
     return Row(
         f"{UNSERVED_KEY_PREFIX}{host}\n{run_id}",
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from runtime.judgement.recovery.option_table import OPTIONS
-from runtime.judgement.reports.explanation.explain import Explanation
+from runtime.judgement.reports.explanation.explain import CALLS_LABEL, Explanation
 from runtime.judgement.reports.explanation.model_note import model_note
 from runtime.judgement.reports.explanation.sentence import Sentence
 from runtime.link.client.streamed_text import StreamedText
@@ -47,7 +47,25 @@ def explanation_lines(
     if proposal:
         lines.append(_row(told.advice_label, (Span(proposal, "ink-accent"),)))
     asked = model_note(incident).state != "not asked yet"
-    return [*lines, *(_model_lines(incident, context, streamed) if asked else ())]
+    model = _model_lines(incident, context, streamed) if asked else ()
+    return [*lines, *_call_lines(told, context, last), *model]
+
+
+def evidence_lines(told: Explanation, context: RenderContext, incident: Incident) -> list[Spans]:
+    """What a page has beside a prompt that explains: the events behind the explanation as links, and latest calls."""
+    last = incident.opened.seq
+    cited = " ".join(told.cited(told.why))
+    shown = [_row("Events", link_events(cited, last))] if cited else []
+    return [*shown, *_call_lines(told, context, last)]
+
+
+def _call_lines(told: Explanation, context: RenderContext, last: int) -> list[Spans]:
+    """The latest calls of an agent that may be in a loop, each with its event as a link."""
+    found: list[Spans] = []
+    for call in told.calls:
+        words = (Span(f"{sentence_words(call, context)} "), *link_events(" ".join(told.cited((call,))), last))
+        found.append(_row("" if found else CALLS_LABEL, words))
+    return found
 
 
 def unasked_model_lines(incident: Incident, context: RenderContext) -> list[Spans]:
@@ -69,11 +87,13 @@ def proposal_words(told: Explanation, context: RenderContext, labels: Mapping[st
     named = labels or {}
     key = _key_words(told.option, context, "" if told.otherwise else named.get(told.option, ""))
     other = f" {told.wish}: {_key_words(told.other, context)}." if told.other in OPTIONS else ""
+    page = context.key("run.next_pane", "tab") if told.calls else ""
     if told.act is None:
-        return f"{key}{told.link}{sentence_words(told.because, context)}{other}"
-    act = sentence_words(told.act, context)
+        shows = f" {page} shows its calls." if page else ""
+        return f"{key}{told.link}{sentence_words(told.because, context)}{other}{shows}"
+    act = sentence_words(told.act, context) + (f" ({page} shows them)" if page else "")
     if told.otherwise:
-        return f"{act}. If it did: {key}. If not: {_key_words(told.otherwise, context)}."
+        return f"{act}. Yes: {key}. No: {_key_words(told.otherwise, context)}."
     return f"{act}{told.link}{key}.{other}"
 
 

@@ -34,6 +34,8 @@ MAX_STREAMED_LINES: Final = 190
 """The same in lines: a page has no more than `screens.render.sanitize.MAX_LINES` of one text."""
 MAX_VALUE_CHARS: Final = 6000
 """Characters of one value that are shown; an export of the run has all of them."""
+MAX_FACT_LINES: Final = 3
+"""Lines of a fact that is a text, such as a task."""
 MAX_MESSAGES: Final = 40
 """Messages that are shown: the first ones, which say what is wanted, and the latest."""
 _FIRST_MESSAGES: Final = 2
@@ -102,12 +104,27 @@ def _facts(node: Node, context: RenderContext) -> list[Spans]:
         ("needs", context.sanitize_line(", ".join(node.permissions))),
         ("given by", context.sanitize_line(node.by.name or node.by.channel, 60) if node.by is not None else ""),
         *(
-            (context.sanitize_line(str(key), 20), context.sanitize_line(str(value)))
+            (context.sanitize_line(str(key), 20), _info_words(value))
             for key, value in node.info.items()
             if value not in ("", None)
         ),
     ]
-    return [(Span(f"{name:<8}  ", "ink-muted"), Span(value)) for name, value in facts if value]
+    return [line for name, value in facts if value for line in _fact_lines(name, value, context)]
+
+
+def _info_words(value: Any) -> str:
+    """What a node says of itself, foreign: a list of names without the signs of a list."""
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _fact_lines(name: str, value: str, context: RenderContext) -> list[Spans]:
+    """A fact behind its name; the lines of a text one below the other, a few of them."""
+    lines = value.split("\n")
+    shown = [context.sanitize_line(line) for line in lines[:MAX_FACT_LINES]]
+    if len(lines) > len(shown):
+        shown = [*shown[:-1], f"{shown[-1]} {context.glyphs.ellipsis}"]
+    labels = [name, *[""] * (len(shown) - 1)]
+    return [(Span(f"{label:<8}  ", "ink-muted"), Span(line)) for label, line in zip(labels, shown, strict=True)]
 
 
 def _text_tail(text: str) -> str:

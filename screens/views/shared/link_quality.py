@@ -13,10 +13,8 @@ from screens.render.layout import (
 )
 from screens.views.shared.render_context import RenderContext
 
-NEAR_S = 0.05
-"""A round trip too short to be felt: on this machine it is not shown."""
 SLOW_S = 0.4
-"""One that everybody feels."""
+"""A round trip that everybody feels. On this machine only such a one is shown: a shorter one tells of nothing to do."""
 VIEW_ONLY = "view only"
 """Where nothing may be done but look."""
 WHO_MAY = "an operator's login may (without --viewer and viewer = true)"
@@ -44,7 +42,7 @@ def _told(link: LinkQuality, name: str) -> Spans:
     if link.round_trip >= SLOW_S:
         return (Span(f"{who}slow link {format_round_trip(link.round_trip)}", "severity-warning"),)
     if not name:
-        return (Span(f"link {format_round_trip(link.round_trip)}", "ink-muted"),) if link.round_trip >= NEAR_S else ()
+        return ()
     return (Span(f"{who}link {format_round_trip(link.round_trip)}" if link.round_trip else name, "ink-muted"),)
 
 

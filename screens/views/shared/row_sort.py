@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -92,11 +92,15 @@ def _comparable(value: Any) -> tuple[int, Any]:
     return (1, value.casefold()) if isinstance(value, str) else (0, value)
 
 
-def header_line(columns: Sequence[Column], width: int, sort: RowSort, glyphs: Glyphs) -> Spans:
-    """The names of the columns above a list of `width` cells, with a mark at the one that it is sorted by."""
+def header_line(
+    columns: Sequence[Column], width: int, sort: RowSort, glyphs: Glyphs, empty: Collection[int] = ()
+) -> Spans:
+    """The names of the columns above a list of `width` cells, with a mark at the one that it is sorted by. `empty`:
+    where columns stand that have no room.
+    """
     cells: list[Spans] = []
     for column in columns:
         chosen = column.name == sort.column and bool(column.name)
         mark = (glyphs.descending if sort.reverse else glyphs.ascending) if chosen else ""
         cells.append((Span(f"{column.name}{mark}", "ink-key" if chosen else "ink-muted"),))
-    return set_line(columns, fit_columns(columns, width - 2), cells, glyphs.ellipsis)
+    return set_line(columns, fit_columns(columns, width - 2, empty), cells, glyphs.ellipsis)

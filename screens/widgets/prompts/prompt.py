@@ -61,6 +61,7 @@ class Prompt(ChoosingPrompt):
         model: Spans = (),
         place: str = "",
         explained: bool = True,
+        beside: bool = False,
         write: ShownWrite | None = None,
         head_rows: int = 0,
     ) -> bool:
@@ -76,7 +77,8 @@ class Prompt(ChoosingPrompt):
             proposal: what an agent proposes.
             model: one line on what a model makes of it.
             place: which of the run's open decisions it is, in words.
-            explained: whether the prompt has the explanation; not where it stands beside it.
+            explained: whether the prompt has the explanation; not where a page in place of the nodes has it.
+            beside: whether a page with the full report stands beside the nodes.
             write: what a permission to write a file would change on disk.
             head_rows: rows of the screen that its head has beyond its line.
 
@@ -85,7 +87,8 @@ class Prompt(ChoosingPrompt):
         """
         self._held, self._advised, self._may_act = held, advised, may_act
         self._proposal, self._write = proposal, write
-        self._model, self._place, self._explained, self._head_rows = model, place, explained, head_rows
+        self._model, self._place, self._head_rows = model, place, head_rows
+        self._explained, self._beside = explained, beside
         if self.opened is not None and self.opened.incident_id == opened.incident_id:
             if proposal is not None and self._by_itself and self.mode == "type" and not self._is_typed:
                 self._turn("choose")  # the key that adopts it must not be typed into the field

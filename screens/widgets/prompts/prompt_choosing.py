@@ -7,7 +7,6 @@ from typing import Any
 
 from textual.message import Message
 
-from runtime.judgement.recovery.options import is_destructive
 from runtime.judgement.recovery.param_validation import check_params
 from screens.render.layout import span
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
@@ -65,11 +64,6 @@ class ChoosingPrompt(PromptDisplay):
         elif self.mode == "confirm":
             assert self._choice is not None
             self._send(self._choice, self._lifetime if self._choice.standing else None)
-        elif choice.adopted is not None and not self._needs_confirmation(choice):
-            self._send(choice, None)
-        elif choice.adopted is not None:
-            self._choice = choice
-            self._turn("confirm")
         elif choice.standing and not self._is_read:
             key = self._session.render_context().key("prompt.page_down", "pgdn")
             self._note = span(f"Read the action to its end first: {key} pages down in it.", "severity-warning")
@@ -81,16 +75,11 @@ class ChoosingPrompt(PromptDisplay):
         elif choice.param is not None:
             self._by_itself = False
             self._type(choice)
-        elif is_destructive(self._shown, choice.option, runs=self._runs_of_breaker()):
+        elif choice.press == "asks":
             self._choice = choice
             self._turn("confirm")
         else:
             self._send(choice, None)
-
-    def _needs_confirmation(self, choice: PromptChoice) -> bool:
-        """Whether what an agent proposes takes a second key: it has values to be read, or ends or repeats something."""
-        given = choice.adopted is not None and choice.adopted.params
-        return bool(given) or is_destructive(self._shown, choice.option, runs=self._runs_of_breaker())
 
     @property
     def _is_read(self) -> bool:

@@ -112,7 +112,9 @@ class PromptDisplay(Vertical):
         self._head_rows = 0
         """Rows of the screen that its head has beyond its line: of the tour, or of a graph."""
         self._explained = True
-        """Whether the prompt has the explanation; not where the page beside it has."""
+        """Whether the prompt has the explanation; not where a page in place of the nodes has it."""
+        self._beside = False
+        """Whether a page with the full report stands beside the nodes."""
         self._folds = False
         """Something of what is shown is folded."""
         self._room: tuple[str, int, int, int] | None = None
@@ -189,8 +191,8 @@ class PromptDisplay(Vertical):
             text_width=self._text_width,
             choice_rows=self.query_one(OptionColumns).rows,
             outcome_rows=self.query_one(OutcomeText).rows,
-            chooses=self.mode == "choose",
-            explains=self._explained,
+            chooses=self.mode == "choose" or (self.mode == "confirm" and self._confirms_act),
+            beside=self._beside or not self._explained,
         )
 
     @property
@@ -223,9 +225,10 @@ class PromptDisplay(Vertical):
 
     def _blocks(self, opened: IncidentOpened, *, fold_rows: int = FOLDED_ROWS) -> list[Block]:
         context = self._session.render_context()
-        if self.mode == "confirm":
+        if self.mode == "confirm" and not self._confirms_act:
             return [Block("", tuple(self._confirm_lines(opened)))]
-        explained = self._explained and not (self.mode == "type" and opened.question)
+        asked = opened.question if self.mode == "type" else self.mode == "confirm"
+        explained = self._explained and not asked
         found = prompt_blocks(
             opened,
             context,
@@ -238,14 +241,24 @@ class PromptDisplay(Vertical):
             write=self._write,
             file_rows=fold_rows,
         )
+        if self.mode == "confirm":
+            read = [each for each in found if each.label not in ("Why", "Safe")]
+            return [Block("", tuple(self._confirm_lines(opened))), *read]
         changes = self.query_one(AnswerField).change_lines if self.mode == "type" else None
         return found if changes is None else [Block("Change", tuple(changes)), *found]
 
     def _whole_question(self, opened: IncidentOpened) -> list[Spans]:
         """What keys decide about, however much of it is in sight."""
-        if self.mode == "confirm":
-            return self._confirm_lines(opened)
-        return question_lines(opened, self._session.render_context(), self._told, self._proposal, self._write)
+        confirmed = self._confirm_lines(opened) if self.mode == "confirm" else []
+        if confirmed and not self._confirms_act:
+            return confirmed
+        asked = question_lines(opened, self._session.render_context(), self._told, self._proposal, self._write)
+        return [*confirmed, *asked]
+
+    @property
+    def _confirms_act(self) -> bool:
+        """Whether a second key is asked for what would run then: its call stands there to be read."""
+        return self._choice is not None and self._choice.confirms in ("in doubt", "breakpoint", "overwrites")
 
     def _confirm_lines(self, opened: IncidentOpened) -> list[Spans]:
         context = self._session.render_context()
@@ -270,8 +283,9 @@ class PromptDisplay(Vertical):
         if not self._may_act:
             return offers.view_only_choices()
         context = self._session.render_context()
-        offered = offers.prompt_choices(self.opened, context, self._session.letters, runs=self._runs_of_breaker())
-        offered += offers.adopting_choices(self.opened, self._proposal, context)
+        runs, file = self._runs_of_breaker(), self._write.comparison.state if self._write is not None else None
+        offered = offers.prompt_choices(self.opened, context, self._session.letters, runs=runs, file=file)
+        offered += offers.adopting_choices(self.opened, self._proposal, context, runs=runs)
         keys = self._session.link.provider_keys(self.opened.run_id)
         offered = offers.explained_choices(offered, self._told, context, keys)
         if not self._advised:
@@ -296,7 +310,8 @@ class PromptDisplay(Vertical):
         below = lines_below(self.query_one(RequestText).lines_below, self._session.glyphs)
         deadline = view.deadline_line(self.opened, self._session.render_context()) if self.opened is not None else ()
         tab = self._session.render_context().key("run.next_pane", "tab")
-        more = span(f"{tab} full report", "ink-muted") if self._explained and not below and not self._note else ()
+        has_page = self._beside or not self._explained
+        more = span(f"{tab} report", "ink-muted") if not (has_page or below or self._note) else ()
         right = join_spans((deadline, below, more if self.mode == "choose" else ()))
         self.query_one("#hint", Bar).show(self._note or self._usual_hint(), right)
 
@@ -312,7 +327,8 @@ class PromptDisplay(Vertical):
         swallowed = (*self._arming.ignored_text(), Span(" typed before", "severity-warning")) if self.ignored else ()
         does = "one key goes on" if self.mode == "lifetime" else "press a key"
         ready = span(does if self.armed else "keys count in a moment", "ink-muted")
-        marks = legend(self.query_one(OptionColumns).choices, self._session.glyphs) if self.mode == "choose" else ()
+        choices, undo = self.query_one(OptionColumns).choices, self._session.hold.seconds
+        marks = legend(choices, self._session.glyphs, undo) if self.mode == "choose" else ()
         return join_spans((swallowed, ready, *marks))
 
     def _explain_marked(self) -> None:
@@ -334,7 +350,7 @@ class PromptDisplay(Vertical):
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
         kept = " (kept)" if field.keeps_typed else " (ticks lost)" if field.loses_ticks else ""
-        others = f"other options{kept}" if field.picks_several else f"later, other options{kept}"
+        others = f"other options{kept}" if field.picks_several else f"later or other options{kept}"
         keys = {**field.keys(), "esc": others if self._by_itself else "goes back"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")

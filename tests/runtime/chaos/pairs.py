@@ -71,12 +71,17 @@ async def clone(origin: Path, target: Path) -> None:
         await write_tables(made, read_tables(address))
 
 
-def local(journal: JournalCare, state: Path, slots: int = 64) -> MakeEngine:
+def local(journal: JournalCare, state: Path, slots: int = 64, code: str = "") -> MakeEngine:
+    del code  # a claim asks for it
     return partial(LocalEngine, slots=slots)
 
 
 def dbos(
-    journal: JournalCare, state: Path, slots: int = 64, limits: Mapping[str, Mapping[str, Any]] | None = None
+    journal: JournalCare,
+    state: Path,
+    slots: int = 64,
+    code: str = "",
+    limits: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> MakeEngine:
     from runtime.worker.engines.dbos import DbosEngine
 
@@ -88,6 +93,7 @@ def dbos(
         journal=journal,
         worker_id=owner_name(),
         slots=slots,
+        code=code,
         limits={ref: SwarmLimit(**given) for ref, given in (limits or {}).items()},
         now=lambda: journal.now().timestamp(),
         look_s=0.05,

@@ -36,6 +36,8 @@ INTERVIEW = json.dumps({
     "said": "deep=the team",
     "notes": [f"{each}=the team" for each in ("left", "right", "deep", "deep")],
 })  # fmt: skip
+ASKED_MODEL = ["ask first 1", "ask first 3"]
+REPLIED = "429 slow_down 7 http://model.example/v1"
 HANDLED = "Declined funds: 1 was declined; charged 2"
 THREE_NOTES = "three notes: noted p0; noted p1; noted p2; saw p"
 
@@ -103,6 +105,12 @@ THREE_NOTES = "three notes: noted p0; noted p1; noted p2; saw p"
         ),
         ("handled_failures:hooked_once", [*TWO_TURNS, "note charge 1", "note charge 2"], HANDLED),
         ("handled_failures:inner_once", [*TWO_TURNS, "note charge 1", "note charge 2"], HANDLED),
+        (
+            "handled_model_failures:hook_once",
+            [*ASKED_MODEL, "note wait 429 slow_down 0 0.0"],
+            "first: waited for 429 slow_down 0 0.0",
+        ),
+        ("handled_model_failures:outer_once", [*ASKED_MODEL, f"note wait {REPLIED}"], f"first: waited for {REPLIED}"),
         ("guests:dynamic", [*TWO_TURNS, "look tools", "look tools", "look tools", "note hey"], "the end: HEY"),
     ],
 )

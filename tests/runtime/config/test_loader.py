@@ -98,7 +98,7 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
         (
             "[errors.provider_settings.openai]\ninsufficient_quota_action = 'falback'\n",
             2,
-            "'falback' is unknown, did you mean 'fallback'?",
+            "'falback' is unknown; did you mean 'fallback'?",
         ),
         (
             "[[rules]]\nid='a'\ncause='not_found'\ntext='x'\n[[rules]]\nid='b'\ntext='y'\ncause='not_fund'\n",

@@ -36,11 +36,18 @@ async def journal(store: Store, clock: Clock) -> AsyncIterator[JournalCare]:
 
 
 def reporter(
-    worker: str, code: str, since: datetime, *, draining: bool = False, queues: tuple[str, ...] = ()
+    worker: str,
+    code: str,
+    since: datetime,
+    *,
+    draining: bool = False,
+    queues: tuple[str, ...] = (),
+    queue_error: str = "",
 ) -> Callable[[], WorkerReport]:
     told = WorkerReport(
-        id=worker, place="host:7", slots=4, code=code, alive_since=since, draining=draining, queues=queues
-    )
+        id=worker, place="host:7", slots=4, code=code, alive_since=since, draining=draining, queues=queues,
+        queue_error=queue_error,
+    )  # fmt: skip
     return lambda: told
 
 
@@ -117,6 +124,20 @@ async def test_a_run_whose_queue_no_worker_takes_is_told_of(journal: JournalCare
     await Presence(journal, reporter("other", "", clock(), queues=("gpu",))).beat()
     await here.beat()
     assert here.unserved == {}
+
+
+async def test_where_the_queue_gives_runs_to_no_worker_they_are_told_of_with_the_reason(
+    journal: JournalCare, clock: Clock
+) -> None:
+    await journal.create(created("r1"), summary("r1"))
+    here = Presence(journal, reporter("here", "", clock(), queue_error="the connection failed"))
+    await here.beat()
+    assert here.unserved == {WorkerNeed(): ["r1"]}
+    assert WorkerNeed().queue_error(await journal.workers()) == "the connection failed"
+    await Presence(journal, reporter("other", "", clock())).beat()
+    await here.beat()
+    assert here.unserved == {}, "another is given runs"
+    assert WorkerNeed().queue_error(await journal.workers()) == ""
 
 
 async def test_where_no_worker_takes_the_default_queue_its_runs_are_told_of(journal: JournalCare, clock: Clock) -> None:

@@ -238,13 +238,13 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     assert choices["grant", True].refused
     assert not choices["grant", False].refused
     assert [item.title for item in items_of(alike_ones, context)] == [
-        "t1 · r1 · fs.write:/data/r1 · t1 › a › write_file · Go.",
-        "t2 · r2 · fs.write:/data/r2 · t2 › a › write_file · Go.",
+        "t1 · fs.write:/data/r1",
+        "t2 · fs.write:/data/r2",
     ]
     assert plan_words("Grant", alike_ones, context, proven=False, option="grant") == (
-        "Answer the oldest (t1) with Grant? 1 ask for something else and are left alone."
+        "Answer the oldest (t1) with Grant? 1 asks for something else: left alone."
     )
-    assert "the other 1 too" in plan_words("Deny", alike_ones, context, proven=False, option="deny")
+    assert "the other too" in plan_words("Deny", alike_ones, context, proven=False, option="deny")
     long = waiting_of(wide(Story("r3" * MAX_VALUE_CHARS, "t3")))
     refused = {
         choice.option: choice.refused
@@ -253,6 +253,35 @@ def test_only_what_is_for_once_is_said_to_several_and_each_action_is_shown() -> 
     }
     assert "too long to be shown" in refused["grant"]
     assert not refused["deny"]
+
+
+def test_of_those_that_are_alike_only_what_tells_them_apart_is_named() -> None:
+    def fetching(run_id: str, *pages: str) -> Story:
+        story = Story(run_id, "survey")
+        agent = story.open("agent", "librarian", story.begin("Go.\n- there"))
+        for page in pages:
+            action = {"tool": "fetch", "arguments": {"page": page}}
+            story.park(story.start("tool", "fetch", agent, page=page), BROKEN_TOOL, fingerprint="f", action=action)
+        return story
+
+    def named(*stories: Story) -> list[str]:
+        return [item.title for item in items_of(waiting_of(*stories), RenderContext(START))]
+
+    assert named(fetching("r1", "a", "b")) == ['fetch(page="a")', 'fetch(page="b")'], "one run: its title is no help"
+    assert named(fetching("r1", "a"), fetching("r2", "b")) == [
+        'survey · r1 · fetch(page="a")',
+        'survey · r2 · fetch(page="b")',
+    ]
+    assert named(fetching("r1", "a", "a")) == ['fetch(page="a") · librarian › fetch · Go. - there'] * 2
+
+
+async def test_a_key_of_a_decision_says_in_the_inbox_what_comes_before_it() -> None:
+    async with showing(InboxScreen, limited(1), limited(2), limited(3, fingerprint="other")) as (pilot, link):
+        await pilot.press("r")
+        await until(pilot, lambda: "enter opens the decision first: r answers there; B answers all" in text_of(pilot))
+        await pilot.press("down", "s")
+        await until(pilot, lambda: "enter opens the decision first: s answers there." in text_of(pilot))
+        assert [verb for verb, _ in link.said if verb.startswith("answer")] == []
 
 
 def doubtful(number: int) -> Story:
@@ -278,13 +307,13 @@ async def test_before_a_retry_of_what_may_have_happened_each_is_asked_about_and_
         await pilot.press("B")
         await until(pilot, lambda: "3 alike" in text_of(pilot))
         await pilot.press("r")
-        await until(pilot, lambda: "1 of 3: Did it happen?" in text_of(pilot) and '"sum": 1' in text_of(pilot))
+        await until(pilot, lambda: "1 of 3: Did it happen?" in text_of(pilot) and "pay(sum=1)" in text_of(pilot))
         await pilot.press("n")
         await until(pilot, lambda: "2 of 3: Did it happen?" in text_of(pilot))
         await pilot.press("y")
         await until(pilot, lambda: "3 of 3: Did it happen?" in text_of(pilot))
         await pilot.press("y")
-        await until(pilot, lambda: "the other 1 too" in text_of(pilot))
+        await until(pilot, lambda: "the other too" in text_of(pilot))
         assert link.said == [] or {verb for verb, _ in link.said} == {"precedent"}
         await pilot.press("y")
         await until(pilot, lambda: any(verb == "answer_like" for verb, _ in link.said))
@@ -317,12 +346,12 @@ def test_a_permission_without_an_object_is_for_the_very_call_and_the_call_is_sho
     found = waiting_of(commanded(1, "ls"), commanded(2, "rm -r /"), commanded(3, "ls"))
     context = RenderContext(START)
     assert [item.title for item in items_of(found, context)][:2] == [
-        't1 · r1 · shell: run {"line": "ls"} · t1 › a › run · Go.',
-        't2 · r2 · shell: run {"line": "rm -r /"} · t2 › a › run · Go.',
+        't1 · shell: run {"line": "ls"}',
+        't2 · shell: run {"line": "rm -r /"}',
     ]
     plan = plan_words("Grant", found, context, proven=False, option="grant")
-    assert "the other 1 too" in plan
-    assert "1 ask for something else" in plan
+    assert "the other too" in plan
+    assert "1 asks for something else" in plan
 
 
 def test_the_plan_names_how_many_and_what_proved_right() -> None:

@@ -22,10 +22,11 @@ from screens.shell import file_input
 from screens.shell.context import ConsoleContext
 from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.forms.answer_form import AnswerForm
+from screens.widgets.line_list import LineList
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.text_page import TextPage
-from tests.console.app.test_app import NEVER, prompt_of, settled, text_of
+from tests.console.app.test_app import NEVER, prompt_of, settled, text_of, typing
 from tests.screens.run_link import RunLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
 from tests.screens.waiting import until
@@ -275,6 +276,8 @@ async def test_a_breakpoint_is_set_where_the_cursor_is_and_stands_in_the_head() 
 async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
     async with opened(finished()) as (pilot, link):
         await until(pilot, lambda: not shown(pilot, "p freeze"))
+        foot = text_of(pilot).splitlines()[-1]
+        assert "enter read on   R again from here   K another run   T timeline   esc back" in foot
         await pilot.press("A")
         await until(pilot, lambda: shown(pilot, "Abort: the run has ended."))
         link.refused = {"rewind": "run run-0 is looked at only"}
@@ -322,6 +325,29 @@ def asks(schema: dict[str, Any], **more: Any) -> Story:
     found = story.state.incidents[incident]
     found.opened = found.opened.model_copy(update={"answer_schema": schema, **more})
     return story
+
+
+async def test_a_question_that_comes_as_the_first_nodes_do_takes_what_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list puts its cursor on its first line by itself; that is no move of the operator."""
+    story = Story("run-2", "ask the boss", START)
+    tool = story.start("value", "ask", story.open("agent", "asker", story.begin("Ask.")), agent="asker")
+    moved = RunScreen.on_line_list_moved
+
+    def a_question_comes_before_it_is_drawn(screen: RunScreen, message: LineList.Moved) -> None:
+        if not story.state.open_incidents:
+            story.park(tool, MISSING, question="Which quarter is meant?")
+        moved(screen, message)
+
+    monkeypatch.setattr(RunScreen, "on_line_list_moved", a_question_comes_before_it_is_drawn)
+    link = RunLink(story)
+    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0), run_id=story.run_id)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and bool(story.state.open_incidents))
+        link.changed()
+        await typing(pilot)
+        await pilot.press("q", "3", "enter")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"value": "q3"}
 
 
 async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> None:

@@ -20,10 +20,12 @@ from screens.render.formatting import (
 from screens.render.glyphs import ASCII_GLYPHS, GLYPH_SETS, UNICODE_GLYPHS
 from screens.render.layout import (
     Column,
+    Row,
     Span,
     cut_before,
     cut_middle,
     cut_spans,
+    empty_columns,
     fit_columns,
     fit_spans,
     plain_text,
@@ -118,6 +120,19 @@ def test_columns_go_in_their_order_when_there_is_no_room() -> None:
     assert fit_columns(COLUMNS, 35) == (17, 8, 6, 0)
     assert fit_columns(COLUMNS, 20) == (10, 8, 0, 0)
     assert fit_columns(COLUMNS, 14) == (6, 6, 0, 0), "the widest gives first, and none is lost to the others"
+
+
+def test_a_column_that_is_empty_in_each_row_leaves_its_room_to_the_others() -> None:
+    columns = (Column("a", 10, grow=1), Column("cost", 6, optional=True), Column("age", 4))
+    rows = [
+        Row("h", (span("Done"),), heading=True),
+        Row("1", (span("x"), (), span("3m"))),
+        Row("2", (span("y"), (), ())),
+    ]
+    empty = empty_columns(columns, rows)
+    assert empty == {1}, "only what may go, goes"
+    assert fit_columns(columns, 40, empty) == (34, 0, 4)
+    assert empty_columns(columns, [*rows, Row("3", ((), span("$1"), ()))]) == frozenset()
 
 
 @given(st.integers(min_value=4, max_value=300))

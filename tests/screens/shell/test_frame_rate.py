@@ -81,3 +81,19 @@ async def test_drawing_is_rarer_on_a_slow_link_and_waits_while_nothing_is_read(m
     assert len(drawn) == 1
     throttle.request()
     assert waits[-1][0] == pytest.approx(FRAME_S_BY_QUALITY["bad"])
+
+
+def test_a_link_is_called_slow_on_the_screen_only_once_it_has_been_slow_for_a_while() -> None:
+    time = Time()
+    governor = FrameRateGovernor(clock=time)
+    heard: list[tuple[str, str]] = []
+    for _ in range(4):  # as a first picture, and then on and on
+        write(governor, time, 0.2)
+        time.now += 1.0
+        heard.append((governor.quality, governor.told_quality))
+    assert heard == [("slow", "good"), ("slow", "good"), ("slow", "slow"), ("slow", "slow")]
+    write(governor, time, 2.0)
+    assert governor.told_quality == "bad"
+    calm = FrameRateGovernor(clock=time)
+    write(calm, time, 1.0)
+    assert calm.told_quality == "bad", "one that is bad is said at once"

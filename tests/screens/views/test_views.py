@@ -94,7 +94,7 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
     rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
     assert texts(rows) == [
         " Needs a decision  1",
-        f"◆ needs you | weekly digest | permission denied · write_file · {NEED} |  |  | 3m",
+        f"◆ needs you | weekly digest | asks permission · write_file · {NEED} |  |  | 3m",
         "",
         " Working  1",
         "● running | weekly digest | 1 needs you · 1 running · 3 done | 3.3k | $0.02 | 3m",
@@ -110,7 +110,7 @@ def test_the_inbox_says_who_proposes_which_answer() -> None:
     proposed = replace(found, proposed="retry", proposed_by="Claude Code (ada)")
     rows = inbox_rows(summaries(story), [proposed], looks_at(story))
     assert texts(rows)[1] == (
-        f"◆ needs you | weekly digest | Claude Code: retry? · permission denied · write_file · {NEED} |  |  | 3m"
+        f"◆ needs you | weekly digest | Claude Code: retry? · asks permission · write_file · {NEED} |  |  | 3m"
     )
 
 

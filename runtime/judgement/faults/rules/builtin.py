@@ -12,6 +12,7 @@ FILES: Final = (
     "framework.toml",
     "guests.toml",
     "exception_types.toml",
+    "databases.toml",
     "codes.toml",
     "numeric_codes.toml",
     "message_text.toml",

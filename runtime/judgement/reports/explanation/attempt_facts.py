@@ -93,6 +93,12 @@ def _compacted_sizes(case: ExplainedIncident) -> Fact | None:
     return ((sizes,), tuple(each.seq for each in made))
 
 
+def _compacted_to(case: ExplainedIncident) -> Fact | None:
+    """``640 kB``: the size of the conversation as the next attempt sends it, to whichever model."""
+    made = case.node.compacted if case.node is not None else []
+    return ((format_bytes(made[-1].bytes_after),), (made[-1].seq,)) if made and made[-1].bytes_after else None
+
+
 def _stood_in(case: ExplainedIncident) -> Fact | None:
     """The last model that stood in, as recorded."""
     made = case.node.fell_back if case.node is not None else []
@@ -128,14 +134,14 @@ def _answered_before(case: ExplainedIncident) -> Fact | None:
 
 
 def _after_answer(case: ExplainedIncident) -> Fact | None:
-    """``, the last one after the operator ada chose Retry operation``: attempts that an answer led to."""
+    """``: 2, then 1 after the operator ada chose Retry operation``: attempts that an answer led to."""
     answer, made = _last_answer(case), case.tries
     found = _answered_before(case)
     after = sum(each.seq > answer.seq for each in made) if answer is not None else 0
     if found is None or not 0 < after < len(made):
         return None
     words, events = found
-    return ((", the last one after " if after == 1 else f", the last {after} after ", *words), events)
+    return ((f": {len(made) - after}, then {after} after ", *words), events)
 
 
 def _not_an_attempt(case: ExplainedIncident) -> Fact | None:
@@ -155,6 +161,18 @@ def _no_attempt(case: ExplainedIncident) -> Fact | None:
     """Known if no attempt of the step was made."""
     node = case.node
     return (("",), case.here) if node is not None and node.is_step and not node.attempts else None
+
+
+_NOT_KNOWN: Final = ": it is not known whether it took effect"
+
+
+def _doubt(case: ExplainedIncident) -> Fact | None:
+    """``had begun when its process ended``: why the effect of a call is not known, as the runtime says it."""
+    name = f"{case.node.name if case.node is not None else case.action.get('tool', '')} "
+    said = case.opened.message
+    if not said.startswith(name) or not said.endswith(_NOT_KNOWN):
+        return None
+    return foreign(said.removeprefix(name).removesuffix(_NOT_KNOWN), case.here, 120)
 
 
 def _may_have_happened(case: ExplainedIncident) -> Fact | None:
@@ -211,7 +229,9 @@ ATTEMPT_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "attempts": _attempts,
     "began": _began,
     "compacted_sizes": _compacted_sizes,
+    "compacted_to": _compacted_to,
     "compactions": _compactions,
+    "doubt": _doubt,
     "failed_alike": _failed_alike,
     "may_have_happened": _may_have_happened,
     "median": _median,

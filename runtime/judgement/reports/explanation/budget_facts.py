@@ -16,9 +16,10 @@ from runtime.judgement.recovery.budget_extension import (
     quantity_words,
 )
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
-from runtime.judgement.reports.explanation.sentence import Fact
-from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign
+from runtime.judgement.reports.explanation.sentence import Fact, Sentence
+from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words
 from runtime.judgement.reports.narration import Foreign, Part
+from runtime.judgement.reports.transcript import reply_message
 from runtime.record.state.durable_run import Node
 
 _COST: Final = "max_total_cost_usd"
@@ -40,6 +41,9 @@ _MOST_NAMED: Final = 2
 _SHORT_NAME_CHARS: Final = 24
 _HUNGRY_TIMES, _HUNGRY_LEAST = 2, 8
 """Who has used so many times what the others did, and so much at least, may be in a loop."""
+_LEAST_ALIKE: Final = 3
+_LATEST_CALLS: Final = 3
+_CALL_CHARS: Final = 60
 
 
 def _budget(case: ExplainedIncident) -> Mapping[str, Any]:
@@ -118,16 +122,55 @@ def _few_names(names: tuple[str, ...]) -> tuple[Part, ...]:
     return (first, *(part for each in rest for part in (" and ", each)))
 
 
-def _hungry(case: ExplainedIncident) -> Fact | None:
-    """``writer``: an agent at work that has used far more than those that are done."""
+def _hungry_name(case: ExplainedIncident) -> str:
+    """The agent at work that has used far more than those that are done, if there is one."""
     found = _left(case)
     if found is None:
-        return None
+        return ""
     name, used = max(found.at_work, key=lambda each: each[1], default=("", 0))
-    if used < max(_HUNGRY_TIMES * found.each, _HUNGRY_LEAST):
-        return None
-    last = [node.opened_seq for node in case.state.nodes.values() if node.agent == name and node.opened_seq]
+    return "" if used < max(_HUNGRY_TIMES * found.each, _HUNGRY_LEAST) else name
+
+
+def _hungry(case: ExplainedIncident) -> Fact | None:
+    """``writer``: see `_hungry_name`."""
+    name = _hungry_name(case)
+    nodes = case.state.nodes.values() if name else ()
+    last = [node.opened_seq for node in nodes if node.agent == name and node.opened_seq]
     return ((Foreign(name, _SHORT_NAME_CHARS),), (max(last),)) if last else None
+
+
+def _alike_answers(case: ExplainedIncident) -> Fact | None:
+    """``12``: so many of the latest answers of the agent that may be in a loop are the same; None below three."""
+    found = [node for node in _hungry_steps(case) if node.kind == "llm"]
+    said = [(message.text, message.calls) for message in map(reply_message, found)]
+    alike = next((number for number, each in enumerate(reversed(said)) if each != said[-1]), len(said))
+    if alike < _LEAST_ALIKE or not any(said[-1]):
+        return None
+    return ((str(alike),), tuple(node.closed_seq for node in found[-alike:]))
+
+
+def _hungry_steps(case: ExplainedIncident) -> list[Node]:
+    """The calls that the agent that may be in a loop has made, oldest first."""
+    name = _hungry_name(case)
+    steps = (node for node in case.state.nodes.values() if node.kind in ("llm", "tool") and node.is_step)
+    return [node for node in steps if name and node.agent == name and 0 < node.closed_seq < case.opened.seq]
+
+
+def latest_calls(case: ExplainedIncident) -> tuple[Sentence, ...]:
+    """The latest calls of an agent that may be in a loop, oldest first: what is looked at before a limit is raised."""
+    return tuple(Sentence(_call_parts(node), (node.closed_seq,)) for node in _hungry_steps(case)[-_LATEST_CALLS:])
+
+
+def _call_parts(node: Node) -> tuple[Part, ...]:
+    """``"three cities"``; ``search({"city": "Basel"})`` for the tools that a model asks for, and for a tool's call."""
+    if node.kind == "tool":
+        arguments = json_words(node.requested.get("arguments"))
+        return (Foreign(node.name, NAME_CHARS), "(", Foreign(arguments, _CALL_CHARS), ")")
+    message = reply_message(node)
+    if message.calls:
+        asked = ", ".join(f"{name}({arguments})" for name, arguments in message.calls)
+        return ("asks for ", Foreign(asked, _CALL_CHARS))
+    return ('"', Foreign(message.text or node.output, _CALL_CHARS), '"')
 
 
 def _top_users(case: ExplainedIncident) -> Fact | None:
@@ -215,6 +258,8 @@ def _extension_cost(case: ExplainedIncident) -> Fact | None:
 
 BUDGET_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "allowed": _allowed,
+    "alike_answers": _alike_answers,
+    "alike_answers_known": lambda case: (("",), case.here) if _alike_answers(case) is not None else None,
     "extended": _extended,
     "extension": _extension,
     "extension_cost": _extension_cost,

@@ -39,8 +39,8 @@ class CauseWords(NamedTuple):
 
 _SAID: Final[Alternatives] = ("{where}: {said}.", "{said}.", "{where}.")
 _STILL_TOO_LARGE: Final[Alternatives] = (
-    "Cut {compactions}, {compacted_sizes}, it is still too large.",
-    "Cut {compactions}, it is still too large.",
+    "Shortened {compactions}, {compacted_sizes}, it is still too large.",
+    "Shortened {compactions}, it is still too large.",
 )
 _ONLY_SAID: Final[Alternatives] = ("{said}.", "{where}.")
 _AT_CODE: Final[Alternatives] = ("{exception} in {frame}.", "{exception}.")
@@ -135,7 +135,11 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     Cause.CONTEXT_OVERFLOW: CauseWords(
         ("The conversation is longer than {model} can read.", "The conversation is longer than the model can read."),
         (_SAID, _STILL_TOO_LARGE),
-        (Advice("switch_model", ("a model that reads longer texts can take it",)), _BY_HAND),
+        (
+            Advice("switch_model", ("a model that reads longer texts can take the shortened {compacted_to}",
+                                    "a model that reads longer texts can take it")),
+            _BY_HAND,
+        ),
     ),
     Cause.SERVICE_UNAVAILABLE: CauseWords(
         ("{tool} failed: what it uses is busy or down.", "{provider} is overloaded or down.",
@@ -253,11 +257,14 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     Cause.LIMIT_REACHED: CauseWords(
         ("{limit_owner} used all of its {limit_name}: {used_of_allowed}.", "The limit of {limit_name} is reached.",
          "A limit of this run is reached."),
-        (("Calls by agent: {top_users}.",), ("{hungry} took far more than the others: perhaps a loop.",),
+        (("Calls by agent: {top_users}.",), ("The last {alike_answers} answers of {hungry} are the same: a loop.",
+          "{hungry} took far more than the others: perhaps a loop."),
          ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
         (
-            Advice("extend", ("{hungry} may be in a loop",), ("Look at the last calls of {hungry}: do they repeat",),
-                   other="abort", wish="If so", link="? If not: "),
+            Advice("skip", ("{hungry} repeats itself{alike_answers_known}: more calls may bring the same",),
+                   other="abort", wish="To end the whole run"),
+            Advice("extend", ("{hungry} may be in a loop",), ("Look at the last calls of {hungry}",),
+                   other="skip", wish="If so", link=": do they repeat? If not: "),
             Advice("extend", ("{members_left}: {extension} more, for about {extension_cost}",
                               "{members_left}: {extension} more",
                               "the run goes on with {extension} more, about {extension_cost} as calls cost so far",
@@ -347,7 +354,7 @@ KINDS: Final[dict[str, CauseWords]] = {
         ("{node} has not begun: a breakpoint is before it; nothing failed.",),
         (),
         (Advice("retry", ("nothing failed",), ("Read what {tool} would do now", "Read what it would do now"),
-                other="edit", wish="If it is not what you want"),),
+                other="edit", wish="If not", link=". As you want it: "),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),
@@ -356,7 +363,8 @@ KINDS: Final[dict[str, CauseWords]] = {
     ),
     "in doubt": CauseWords(
         ("{node} may have run: it is not known whether it took effect.",),
-        (("It began at {began}, and no result is recorded: {said}.", "It began, and no result is recorded: {said}.",
+        (("It {doubt}, and no result is recorded; it began at {began}.", "It {doubt}, and no result is recorded.",
+          "It began at {began}, and no result is recorded: {said}.", "It began, and no result is recorded: {said}.",
           "It began at {began}, and no result is recorded.", "It began, and no result is recorded."),
          ("{tool} is not marked as safe to repeat.",)),
         (Advice("result", ("a second {tool} cannot be told from the first", "doing it again may do it twice"),

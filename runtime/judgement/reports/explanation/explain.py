@@ -9,7 +9,7 @@ from typing import Any, Final
 from runtime.judgement.recovery.budget_extension import proposed_extension
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.reports.explanation.attempt_facts import ATTEMPT_FACTS
-from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS
+from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS, latest_calls
 from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED, Advice, CauseWords
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.incident_kind import Kind
@@ -30,6 +30,8 @@ from runtime.record.state.fault_taxonomy import Cause
 
 _FACTS: Final = {**STEP_FACTS, **ATTEMPT_FACTS, **RUN_FACTS, **BUDGET_FACTS}
 
+CALLS_LABEL: Final = "Calls"
+"""What stands before the latest calls of an agent that may be in a loop."""
 MAX_CITED: Final = 4
 """Events that a printer names behind sentences."""
 
@@ -51,6 +53,7 @@ class Explanation:
         other: the id of the option to take instead for another wish; empty where there is none.
         wish: that wish, as a condition without a full stop.
         models: other models that the run knows, for an answer that asks another one.
+        calls: the latest calls of an agent that may be in a loop, oldest first; empty where none may be.
         wordings: what each option that is offered will do, by its id: the same in one sentence or more, the fullest
             first, the shortest last.
         lasting: the same of a grant that holds for longer than one call; empty where none is offered.
@@ -72,6 +75,7 @@ class Explanation:
     other: str = ""
     wish: str = ""
     models: tuple[ModelChoice, ...] = ()
+    calls: tuple[Sentence, ...] = ()
 
     @property
     def consequences(self) -> dict[str, Sentence]:
@@ -81,7 +85,7 @@ class Explanation:
     def sentences(self) -> list[Sentence]:
         """All of its sentences, in order."""
         told = [each for wording in (*self.wordings.values(), self.lasting) for each in wording]
-        found = [self.what, *self.why, self.tried, self.act, self.because, *told]
+        found = [self.what, *self.why, self.tried, self.act, self.because, *self.calls, *told]
         return [each for each in found if each is not None]
 
     def rows(self) -> list[tuple[str, str]]:
@@ -91,6 +95,7 @@ class Explanation:
             ("Why", " ".join([*(each.text for each in self.why), *self.cited(self.why)])),
             ("Tried", self.tried.text if self.tried is not None else ""),
             (self.advice_label, self._try_words()),
+            (CALLS_LABEL, "; ".join(each.text for each in self.calls)),
         ]
         return [(label, text) for label, text in rows if text]
 
@@ -103,7 +108,7 @@ class Explanation:
         if self.because is None:
             return ""
         if self.otherwise and self.act is not None:
-            return f"{self.act.text}. If it did: {self.option}. If not: {self.otherwise}."
+            return f"{self.act.text}. Yes: {self.option}. No: {self.otherwise}."
         other = f" {self.wish}: {self.other}." if self.other else ""
         if self.act is not None:
             return f"{self.act.text}{self.link}{self.option}.{other}"
@@ -130,6 +135,7 @@ class Explanation:
             "wish": self.wish,
             "amount": self.amount,
             "models": [each.name for each in self.models],
+            "calls": [_sentence_json(each) for each in self.calls],
             "consequences": {option: _sentence_json(each) for option, each in self.consequences.items()},
         }
 
@@ -177,6 +183,7 @@ def explain(incident: Incident, state: DurableRun) -> Explanation:
         other=advice.other if advice is not None and case.offers(advice.other) else "",
         wish=advice.wish if advice is not None and case.offers(advice.other) else "",
         models=model_choices(case),
+        calls=latest_calls(case),
     )
 
 
@@ -267,4 +274,4 @@ def _lasting(case: ExplainedIncident, facts: FactSource) -> tuple[Sentence, ...]
     return tuple(capitalized(each) for each in every_filled(told, facts, case.here))
 
 
-__all__ = ["MAX_CITED", "Explanation", "explain"]
+__all__ = ["CALLS_LABEL", "MAX_CITED", "Explanation", "explain"]

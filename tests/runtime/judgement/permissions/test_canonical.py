@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.judgement.permissions.canonical import (
+    PATTERN_CHARS,
     PermissionSyntaxError,
     canonical_address,
     canonical_pattern,
@@ -27,6 +28,8 @@ from runtime.record.state.events import GrantAdded
         ("API.example.com:443", "api.example.com:443"),
         ("API.example.com./a", "api.example.com/a"),
         ("http://[::FFFF:127.0.0.1]/", "http://127.0.0.1/"),
+        ("//API.example.com/a", "//api.example.com/a"),
+        ("https://API.example.com。/a", "https://api.example.com/a"),
     ],
 )
 def test_an_address_keeps_all_but_the_spelling_of_its_host(address: str, expected: str) -> None:
@@ -38,7 +41,7 @@ def test_an_address_keeps_all_but_the_spelling_of_its_host(address: str, expecte
     [
         ("https://a b/", "spaces, control characters or backslashes"),
         ("https://", "names no host"),
-        ("https://.../", "names no host"),
+        ("https://.../", "names no host$"),
         ("https://a:0/", "the port 0"),
         ("https://a:x/", "names no host that can be checked"),
         ("https://a$b/", "characters that no host's name has"),
@@ -60,6 +63,9 @@ def test_an_address_that_cannot_be_checked_is_refused_with_the_reason(address: s
         ("*.example.com.", "*.example.com"),
         ("Example.com.:443", "example.com:443"),
         ("[::0:1]:443", "[::1]:443"),
+        ("API.EXAMPLE.MX:443", "api.example.mx:443"),
+        ("X", "x"),
+        ("BÜ*.example.org", "bü*.example.org"),
     ],
 )
 def test_a_pattern_of_hosts_is_written_as_hosts_are(pattern: str, expected: str) -> None:
@@ -74,6 +80,22 @@ def test_a_pattern_that_matches_no_host_is_refused(pattern: str) -> None:
 
 def test_a_relative_path_is_one_of_the_workspace(tmp_path: Path) -> None:
     assert canonicalize("fs.write", "out/a.md", root=str(tmp_path)) == str(tmp_path.resolve() / "out" / "a.md")
+
+
+def test_a_pattern_is_read_behind_the_links_of_its_folders(tmp_path: Path) -> None:
+    """Else a link inside the workspace would lead a grant out of it."""
+    (tmp_path / "data" / "real").mkdir(parents=True)
+    (tmp_path / "data" / "linkX").symlink_to("real")
+    real = tmp_path.resolve() / "data" / "real"
+    assert canonical_pattern("fs.write", "data/linkX/a*", root=str(tmp_path)) == f"{real}/a*"
+    (tmp_path / "X").mkdir()
+    assert canonical_pattern("fs.write", "X/*", root=str(tmp_path)) == f"{tmp_path.resolve()}/X/*"
+
+
+def test_a_pattern_may_have_as_many_characters_as_are_read() -> None:
+    assert canonical_pattern("shell", "a" * PATTERN_CHARS, root="/") == "a" * PATTERN_CHARS
+    with pytest.raises(PermissionSyntaxError, match=f"has {PATTERN_CHARS + 1:,} characters"):
+        canonical_pattern("shell", "a" * (PATTERN_CHARS + 1), root="/")
 
 
 def covered(pattern: str, target: str, verb: str, work: MatchBudget | None = None) -> bool:

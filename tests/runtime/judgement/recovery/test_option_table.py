@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
+from runtime.judgement.recovery.option_spec import Confirmation
 from runtime.judgement.recovery.option_table import (
     LIFETIMES,
     NEVER_BY_AGENTS,
@@ -19,13 +22,14 @@ from runtime.judgement.recovery.option_table import (
 )
 
 ENDING = {"deny", "skip", "accept", "acknowledge", "abort"}
-SECOND_KEY = {
-    "retry": "in doubt",
-    "skip": "always",
-    "accept": "always",
-    "reset": "shared",
-    "acknowledge": "always",
-    "abort": "always",
+SECOND_KEY: Final[dict[str, tuple[Confirmation, ...]]] = {
+    "retry": ("in doubt", "breakpoint"),
+    "grant": ("overwrites",),
+    "skip": ("always",),
+    "accept": ("always",),
+    "reset": ("shared",),
+    "acknowledge": ("always",),
+    "abort": ("always",),
 }
 REACHES = {
     "switch_model": ("attempt", "agent", "run"),
@@ -84,16 +88,16 @@ def test_what_ends_something_or_gives_a_right_is_never_for_agents() -> None:
 
 
 def test_what_cannot_be_undone_takes_a_second_key_and_says_what_it_will_do() -> None:
-    assert {name: spec.confirm for name, spec in OPTIONS.items() if spec.confirm} == SECOND_KEY
-    assert {name for name in OPTIONS if consequence_text(name)} == set(SECOND_KEY)
-    assert consequence_text("of a newer program") == ""
+    assert {name: tuple(spec.confirm) for name, spec in OPTIONS.items() if spec.confirm} == SECOND_KEY
+    assert all(consequence_text(name, case) for name, cases in SECOND_KEY.items() for case in cases)
+    assert consequence_text("of a newer program", "always") == consequence_text("retry", "always") == ""
 
 
 @pytest.mark.parametrize("option", ["skip", "abort"])
 def test_a_consequence_names_the_way_back(option: str) -> None:
-    assert "R " in consequence_text(option)
-    assert "orbiter-console rewind" in consequence_text(option, "orbiter-console rewind")
-    assert "{" not in consequence_text(option)
+    assert "R " in consequence_text(option, "always")
+    assert "orbiter-console rewind" in consequence_text(option, "always", "orbiter-console rewind")
+    assert "{" not in consequence_text(option, "always")
 
 
 def test_what_does_a_call_again_is_known_to() -> None:

@@ -127,7 +127,7 @@ def test_what_is_special_comes_before_the_class() -> None:
     assert ids(denied, "tool", need="shell") == "grant deny edit result skip abort"
     assert options_for(denied, "tool", need="shell")[1] == "deny"
     assert ids(fault(Cause.MISSING_INPUT, N), "value", question=True) == "input skip abort"
-    assert ids(fault(Cause.MISSING_INPUT, N, rule_id="breakpoint"), "tool") == "retry edit result skip abort"
+    assert ids(fault(Cause.MISSING_INPUT, N, rule_id="breakpoint"), "tool") == "retry edit result deny skip abort"
     assert ids(fault(Cause.MISSING_INPUT, N, rule_id="breakpoint"), "agent") == "retry skip abort"
     assert ids(fault(Cause.INTERNAL, P, impact=Impact.PROCESS), "agent") == "acknowledge abort"
 

@@ -158,6 +158,9 @@ async def test_what_goes_wrong_is_said_in_a_line(tmp_path: Path, ssh: Path, cons
     await denied.wait_until(lambda: denied.status.phase == "lost")
     assert denied.status.reason == "ssh: far: Permission denied (publickey): a login is needed"
     assert denied.needs_login
+    with pytest.raises(Unreachable) as again:  # a dial that follows keeps the reason
+        await denied.transport.connect()
+    assert str(again.value) == denied.status.reason
     (tmp_path / "refuse").write_text(  # as OpenSSH 9.2 says it where the jump host wants a login
         "anna@jump: Permission denied (publickey).\nkex_exchange_identification: Connection closed by remote host\n"
         "Connection closed by UNKNOWN port 65535\n"

@@ -18,6 +18,7 @@ import pytest
 from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
 from runtime.link.transports.ssh import SshHost, SshTransport
+from runtime.link.transports.transport import Unreachable
 from runtime.link.wire import protocol as p
 from runtime.link.wire.message_parser import parse_message
 from runtime.record.state.durable_run import DurableRun
@@ -308,6 +309,7 @@ async def test_what_is_wrong_over_there_is_said_in_a_line(bench: Bench, sshd: Ss
         (transport(sshd, place, key="host"), "a login is needed"),
         (transport(sshd, place, "-o", f"UserKnownHostsFile={place}/frozen"), "Host key verification failed"),
     ]
+    needs_login = ("a login is needed", "Host key verification failed")
     for way, words in cases:
         client = await console(bench, way)
         said = client.status
@@ -317,7 +319,11 @@ async def test_what_is_wrong_over_there_is_said_in_a_line(bench: Bench, sshd: Ss
         assert words in said.reason
         assert "\n" not in said.reason
         assert said.phase == ("connecting" if "refused" in words else "lost")
-        assert client.needs_login == ("login" in words or "verification" in words)
+        assert client.needs_login == (words in needs_login)
+        if client.needs_login:  # a dial that follows keeps the reason
+            with pytest.raises(Unreachable) as caught:
+                await way.connect()
+            assert str(caught.value) == said.reason
 
 
 async def test_a_runtime_is_started_over_there_on_request(sshd: Sshd, place: Path) -> None:

@@ -25,7 +25,7 @@ def test_the_starter_file_is_a_drill_and_so_is_each_fault_in_its_comments() -> N
 
 MODEL, TOOL = '[[faults]]\nmodel = "*"\n', '[[faults]]\ntool = "a"\n'
 MISTAKES = {
-    f"{MODEL}staus = 429\n": "d.toml, line 3: 'staus' is not known: did you mean status? For example status = 429",
+    f"{MODEL}staus = 429\n": "d.toml, line 3: 'staus' is not known: did you mean 'status'? For example status = 429",
     f"{MODEL}status = 200\n": "line 3: status: Input should be greater than or equal to 400, for example status = 429",
     MODEL: "line 1: must say one thing that happens",
     "[[faults]]\nhang = true\n": "line 1: must name one place",

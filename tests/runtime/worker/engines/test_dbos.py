@@ -6,19 +6,28 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import closing
+from functools import partial
+from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.faults.classify import classify
 from runtime.record.address import PostgresAddress, parse_address
 from runtime.record.places import init_database, open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
+from runtime.record.state.fault_taxonomy import Cause, Effect, Origin, Persistence
 from runtime.record.workers import ListedWorker, WorkerReport
-from runtime.worker.engines.dbos import connect_to_queue, make_queue
+from runtime.worker.engines.dbos import DbosEngine, connect_to_queue, make_queue
 from runtime.worker.engines.dbos_tables import QueueTables, code_version, dispatch_queue, queue_schema
+from runtime.worker.engines.port import EngineError, EngineOutcome
+from runtime.worker.presence import queue_words
+from runtime.worker.supervisor import Supervisor
+from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 from tests.runtime.chaos.pairs import PAIRS
 from tests.runtime.record.journal_samples import answer, created, opened
@@ -102,9 +111,10 @@ async def test_what_was_not_queued_is_found_later_and_stops_no_append(
     finally:
         await execute(address, "ALTER TABLE {queue}.away RENAME TO workflow_input")
     assert await slices(address, "b1") == {}
-    assert await tables.enqueue_missing(None) >= 1
+    found, refused = await tables.enqueue_missing(None)
+    assert (found >= 1, refused) == (True, {})
     assert list(await slices(address, "b1")) == ["b1:0:"]
-    assert await tables.enqueue_missing(None) == 0
+    assert await tables.enqueue_missing(None) == (0, {})
 
 
 async def test_a_run_that_is_moved_is_queued_for_its_new_code(address: PostgresAddress, tables: QueueTables) -> None:
@@ -180,3 +190,104 @@ async def test_parked_runs_are_in_no_queue(address: PostgresAddress, tables: Que
         assert list(await slices(address, "e1")) == ["e1:0:"]
         await journal.answer(answer("e-i"))
         assert set(await slices(address, "e1")) == {"e1:0:", "e1:1:"}
+
+
+async def test_text_of_others_in_a_summary_keeps_no_run_out(address: PostgresAddress, tables: QueueTables) -> None:
+    await tables.limit(["swarm.py:swarm"])
+    try:
+        async with await open_journal(address.url) as journal:
+            title = 'NUL: \0, \\u0000, "ref":"other"'
+            await journal.create(created("h1"), Summary(id="h1", ref=REF, title=title))
+        assert (await slices(address, "h1"))["h1:0:"][1] == "runs: swarm.py:swarm"
+        await tables.limit([])
+        await tables.reroute([])
+        assert (await slices(address, "h1"))["h1:0:"][1] == "runs"
+    finally:
+        await tables.limit([])
+
+
+async def test_a_run_that_the_queue_refuses_keeps_no_other_out_and_is_driven_without_it(
+    address: PostgresAddress,
+) -> None:
+    await execute(address, "ALTER TABLE {queue}.workflow_status ADD CONSTRAINT no_i1 CHECK (workflow_uuid <> 'i1:0:')")
+    driven: list[str] = []
+
+    async def carry_on(run_id: str) -> EngineOutcome:
+        driven.append(run_id)
+        return "parked"
+
+    try:
+        async with await open_journal(address.url) as journal, QueueTables(address) as tables:
+            await journal.create(created("i1"), Summary(id="i1", ref=REF))
+            await journal.create(created("i2"), Summary(id="i2", ref=REF))
+            await execute(address, "DELETE FROM {queue}.workflow_status WHERE workflow_uuid = 'i2:0:'")
+            engine = DbosEngine(carry_on, no_runs, address=address, journal=journal, worker_id="me")
+            assert await engine._enqueue_missing(None) == 2
+            await asyncio.gather(*engine._refused.values())
+            await engine.join()
+            assert driven == ["i1"]
+            assert list(await slices(address, "i2")) == ["i2:0:"]
+            _, refused = await tables.enqueue_missing(None)
+            fault = classify(refused["i1"])
+            assert (fault.origin, fault.persistence) == (Origin.QUEUE, Persistence.UNKNOWN)
+    finally:
+        await execute(address, "ALTER TABLE {queue}.workflow_status DROP CONSTRAINT no_i1")
+
+
+async def no_runs(limit: int) -> list[str]:
+    return []
+
+
+async def test_what_is_wrong_with_the_queue_is_a_fault_of_the_queue(
+    postgres: PostgresServer, address: PostgresAddress, worker_id: str
+) -> None:
+    """Real failures of a real server, each with what it is."""
+    bare = parse_address(postgres.url(f"tests_{worker_id}", f"bare-{os.getpid()}"))
+    stranger, guest = (f"{name}_{worker_id}_{os.getpid()}" for name in ("stranger", "guest"))
+    postgres.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(stranger)))
+    postgres.execute(sql.SQL("CREATE ROLE {} LOGIN CONNECTION LIMIT 0").format(sql.Identifier(guest)))
+
+    def role(name: str) -> PostgresAddress:
+        return parse_address(address.url.replace("postgres@", f"{name}@"))
+
+    failing = (
+        ("postgres://postgres@127.0.0.1:1/x?workspace=w", Cause.NETWORK, Persistence.TRANSIENT),
+        (role(guest).url, Cause.SERVICE_UNAVAILABLE, Persistence.TRANSIENT),
+        (role("nameless").url, Cause.AUTH_FAILED, Persistence.NEEDS_CHANGE),
+        (role(stranger).url, Cause.PERMISSION_DENIED, Persistence.NEEDS_CHANGE),
+        (bare.url, Cause.CONFIG_INVALID, Persistence.NEEDS_CHANGE),
+    )
+    for url, cause, persistence in failing:
+        async with QueueTables(parse_address(url)) as tables:
+            with pytest.raises(EngineError) as caught:
+                await tables.counts()
+        fault = classify(caught.value)
+        assert (fault.origin, fault.cause, fault.persistence) == (Origin.QUEUE, cause, persistence), url
+    async with QueueTables(address) as tables:
+        await tables.counts()
+        ours = sql.SQL("application_name = 'orbiter queue' AND datname = {}").format(sql.Literal(f"tests_{worker_id}"))
+        postgres.execute(sql.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {}").format(ours))
+        with pytest.raises(EngineError) as caught:
+            await tables.counts()
+        fault = classify(caught.value)
+        assert (fault.origin, fault.persistence) == (Origin.QUEUE, Persistence.TRANSIENT)
+        await tables.counts()
+
+
+async def test_a_worker_without_its_queue_says_so_with_the_cause_and_what_helps(
+    postgres: PostgresServer, worker_id: str, tmp_path: Path
+) -> None:
+    bare = parse_address(postgres.url(f"tests_{worker_id}", f"no-queue-{os.getpid()}"))
+    await init_database(bare.url)
+    async with await open_journal(bare.url) as journal:
+        make = partial(DbosEngine, address=bare, journal=journal, worker_id="me")
+        supervisor = Supervisor(journal, ExecutionConfig(workspace=str(tmp_path)), engine=make, period_s=0.01)
+        serving = asyncio.create_task(supervisor.serve())
+        async with asyncio.timeout(PATIENCE_S):
+            while supervisor.queue_fault is None:  # noqa: ASYNC110 - told without an event
+                await asyncio.sleep(0.01)
+        fault = supervisor.queue_fault
+        supervisor.stop()
+        await serving
+    assert (fault.origin, fault.cause, fault.effect) == (Origin.QUEUE, Cause.CONFIG_INVALID, Effect.NOT_ATTEMPTED)
+    assert "orbiter-console database init --dbos" in queue_words(fault)

@@ -21,7 +21,7 @@ def words(*links: LinkQuality) -> str:
     ("link", "said"),
     [
         (LinkQuality("", "connected", 0.002), ""),
-        (LinkQuality("", "connected", 0.12), "link 100 ms"),
+        (LinkQuality("", "connected", 0.12), ""),
         (LinkQuality("build", "connected"), "build"),
         (LinkQuality("build", "connected", 0.002), "build link <50 ms"),
         (LinkQuality("build", "connected", 0.118), "build link 100 ms"),

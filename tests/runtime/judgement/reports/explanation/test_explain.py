@@ -186,7 +186,7 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
 
 
 def test_what_may_have_happened_says_where_to_look_and_what_to_take_then() -> None:
-    at = "Check at 127.0.0.1:8931 whether book took effect. If it did: result. If not: retry."
+    at = "Check at 127.0.0.1:8931 whether book took effect. Yes: result. No: retry."
     for run in (failed(Cause.CANCELLED, attempts=1, in_doubt=True, effect=Effect.UNKNOWN),
                 failed(Cause.TIMEOUT, effect=Effect.UNKNOWN)):  # fmt: skip
         assert rows(run)["Try"] == at
@@ -209,8 +209,10 @@ def test_a_used_up_budget_says_what_was_spent_and_what_more_of_it_costs() -> Non
     )
 
 
-def of_a_workflow(*used: int) -> Told:
-    """A run of as many agents as are given, and one more; each has made so many calls, and the last asks for more."""
+def of_a_workflow(*used: int, says: str = "part {}") -> Told:
+    """A run of as many agents as are given, and one more; each has made so many calls, and the last asks for more.
+    `says`: what each call came back with, with its number.
+    """
     run = Told()
     names = [f"agent{number}" for number in range(len(used))]
     run.tell(ev.RunCreated(ref="trip.py:flow", title="t", input="x", options={}))
@@ -221,9 +223,26 @@ def of_a_workflow(*used: int) -> Told:
         for number in range(calls):
             call = ev.StepStarted(kind="llm", name="openai:gpt-4.1", agent=name, attempt=1, epoch=1)
             run.tell(call, f"{agent}/c{number}", agent)
-            run.tell(ev.StepEnded(attempt=1, result="ok", seconds=1.0), f"{agent}/c{number}", agent)
+            ended = ev.StepEnded(attempt=1, result={"text": says.format(number)}, seconds=1.0)
+            run.tell(ended, f"{agent}/c{number}", agent)
         if name != names[-1]:
             run.tell(ev.NodeClosed(state="succeeded"), agent, "flow")
+    return run
+
+
+def out_of_calls(run: Told, *used: int) -> Told:
+    """The run has used all of its model calls, and the agent at work asks for one more."""
+    total = sum(used)
+    about = {"limit": "max_llm_calls", "allowed": total, "used": total, "of": "the run", "scope": ""}
+    fault = Classification(
+        origin=Origin.RUNNER, cause=Cause.LIMIT_REACHED, persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+    )  # fmt: skip
+    opened = ev.IncidentOpened(
+        incident_id="i-1", fault=fault, action={"model": "openai:gpt-4.1", "budget": about},
+        options=options_for(fault)[0], lineage=("flow", "agent2", "openai:gpt-4.1"),
+    )  # fmt: skip
+    run.tell(opened, "flow/agent2/more", "flow/agent2")
     return run
 
 
@@ -239,22 +258,11 @@ def of_a_workflow(*used: int) -> Told:
 def test_a_proposed_amount_counts_what_the_one_at_work_has_taken(
     used: tuple[int, ...], said: str, amount: int, circles: bool
 ) -> None:
-    run = of_a_workflow(*used)
-    total = sum(used)
-    about = {"limit": "max_llm_calls", "allowed": total, "used": total, "of": "the run", "scope": ""}
-    fault = Classification(
-        origin=Origin.RUNNER, cause=Cause.LIMIT_REACHED, persistence=Persistence.NEEDS_CHANGE,
-        effect=Effect.NOT_ATTEMPTED,
-    )  # fmt: skip
-    opened = ev.IncidentOpened(
-        incident_id="i-1", fault=fault, action={"model": "openai:gpt-4.1", "budget": about},
-        options=options_for(fault)[0], lineage=("flow", "agent2", "openai:gpt-4.1"),
-    )  # fmt: skip
-    run.tell(opened, "flow/agent2/more", "flow/agent2")
+    run = out_of_calls(of_a_workflow(*used), *used)
     found = explained(run)
     assert found.amount == amount
     assert found.because is not None
-    look = "Look at the last calls of agent2: do they repeat? If not: extend. If so: abort."
+    look = "Look at the last calls of agent2: do they repeat? If not: extend. If so: skip."
     assert rows(run)["Try"] == (look if circles else f"extend, because {said}: {amount} more.")
     assert (found.act is not None) is circles, "where it may be a loop nothing is marked as what to press"
     assert ("agent2 took far more than the others: perhaps a loop." in rows(run)["Why"]) is circles
@@ -265,10 +273,23 @@ def test_an_answer_that_fits_no_form_goes_back_to_its_agent_before_a_person_has_
     assert explained(run).option == "retry"
 
 
+def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None:
+    used = (4, 4, 12)
+    same, differ = (explained(out_of_calls(of_a_workflow(*used, says=says), *used)) for says in ("again", "part {}"))
+    assert same.why[1].text == "The last 12 answers of agent2 are the same: a loop."
+    assert (same.option, same.other) == ("skip", "abort"), "more calls are not proposed to who repeats itself"
+    assert differ.why[1].text == "agent2 took far more than the others: perhaps a loop."
+    assert (differ.option, differ.other) == ("extend", "skip")
+    assert [each.text for each in differ.calls] == ['"part 9"', '"part 10"', '"part 11"'], "a person can look"
+    assert all(each.events for each in (*same.calls, *differ.calls)), "each with the event that says it"
+    assert dict(differ.rows())["Calls"] == '"part 9"; "part 10"; "part 11"'
+    assert not explained(out_of_calls(of_a_workflow(4, 4, 3), 4, 4, 3)).calls, "one like the others is no loop"
+
+
 def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
     found = explained(dict(every_kind())["breakpoint"])
     assert found.act is not None, "what has an act before it is not marked as what to press"
-    assert dict(found.rows())["Try"] == "Read what book would do now, then retry. If it is not what you want: edit."
+    assert dict(found.rows())["Try"] == "Read what book would do now. As you want it: retry. If not: edit."
     assert found.consequences["retry"].text.startswith("book runs now ")
 
 

@@ -1,0 +1,56 @@
+"""Tools that are made, changed or named at run time, and tools whose values are not JSON: they give what they give
+alone, also in a second life.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.swarms.loader import load_swarm
+from tests.runtime.bench import Bench
+from tests.runtime.guest_bench import LANGGRAPH, effects, parked, starts
+
+FILE = LANGGRAPH.with_name("guest_toolsets.py")
+start = starts(FILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "done"),
+    [
+        ("at_run_time", ["note booked 1", "note found 2"]),
+        ("decorated", ["note booked 1", "note found 2"]),
+        ("named", [f"note booked {row}" for row in range(1, 6)]),
+        ("binary", ["note load b'abc'", "note photo", "note scan", "note where"]),
+        ("values", ["note fetched 1", "note measured 1", "note point 1"]),
+        ("enabled", ["note hidden", "note switched"]),
+    ],
+)
+async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, done: list[str]
+) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await start(bench, name)
+        (asked,) = await bench.incidents(run)
+        assert "/llm~" in asked.opened.node_id
+        assert asked.opened.message == "out of reach"
+        await bench.until(run, parked)
+    async with bench.driving(grace_s=0.0):
+        await bench.answer(asked, "retry")
+        state = await bench.ended(run)
+    assert (state.phase, state.lives) == ("completed", 2)
+    assert sorted(effects(bench)) == done
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "reached").touch()
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
+    alone = load_swarm(f"{FILE}:{name}", tmp_path)
+    assert state.output == (await alone.run("go")).output
+
+
+async def test_a_name_that_two_tool_sets_have_is_refused_as_by_the_framework_alone(bench: Bench) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await start(bench, "same_names")
+        (asked,) = await bench.incidents(run)
+    assert "defines a tool whose name conflicts" in asked.opened.message
+    assert effects(bench) == []

@@ -1,0 +1,88 @@
+"""Failures of models that an agent of another framework deals with itself: they go to it, as they do without us. Where
+an exception comes out of all its code, a person is asked, once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.swarms.loader import load_swarm
+from tests.runtime.bench import Bench
+from tests.runtime.guest_bench import LANGGRAPH, parked, starts
+
+FILE = LANGGRAPH.with_name("handled_model_failures.py")
+start = starts(FILE)
+ASKED_TWICE = ["ask first 1", "ask first 3"]
+FELL_BACK = ["ask first 1", "ask second 1", "ask first 3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "gives"),
+    [
+        ("hook", ("first: waited for 429 slow_down 0 0.0", ASKED_TWICE)),
+        ("around", ("first: waited for 429 slow_down 0 0.0", ASKED_TWICE)),
+        ("fallback", ("first: waited for x", FELL_BACK)),
+        ("fallback_model", ("first: waited for x", FELL_BACK)),
+        ("inner", ("first: waited for x", FELL_BACK)),
+        ("outer", ("first: waited for 429 slow_down 7 http://model.example/v1", ASKED_TWICE)),
+        ("outer_fallback", ("first: waited for x", FELL_BACK)),
+        ("as_tool", ("waited for x", ["look m", "look h", "look m", "look m"])),
+        ("wrapper", ("waited for x", ["look f", "look m", "look f"])),
+    ],
+)
+async def test_the_agent_is_told_as_it_is_alone_and_also_in_a_second_life(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, gives: tuple[str, list[str]]
+) -> None:
+    output, expected = gives
+    async with bench.driving(grace_s=0.0):
+        run = await start(bench, name)
+        (asked,) = await bench.incidents(run)
+        assert "/wait~" in asked.opened.node_id
+        await bench.until(run, parked)
+    async with bench.driving(grace_s=0.0):
+        await bench.answer(asked, "retry")
+        state = await bench.ended(run)
+    assert (state.output, state.lives, len(state.incidents)) == (output, 2, 1)
+    requests = [each for each in bench.effects if each.startswith(("ask ", "look "))]
+    assert requests == expected
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "reached").touch()
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
+    alone = load_swarm(f"{FILE}:{name}", tmp_path)
+    assert (await alone.run("go")).output == output
+    made = (tmp_path / "alone" / "effects").read_text().splitlines()
+    assert [each for each in made if each.startswith(("ask ", "look "))] == expected
+
+
+@pytest.mark.parametrize("name", ["hook_raises", "fallback_raises", "outer_raises", "as_tool_raises"])
+async def test_what_comes_out_is_asked_once_and_a_retry_goes_on(bench: Bench, name: str) -> None:
+    (bench.root / "reached").touch()
+    async with bench.driving(grace_s=0.0):
+        run = await start(bench, name)
+        (asked,) = await bench.incidents(run)
+        assert "~" in asked.opened.node_id.rpartition("/")[2]
+        await bench.until(run, parked)
+        before = bench.effects
+    async with bench.driving(grace_s=0.0):
+        await bench.until(run, parked)
+        assert await bench.incidents(run) == [asked]
+        assert bench.effects == before or name == "hook_raises"
+        await bench.answer(asked, "retry")
+        state = await bench.ended(run)
+    assert (state.phase, len(state.incidents)) == ("completed", 1)
+    assert bench.effects.count("note wait x") == 1
+
+
+async def test_the_retries_of_middleware_and_ours_are_not_multiplied(bench: Bench) -> None:
+    (bench.root / "reached").touch()
+    async with bench.driving(grace_s=0.0, policy=RetryPolicy(max_attempts=4, base=0.01)):
+        run = await start(bench, "retrying")
+        (asked,) = await bench.incidents(run)
+        assert bench.effects == ["ask first 1"] * 3
+        await bench.answer(asked, "retry")
+        state = await bench.ended(run)
+    assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
+    assert bench.effects.count("ask first 1") == 4
