@@ -11,12 +11,12 @@ Imports the standard library only.
 from orbiter.redaction.held_secrets import held_secrets, hold_secrets
 from orbiter.redaction.known_secrets import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH, environment_secrets, mask_secrets
 from orbiter.redaction.redactor import BadPattern, Redactor, redact
-from orbiter.redaction.spans import MARK
+from orbiter.redaction.spans import REDACTED
 
 __all__ = [
-    "MARK",
     "MIN_LENGTH_ANYWHERE",
     "MIN_SECRET_LENGTH",
+    "REDACTED",
     "BadPattern",
     "Redactor",
     "environment_secrets",

@@ -10,7 +10,7 @@ from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from orbiter.redaction.names import LONGEST, NameRating, is_ordinary, rate_name
-from orbiter.redaction.spans import MARK, Span, drop_whitespace
+from orbiter.redaction.spans import REDACTED, Span, drop_whitespace
 
 MIN_LENGTH_ANYWHERE = 6
 """Characters from which on a secret is masked wherever it occurs; a shorter one only where it stands by itself: not as
@@ -27,7 +27,7 @@ def mask_secrets(text: str, secrets: Iterable[str]) -> str:
     piece of another.
     """
     pattern = _pattern_of(tuple(secrets))
-    return pattern.sub(MARK, text) if pattern is not None else text
+    return pattern.sub(REDACTED, text) if pattern is not None else text
 
 
 def spans_of(text: str, secrets: tuple[str, ...]) -> Iterator[Span]:

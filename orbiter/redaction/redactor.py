@@ -10,7 +10,7 @@ from orbiter.redaction.known_secrets import spans_of
 from orbiter.redaction.labels import find_labelled, is_secret
 from orbiter.redaction.names import NameRating, rate_name
 from orbiter.redaction.shapes import find_base64, find_broken, find_shaped
-from orbiter.redaction.spans import MARK, Span, map_to_source, mask_spans, unescape_views
+from orbiter.redaction.spans import REDACTED, Span, map_to_source, mask_spans, unescape_views
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
 _ROUNDS = 4
@@ -91,7 +91,7 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(each) for each in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return MARK if str(value) in self._secrets else value
+            return REDACTED if str(value) in self._secrets else value
         return value
 
     def member(self, name: str, value: Any) -> Any:
@@ -108,13 +108,13 @@ class Redactor:
         if isinstance(value, str):
             return self._secret(name, value, strength)
         if isinstance(value, int | float) and not isinstance(value, bool) and strength is NameRating.STRONG:
-            return MARK if abs(value) >= 1_000 else value
+            return REDACTED if abs(value) >= 1_000 else value
         return self.value(value)
 
     def _secret(self, name: str, text: str, strength: NameRating) -> str:
         if "cookie" in name.lower() and "=" in text:
             return self.text(f"{_COOKIE}{text}").removeprefix(_COOKIE)
-        return MARK if is_secret(text, strength) else self.text(text)
+        return REDACTED if is_secret(text, strength) else self.text(text)
 
 
 _COOKIE = "cookie: "

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-MARK = "[redacted]"
+REDACTED = "[redacted]"
 """What stands in place of a secret."""
 
 LEVELS = 5
@@ -119,17 +119,17 @@ def _quote_before(source: str, at: int) -> str:
 
 
 def mask_spans(text: str, spans: Iterable[Span]) -> str:
-    """The text with `MARK` for each span. Spans that overlap become one; what is masked already stays."""
+    """The text with `REDACTED` for each span. Spans that overlap become one; what is masked already stays."""
     pieces: list[str] = []
     at = 0
     for start, end, quote in _merged(text, spans):
-        pieces += (text[at:start], quote, MARK, quote)
+        pieces += (text[at:start], quote, REDACTED, quote)
         at = end
     return "".join([*pieces, text[at:]]) if pieces else text
 
 
 def _merged(text: str, spans: Iterable[Span]) -> Iterator[Span]:
-    marks = [Span(found.start(), found.end()) for found in re.finditer(re.escape(MARK), text)]
+    marks = [Span(found.start(), found.end()) for found in re.finditer(re.escape(REDACTED), text)]
     current: Span | None = None
     for span in sorted([*marks, *spans]):
         if current is None or span.start >= current.end:

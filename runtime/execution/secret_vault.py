@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from orbiter.redaction import (
-    MARK,
     MIN_LENGTH_ANYWHERE,
     MIN_SECRET_LENGTH,
+    REDACTED,
     Redactor,
     environment_secrets,
     held_secrets,
@@ -131,5 +131,5 @@ def _mask_value(value: Any, secrets: tuple[str, ...]) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(_mask_value(each, secrets) for each in value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return MARK if str(value) in secrets else value
+        return REDACTED if str(value) in secrets else value
     return value

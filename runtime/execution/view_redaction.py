@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orbiter.redaction import MARK, Redactor
+from orbiter.redaction import REDACTED, Redactor
 from runtime.execution.secret_vault import make_redactor
 
 _OWN_FIELDS = frozenset(
@@ -116,7 +116,7 @@ def _restore(given: Any, original: Any, shown: Any) -> Any:
 def has_mark(value: Any) -> bool:
     """Whether a mask stands anywhere in a value, as JSON has it."""
     if isinstance(value, Mapping):
-        return any(MARK in str(name) or has_mark(each) for name, each in value.items())
+        return any(REDACTED in str(name) or has_mark(each) for name, each in value.items())
     if isinstance(value, list):
         return any(map(has_mark, value))
-    return isinstance(value, str) and MARK in value
+    return isinstance(value, str) and REDACTED in value

@@ -21,7 +21,7 @@ from orbiter.guests.langgraph.failure_guard import guard_nodes
 from orbiter.guests.langgraph.graph_input import InputMismatch, graph_input, run_result
 from orbiter.guests.langgraph.interrupts import answer_all, ask
 from orbiter.guests.langgraph.life import Life, entered
-from orbiter.guests.langgraph.middleware import MARK
+from orbiter.guests.langgraph.middleware import DURABLE_CHANNEL
 from orbiter.guests.langgraph.saver import JournalSaver
 from orbiter.steps import Place, Scope
 from orbiter.types import Message, RunResult
@@ -76,7 +76,7 @@ class LangGraphGuest(Guest):
         self._context = context
 
     def _describe(self, agent: Any) -> dict[str, Any]:
-        return {"depth": "fine" if MARK in agent.channels else "coarse", "tools": _tools(agent)}
+        return {"depth": "fine" if DURABLE_CHANNEL in agent.channels else "coarse", "tools": _tools(agent)}
 
     def _arguments(self, thread: str) -> dict[str, Any]:
         where = {"thread_id": thread, **self._config.get("configurable", {})}
@@ -91,7 +91,7 @@ class LangGraphGuest(Guest):
         return run_result(found.value, self.name)
 
     async def _run_durably(self, agent: Any, input: str, messages: list[Message] | None, scope: Scope) -> RunResult:
-        fine = MARK in agent.channels
+        fine = DURABLE_CHANNEL in agent.channels
         loop = asyncio.get_running_loop()
         thread = f"{scope.run_id}/{scope.node_id}/{hashlib.sha256(input.encode()).hexdigest()[:8]}"
         life = Life(scope=scope, agent=self.name, fine=fine, loop=loop, models=self._models, thread=thread)

@@ -19,7 +19,7 @@ from orbiter.guests.langgraph.structured_output import load_structured
 from orbiter.steps import Step, Traits
 from orbiter.types import Message, content_text
 
-MARK = "orbiter_durable"
+DURABLE_CHANNEL = "orbiter_durable"
 """A channel that is never written: by it a compiled graph is known to have the middleware."""
 
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.judgement.comparison.comparison_types import (
     DifferenceKind,
     FieldDifference,
@@ -156,7 +156,7 @@ def _without_id(call: Any) -> Any:
 
 def _is_masked(node: Node) -> bool:
     """Whether a secret was taken out of it: what is derived from its texts is not what it was derived from."""
-    return MARK in _as_text(node.requested) or MARK in _as_text(node.result)
+    return REDACTED in _as_text(node.requested) or REDACTED in _as_text(node.result)
 
 
 def field_difference(name: str, was: Any, now: Any) -> FieldDifference | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orbiter.errors import text_of
-from orbiter.redaction import MARK, Redactor, redact
+from orbiter.redaction import REDACTED, Redactor, redact
 from runtime.judgement.faults import cause_text, retry_after
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence, as_text
 from runtime.judgement.faults.evidence_extraction import from_exception, from_record
@@ -210,7 +210,7 @@ def _cut_long(value: Any) -> Any:
 
 def mask_secrets(text: str) -> str:
     """`text` without secrets, also without keys that a provider quotes back in part."""
-    return _QUOTED_KEY.sub(lambda found: found[1] + MARK, redact(text))
+    return _QUOTED_KEY.sub(lambda found: found[1] + REDACTED, redact(text))
 
 
 def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:

@@ -8,7 +8,7 @@ import pytest
 
 from console import output
 from console.linear.prompts import read_params
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.judgement.recovery.options import make_option
 from tests.console.linear.test_prompts import Terminal as Typist
@@ -43,10 +43,10 @@ def test_neither_verbs_nor_a_console_show_a_secret(tmp_path: Path) -> None:
     said += [*_printed(program, "show", str(found["run_id"])), *_printed(program, "log", "--json")]
     with Terminal("-m", "console", "--embedded", cwd=tmp_path, size=(120, 40)) as terminal:
         terminal.until("Grant permission for longer")
-        assert MARK in terminal.text
+        assert REDACTED in terminal.text
         said.append(terminal.text)
     assert SECRET not in "".join(said)
-    refused = program("answer", str(found["id"]), "deny", "--message", f"not {MARK}")
+    refused = program("answer", str(found["id"]), "deny", "--message", f"not {REDACTED}")
     assert refused.returncode == 2
     assert "type the whole of it" in refused.stderr
     assert program("answer", str(found["id"]), "grant").returncode == 0
@@ -71,14 +71,14 @@ def test_a_file_that_cannot_be_read_shows_no_secret(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(output, "_mask", None)
     assert run_verb(body) == 0
-    assert capsys.readouterr().out == f"use {MARK}\n"
+    assert capsys.readouterr().out == f"use {REDACTED}\n"
 
 
 async def test_the_linear_mode_shows_masked_arguments_to_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "_mask", ViewRedactor(masked=True))
     opened = asked_of()
     opened = opened.model_copy(update={"action": {"arguments": {"path": "x", "api_key": SECRET}}})
-    typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{MARK}"}}',))
+    typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{REDACTED}"}}',))
     given = await read_params(opened, make_option("edit"), typist)
-    assert given == {"arguments": {"path": "y", "api_key": MARK}}, "the operation restores it"
+    assert given == {"arguments": {"path": "y", "api_key": REDACTED}}, "the operation restores it"
     assert SECRET not in typist.began[0][0] + "".join(typist.questions)

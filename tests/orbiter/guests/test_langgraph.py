@@ -30,7 +30,7 @@ from orbiter.guests.frameworks import framework_of
 from orbiter.guests.langgraph import checkpointer, durable, durable_middleware
 from orbiter.guests.langgraph.approval import BY_DECISION, BY_HUMAN_RESPONSE, ApprovalAsk
 from orbiter.guests.langgraph.messages import dump_message, load_message, to_ours, to_theirs
-from orbiter.guests.langgraph.middleware import MARK
+from orbiter.guests.langgraph.middleware import DURABLE_CHANNEL
 from orbiter.guests.langgraph.model_call import MODEL_CALL
 from orbiter.guests.langgraph.saver import JournalSaver
 from orbiter.guests.langgraph.structured_output import dump_structured, load_structured
@@ -80,8 +80,8 @@ async def test_a_factory_that_takes_middleware_is_given_ours() -> None:
             lambda middleware: create_agent(said("x"), middleware=middleware),
         )
     ]
-    assert [MARK in each.channels for each in marked] == [True, True]
-    assert MARK not in create_agent(said("x")).channels
+    assert [DURABLE_CHANNEL in each.channels for each in marked] == [True, True]
+    assert DURABLE_CHANNEL not in create_agent(said("x")).channels
 
 
 def test_recognising_needs_the_class_alone() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orbiter.models.redact import MAX_BODY, redacted_body, request_id_of, select_headers
-from orbiter.redaction import MARK, mask_secrets, redact
+from orbiter.redaction import REDACTED, mask_secrets, redact
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from orbiter.redaction import MARK, mask_secrets, redact
 def test_what_looks_like_a_key_goes(text: str, secret: str) -> None:
     clean = redact(text)
     assert secret not in clean
-    assert MARK in clean
+    assert REDACTED in clean
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_does_not_stays(text: str) -> None:
 
 
 def test_keys_in_use_go_whatever_they_look_like() -> None:
-    assert redact("wrong key: plain-word, really", ["plain-word"]) == f"wrong key: {MARK}, really"
+    assert redact("wrong key: plain-word, really", ["plain-word"]) == f"wrong key: {REDACTED}, really"
     assert redact("abc abc", ["abc"]) == "abc abc", "a secret of three letters would tear words apart"
 
 
@@ -104,17 +104,17 @@ def test_only_telling_headers_are_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "secrets", "clean"),
     [
-        ("PIN 4711 is wrong", ("4711",), f"PIN {MARK} is wrong"),
+        ("PIN 4711 is wrong", ("4711",), f"PIN {REDACTED} is wrong"),
         ("order 147110, 4711ms, x_4711", ("4711",), "order 147110, 4711ms, x_4711"),
-        ('{"pin": "0930", "n": 10930}', ("0930",), f'{{"pin": "{MARK}", "n": 10930}}'),
+        ('{"pin": "0930", "n": 10930}', ("0930",), f'{{"pin": "{REDACTED}", "n": 10930}}'),
         ("a9!, yes: a9!", ("a9!",), "a9!, yes: a9!"),
-        ("xq$89!y", ("$89!",), f"xq{MARK}y"),
+        ("xq$89!y", ("$89!",), f"xq{REDACTED}y"),
         ("naïveté", ("veté",), "naïveté"),
-        ("prehunter2post", ("hunter2",), f"pre{MARK}post"),
-        ("abcd-ef-ghi", ("abcd", "abcd-ef-ghi"), MARK),
-        ("db://u:p%40ss%2Fw@h", ("p@ss/w",), f"db://u:{MARK}@h"),
-        (r'{"sent": "say \"so\" é"}', ('say "so" é',), f'{{"sent": "{MARK}"}}'),
-        (r'{"sent": "say \"so\" \u00e9"}', ('say "so" é',), f'{{"sent": "{MARK}"}}'),
+        ("prehunter2post", ("hunter2",), f"pre{REDACTED}post"),
+        ("abcd-ef-ghi", ("abcd", "abcd-ef-ghi"), REDACTED),
+        ("db://u:p%40ss%2Fw@h", ("p@ss/w",), f"db://u:{REDACTED}@h"),
+        (r'{"sent": "say \"so\" é"}', ('say "so" é',), f'{{"sent": "{REDACTED}"}}'),
+        (r'{"sent": "say \"so\" \u00e9"}', ('say "so" é',), f'{{"sent": "{REDACTED}"}}'),
     ],
 )
 def test_a_short_secret_is_masked_where_it_stands_by_itself_a_long_one_anywhere(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbiter.redaction import MARK, Redactor, environment_secrets, redact
+from orbiter.redaction import REDACTED, Redactor, environment_secrets, redact
 
 SECRET = "Xk29dLqPz07vTw"
 KEY = "sk-proj-AbCd0123EfGh4567IjKl8901MnOp2345"
@@ -80,7 +80,7 @@ ENCODED: dict[str, Callable[[str], str]] = {
 def test_what_is_called_a_secret_is_masked_however_it_is_written(place: str, encode: Callable[[str], str]) -> None:
     said = Redactor().text(encode(place % SECRET))
     assert SECRET not in said
-    assert MARK in said
+    assert REDACTED in said
     assert Redactor().text(said) == said
 
 
@@ -88,14 +88,14 @@ def test_what_is_called_a_secret_is_masked_however_it_is_written(place: str, enc
 def test_a_key_that_is_broken_anywhere_is_masked_whole(gap: str) -> None:
     for at in range(4, len(KEY) - 6):
         said = redact(f"the key {KEY[:at]}{gap}{KEY[at:]} is wrong")
-        assert said == f"the key {MARK} is wrong"
+        assert said == f"the key {REDACTED} is wrong"
 
 
 @pytest.mark.parametrize("gap", ["\n", " ", "\\n", "  \n  "])
 def test_a_known_secret_that_is_broken_is_masked(gap: str) -> None:
     secret = "correct-horse-battery"
     for at in range(1, len(secret)):
-        assert redact(f"it was {secret[:at]}{gap}{secret[at:]}.", [secret]) == f"it was {MARK}."
+        assert redact(f"it was {secret[:at]}{gap}{secret[at:]}.", [secret]) == f"it was {REDACTED}."
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_hostile_text_is_read_in_one_go(hostile: str) -> None:
 def test_a_variable_with_a_telling_name_is_known(name: str, value: str, secret: str) -> None:
     found = environment_secrets({name: value, "PATH": "/usr/bin", "HOME": "/root"})
     assert secret in found
-    assert redact(f"it said {secret}, twice: {json.dumps({'x': secret})}", found).count(MARK) == 2
+    assert redact(f"it said {secret}, twice: {json.dumps({'x': secret})}", found).count(REDACTED) == 2
     assert "demo-project" not in found
 
 
@@ -260,4 +260,4 @@ def test_a_variable_that_says_nothing_masks_nothing(name: str, value: str) -> No
 
 @pytest.mark.parametrize("name", ["7", "0", "7 ", "auth0", "key7", "-7", ""])
 def test_any_name_of_a_member_can_be_masked(name: str) -> None:
-    assert Redactor().value({name: {"note": f"use {KEY}"}}) == {name: {"note": f"use {MARK}"}}
+    assert Redactor().value({name: {"note": f"use {KEY}"}}) == {name: {"note": f"use {REDACTED}"}}

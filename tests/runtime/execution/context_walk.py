@@ -1,7 +1,7 @@
 """Counts how far the context of a step travels: read from the source, without running it.
 
 From one function on, every call is followed that hands the context on, or is a method of it, or of an object that keeps
-it. A function is opened once. Properties do not count: reading one is no stop for a reader.
+it. A function is opened once. Properties do not count: a reader does not stop at one.
 
     python -m tests.runtime.execution.context_walk [ROOT MODULE:FUNCTION PARAMETER MODULE:OWNER]
 

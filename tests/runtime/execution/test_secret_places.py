@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from console import logs
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.daemon.log_file import RotatingLogHandler
 from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports import export_file, incident_report
@@ -82,7 +82,7 @@ def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -
     }
     for place, text in texts.items():
         assert not [each for each in LEFT if each in text], place
-        assert MARK in text, place
+        assert REDACTED in text, place
     assert len(export_file.read_export(texts["export"]).events) == 2
     json.loads(texts["analysis"])
 

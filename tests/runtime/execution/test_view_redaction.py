@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.execution import view_redaction
 from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor
 from runtime.record.state import durable_run, events
@@ -21,7 +21,7 @@ MASKED = ViewRedactor(masked=True)
 OURS = {"options", "nodes", "incidents", "granted", "injected", "let_go", "owners", "delivered", "busy"}
 """Objects of events and states with members of ours."""
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.sampled_from([KEY, f"x {KEY}", MARK]),
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.sampled_from([KEY, f"x {KEY}", REDACTED]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.text(max_size=8) | st.sampled_from([KEY, "api_key", "7", "state"]), inner, max_size=3)
@@ -61,7 +61,7 @@ def test_what_comes_back_as_it_was_shown_is_the_original(value: Any) -> None:
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4), st.text(max_size=20), st.text(max_size=20))
 def test_a_mask_is_never_sent_on(value: dict[str, Any], before: str, after: str) -> None:
     """A mark among other words is not one of the values that were shown: it is refused wherever it stands."""
-    edited = {**MASKED.mask_value(value), "edited": f"{before}{MARK}{after}."}
+    edited = {**MASKED.mask_value(value), "edited": f"{before}{REDACTED}{after}."}
     try:
         assert MASKED.restore(edited, value) == {**value, "edited": value["edited"]}
     except MaskNotReplaced:

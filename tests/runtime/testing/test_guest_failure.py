@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from tests.runtime.testing.recording import Recorded, record, working_in
@@ -47,7 +47,7 @@ def test_a_guests_tool_is_red_then_green_then_red(tmp_path: Path) -> None:
     assert guest.state.phase == "completed"
     kept = guest.file.read_text()
     assert KEY not in kept
-    assert MARK in guest.export
+    assert REDACTED in guest.export
     assert str(root) not in kept
     assert str(root) in guest.export
     step = guest.failed("price")

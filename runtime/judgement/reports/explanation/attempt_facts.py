@@ -8,7 +8,7 @@ from typing import Final
 
 from runtime.judgement.amounts import format_bytes
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
-from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.model_choices import models_that_answered
 from runtime.judgement.reports.explanation.sentence import Fact
 from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words, model_name
@@ -18,23 +18,23 @@ from runtime.record.state.events import IncidentAnswered
 _MAX_CITED: Final = 4
 
 
-def cited(case: Case) -> tuple[int, ...]:
+def cited(case: ExplainedIncident) -> tuple[int, ...]:
     """The attempts that failed, as events: the first ones and the last."""
     found = [each.seq for each in case.tries]
     return tuple(found if len(found) <= _MAX_CITED else [*found[: _MAX_CITED - 1], found[-1]])
 
 
-def _failed_alike(case: Case) -> Fact | None:
+def _failed_alike(case: ExplainedIncident) -> Fact | None:
     """``3 of 3``: attempts that failed with this cause, of those that were made."""
     alike = sum(each.cause == case.cause.value for each in case.tries)
     return ((f"{alike} of {_attempts_made(case)}",), cited(case)) if alike and len(case.tries) > 1 else None
 
 
-def _attempts_made(case: Case) -> int:
+def _attempts_made(case: ExplainedIncident) -> int:
     return max(len(case.tries), case.tries[-1].attempt if case.tries else 0)
 
 
-def _attempts(case: Case) -> Fact | None:
+def _attempts(case: ExplainedIncident) -> Fact | None:
     """``4 attempts in 7s``, ``1 attempt``."""
     tries = case.tries
     if not tries:
@@ -46,11 +46,11 @@ def _attempts(case: Case) -> Fact | None:
     return ((f"{_attempts_made(case)} attempts", *within), cited(case))
 
 
-def _several_attempts(case: Case) -> Fact | None:
+def _several_attempts(case: ExplainedIncident) -> Fact | None:
     return _attempts(case) if _attempts_made(case) > 1 else None
 
 
-def _pauses(case: Case) -> Fact | None:
+def _pauses(case: ExplainedIncident) -> Fact | None:
     waits = [each for each in case.tries if each.wait_s is not None][-5:]
     if not waits:
         return None
@@ -61,30 +61,30 @@ def _pauses(case: Case) -> Fact | None:
     return (tuple(parts), tuple(each.seq for each in waits))
 
 
-def _took(case: Case) -> Fact | None:
+def _took(case: ExplainedIncident) -> Fact | None:
     tries = case.tries
     return ((Seconds(tries[-1].seconds),), (tries[-1].seq,)) if tries and tries[-1].seconds >= 0.05 else None
 
 
-def _next_attempt(case: Case) -> Fact | None:
+def _next_attempt(case: ExplainedIncident) -> Fact | None:
     node = case.node
     return ((Count(node.attempts + 1),), (node.began_seq,)) if node is not None and node.attempts else None
 
 
-def _began(case: Case) -> Fact | None:
+def _began(case: ExplainedIncident) -> Fact | None:
     node = case.node
     known = node is not None and node.began_at is not None and node.began_seq <= case.opened.seq
     return ((Instant(node.began_at),), (node.began_seq,)) if known and node is not None and node.began_at else None
 
 
-def _compactions(case: Case) -> Fact | None:
+def _compactions(case: ExplainedIncident) -> Fact | None:
     """``twice``: how often the request was made smaller."""
     made = case.node.compacted if case.node is not None else []
     times = {1: "once", 2: "twice"}.get(len(made), f"{len(made)} times")
     return ((times,), tuple(each.seq for each in made)) if made else None
 
 
-def _compacted_sizes(case: Case) -> Fact | None:
+def _compacted_sizes(case: ExplainedIncident) -> Fact | None:
     """``from 1.9 MB to 640 kB``."""
     made = case.node.compacted if case.node is not None else []
     if not made or not made[0].bytes_before:
@@ -93,19 +93,19 @@ def _compacted_sizes(case: Case) -> Fact | None:
     return ((sizes,), tuple(each.seq for each in made))
 
 
-def _compacted_to(case: Case) -> Fact | None:
+def _compacted_to(case: ExplainedIncident) -> Fact | None:
     """``640 kB``: the size of the conversation as the next attempt sends it, to whichever model."""
     made = case.node.compacted if case.node is not None else []
     return ((format_bytes(made[-1].bytes_after),), (made[-1].seq,)) if made and made[-1].bytes_after else None
 
 
-def _stood_in(case: Case) -> Fact | None:
+def _stood_in(case: ExplainedIncident) -> Fact | None:
     """The last model that stood in, as recorded."""
     made = case.node.fell_back if case.node is not None else []
     return foreign(made[-1].to_model, (made[-1].seq,), 80) if made else None
 
 
-def _passed_over(case: Case) -> Fact | None:
+def _passed_over(case: ExplainedIncident) -> Fact | None:
     made = case.node.fell_back if case.node is not None else []
     named = [text for each in made for text in each.passed_over]
     return foreign("; ".join(named), tuple(each.seq for each in made if each.passed_over), 160) if named else None
@@ -115,12 +115,12 @@ _WHO: Final = {"console": "the operator ", "cli": "the operator ", "mcp": "the a
 """What stands before the name of who answered, by the way it came."""
 
 
-def _last_answer(case: Case) -> IncidentAnswered | None:
+def _last_answer(case: ExplainedIncident) -> IncidentAnswered | None:
     given = [each.answer for each in case.earlier() if each.answer is not None]
     return given[-1] if given else None
 
 
-def _answered_before(case: Case) -> Fact | None:
+def _answered_before(case: ExplainedIncident) -> Fact | None:
     """Who answered an earlier incident of this node, and how: ``the operator ada chose Retry operation``."""
     answer = _last_answer(case)
     if answer is None:
@@ -133,7 +133,7 @@ def _answered_before(case: Case) -> Fact | None:
     return (tuple(part for part in parts if part != ""), (answer.seq,))
 
 
-def _after_answer(case: Case) -> Fact | None:
+def _after_answer(case: ExplainedIncident) -> Fact | None:
     """``: 2, then 1 after the operator ada chose Retry operation``: attempts that an answer led to."""
     answer, made = _last_answer(case), case.tries
     found = _answered_before(case)
@@ -144,12 +144,12 @@ def _after_answer(case: Case) -> Fact | None:
     return ((f": {len(made) - after}, then {after} after ", *words), events)
 
 
-def _not_an_attempt(case: Case) -> Fact | None:
+def _not_an_attempt(case: ExplainedIncident) -> Fact | None:
     """Known if the answer before is not told with the attempts."""
     return (("",), case.here) if _after_answer(case) is None else None
 
 
-def _retried_by_hand(case: Case) -> Fact | None:
+def _retried_by_hand(case: ExplainedIncident) -> Fact | None:
     """How often an operator had this node try again, if it failed again."""
     given = [each.answer for each in case.earlier() if each.answer is not None]
     again = [each for each in given if effect_of(each.option) in ("retry", "wait_retry")]
@@ -157,7 +157,7 @@ def _retried_by_hand(case: Case) -> Fact | None:
     return ((f"{times} by hand",), tuple(each.seq for each in again)) if again else None
 
 
-def _no_attempt(case: Case) -> Fact | None:
+def _no_attempt(case: ExplainedIncident) -> Fact | None:
     """Known if no attempt of the step was made."""
     node = case.node
     return (("",), case.here) if node is not None and node.is_step and not node.attempts else None
@@ -166,7 +166,7 @@ def _no_attempt(case: Case) -> Fact | None:
 _NOT_KNOWN: Final = ": it is not known whether it took effect"
 
 
-def _doubt(case: Case) -> Fact | None:
+def _doubt(case: ExplainedIncident) -> Fact | None:
     """``had begun when its process ended``: why the effect of a call is not known, as the runtime says it."""
     name = f"{case.node.name if case.node is not None else case.action.get('tool', '')} "
     said = case.opened.message
@@ -175,14 +175,14 @@ def _doubt(case: Case) -> Fact | None:
     return foreign(said.removeprefix(name).removesuffix(_NOT_KNOWN), case.here, 120)
 
 
-def _may_have_happened(case: Case) -> Fact | None:
+def _may_have_happened(case: ExplainedIncident) -> Fact | None:
     return (("",), case.here) if case.may_have_happened else None
 
 
 # -- calls before this one ---------------------------------------------------------------------------------------------
 
 
-def _median(case: Case) -> Fact | None:
+def _median(case: ExplainedIncident) -> Fact | None:
     """How long earlier calls of the same name took, in the middle."""
     node = case.node
     if node is None:
@@ -197,7 +197,7 @@ def _median(case: Case) -> Fact | None:
     return ((Seconds(median(spent)),), tuple(each.closed_seq for each, _ in done)[:_MAX_CITED]) if spent else None
 
 
-def _other_model(case: Case) -> Fact | None:
+def _other_model(case: ExplainedIncident) -> Fact | None:
     """Another model that answered in this run."""
     now = model_name(case)
     for used, node in models_that_answered(case) if now else ():
@@ -206,7 +206,7 @@ def _other_model(case: Case) -> Fact | None:
     return None
 
 
-def _same_calls(case: Case) -> Fact | None:
+def _same_calls(case: ExplainedIncident) -> Fact | None:
     """``book 5 times``: the call that came most often below the agent that is in a loop."""
     top = case.agent
     if top is None:
@@ -223,7 +223,7 @@ def _same_calls(case: Case) -> Fact | None:
     return ((Foreign(name, NAME_CHARS), f" {len(seqs)} times"), tuple(seqs[-_MAX_CITED:]))
 
 
-ATTEMPT_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+ATTEMPT_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "after_answer": _after_answer,
     "answered_before": _answered_before,
     "attempts": _attempts,

@@ -15,7 +15,7 @@ from runtime.judgement.recovery.budget_extension import (
     proposed_extension,
     quantity_words,
 )
-from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.sentence import Fact, Sentence
 from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words
 from runtime.judgement.reports.narration import Foreign, Part
@@ -46,17 +46,17 @@ _LATEST_CALLS: Final = 3
 _CALL_CHARS: Final = 60
 
 
-def _budget(case: Case) -> Mapping[str, Any]:
+def _budget(case: ExplainedIncident) -> Mapping[str, Any]:
     found = case.action.get("budget")
     return found if isinstance(found, Mapping) else {}
 
 
-def _limit_owner(case: Case) -> Fact | None:
+def _limit_owner(case: ExplainedIncident) -> Fact | None:
     of = _budget(case).get("of")
     return (("the run",), case.here) if of == "the run" else foreign(of, case.here)
 
 
-def _limit_name(case: Case) -> Fact | None:
+def _limit_name(case: ExplainedIncident) -> Fact | None:
     said = str(_budget(case).get("limit") or "")
     if said in LIMIT_WORDS:
         return ((LIMIT_WORDS[said],), case.here)
@@ -64,31 +64,31 @@ def _limit_name(case: Case) -> Fact | None:
     return ((limit.value.replace("_", " "),), case.here) if limit is not None and not said else None
 
 
-def _used_of_allowed(case: Case) -> Fact | None:
+def _used_of_allowed(case: ExplainedIncident) -> Fact | None:
     """``20 of 20``."""
     about = _budget(case)
     used, allowed = quantity_words(about.get("limit"), about.get("used")), _allowed_words(case)
     return ((f"{used} of {allowed}",), case.here) if used and allowed else None
 
 
-def _allowed_words(case: Case) -> str:
+def _allowed_words(case: ExplainedIncident) -> str:
     about = _budget(case)
     return quantity_words(about.get("limit"), about.get("allowed"))
 
 
-def _allowed(case: Case) -> Fact | None:
+def _allowed(case: ExplainedIncident) -> Fact | None:
     said = _allowed_words(case)
     return ((said,), case.here) if said else None
 
 
-def _extension(case: Case) -> Fact | None:
+def _extension(case: ExplainedIncident) -> Fact | None:
     """How much more is proposed."""
     amount = proposed_extension(case.opened, case.state)
     said = quantity_words(_budget(case).get("limit"), amount)
     return ((said,), case.here) if said else None
 
 
-def _members_left(case: Case) -> Fact | None:
+def _members_left(case: ExplainedIncident) -> Fact | None:
     """``those done took 4 calls each: 4 for editor, 3 for writer``: what the proposed amount is the sum of."""
     about = _budget(case)
     found = _left(case)
@@ -107,7 +107,7 @@ def _members_left(case: Case) -> Fact | None:
     return (tuple(parts), (root.opened_seq if root else case.opened.seq,))
 
 
-def _left(case: Case) -> MembersLeft | None:
+def _left(case: ExplainedIncident) -> MembersLeft | None:
     about = _budget(case)
     if proposed_extension(case.opened, case.state) is None:
         return None
@@ -122,7 +122,7 @@ def _few_names(names: tuple[str, ...]) -> tuple[Part, ...]:
     return (first, *(part for each in rest for part in (" and ", each)))
 
 
-def _hungry_name(case: Case) -> str:
+def _hungry_name(case: ExplainedIncident) -> str:
     """The agent at work that has used far more than those that are done, if there is one."""
     found = _left(case)
     if found is None:
@@ -131,7 +131,7 @@ def _hungry_name(case: Case) -> str:
     return "" if used < max(_HUNGRY_TIMES * found.each, _HUNGRY_LEAST) else name
 
 
-def _hungry(case: Case) -> Fact | None:
+def _hungry(case: ExplainedIncident) -> Fact | None:
     """``writer``: see `_hungry_name`."""
     name = _hungry_name(case)
     nodes = case.state.nodes.values() if name else ()
@@ -139,7 +139,7 @@ def _hungry(case: Case) -> Fact | None:
     return ((Foreign(name, _SHORT_NAME_CHARS),), (max(last),)) if last else None
 
 
-def _alike_answers(case: Case) -> Fact | None:
+def _alike_answers(case: ExplainedIncident) -> Fact | None:
     """``12``: so many of the latest answers of the agent that may be in a loop are the same; None below three."""
     found = [node for node in _hungry_steps(case) if node.kind == "llm"]
     said = [(message.text, message.calls) for message in map(reply_message, found)]
@@ -149,14 +149,14 @@ def _alike_answers(case: Case) -> Fact | None:
     return ((str(alike),), tuple(node.closed_seq for node in found[-alike:]))
 
 
-def _hungry_steps(case: Case) -> list[Node]:
+def _hungry_steps(case: ExplainedIncident) -> list[Node]:
     """The calls that the agent that may be in a loop has made, oldest first."""
     name = _hungry_name(case)
     steps = (node for node in case.state.nodes.values() if node.kind in ("llm", "tool") and node.is_step)
     return [node for node in steps if name and node.agent == name and 0 < node.closed_seq < case.opened.seq]
 
 
-def latest_calls(case: Case) -> tuple[Sentence, ...]:
+def latest_calls(case: ExplainedIncident) -> tuple[Sentence, ...]:
     """The latest calls of an agent that may be in a loop, oldest first: what is looked at before a limit is raised."""
     return tuple(Sentence(_call_parts(node), (node.closed_seq,)) for node in _hungry_steps(case)[-_LATEST_CALLS:])
 
@@ -173,7 +173,7 @@ def _call_parts(node: Node) -> tuple[Part, ...]:
     return ('"', Foreign(message.text or node.output, _CALL_CHARS), '"')
 
 
-def _top_users(case: Case) -> Fact | None:
+def _top_users(case: ExplainedIncident) -> Fact | None:
     """``writer 12, planner 4, searcher 4``: the agents by what the limit counts of them, so that they add up to it."""
     scope = str(_budget(case).get("scope") or "")
     if scope and scope not in case.state.nodes:
@@ -199,7 +199,7 @@ def _top_users(case: Case) -> Fact | None:
     return (tuple(parts), tuple(last[agent] for agent, _ in named))
 
 
-def _turns(case: Case) -> Fact | None:
+def _turns(case: ExplainedIncident) -> Fact | None:
     """``2 of 5``: members of the outermost swarm that are done."""
     root = case.state.nodes.get(case.state.roots[0]) if case.state.roots else None
     if root is None or root.kind not in ("swarm", "group") or root.info.get("mode", "workflow") != "workflow":
@@ -212,7 +212,7 @@ def _turns(case: Case) -> Fact | None:
     )
 
 
-def _extended(case: Case) -> Fact | None:
+def _extended(case: ExplainedIncident) -> Fact | None:
     """What the limit would be with what is proposed."""
     amount, allowed = proposed_extension(case.opened, case.state), _budget(case).get("allowed")
     if amount is None or not isinstance(allowed, int | float):
@@ -220,7 +220,7 @@ def _extended(case: Case) -> Fact | None:
     return ((quantity_words(_budget(case).get("limit"), allowed + amount),), case.here)
 
 
-def _priced(case: Case) -> list[Node]:
+def _priced(case: ExplainedIncident) -> list[Node]:
     """Model calls under the limit whose price is known, in the order in which they began."""
     scope = str(_budget(case).get("scope") or "")
     if not _budget(case) or (scope and scope not in case.state.nodes):
@@ -229,7 +229,7 @@ def _priced(case: Case) -> list[Node]:
     return [node for node in under if node.cost_usd is not None and 0 < node.closed_seq < case.opened.seq]
 
 
-def _spent(case: Case) -> Fact | None:
+def _spent(case: ExplainedIncident) -> Fact | None:
     """``$0.04``: what the model calls under the limit cost; `at least` where the price of some is unknown."""
     found = _priced(case)
     if not found or _budget(case).get("limit") == _COST:  # then the limit itself says it
@@ -239,7 +239,7 @@ def _spent(case: Case) -> Fact | None:
     return ((f"{least}{total}",), (found[-1].closed_seq,))
 
 
-def _extension_cost(case: Case) -> Fact | None:
+def _extension_cost(case: ExplainedIncident) -> Fact | None:
     """What the proposed extension would cost if calls cost what they did so far; None where that cannot be told."""
     found, amount = _priced(case), proposed_extension(case.opened, case.state)
     if not found or not amount or case.state.unpriced_calls:
@@ -256,7 +256,7 @@ def _extension_cost(case: Case) -> Fact | None:
     return ((format_cost(each * amount).replace("<", "less than "),), (found[-1].closed_seq,))
 
 
-BUDGET_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+BUDGET_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "allowed": _allowed,
     "alike_answers": _alike_answers,
     "alike_answers_known": lambda case: (("",), case.here) if _alike_answers(case) is not None else None,

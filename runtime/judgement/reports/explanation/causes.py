@@ -371,7 +371,7 @@ KINDS: Final[dict[str, CauseWords]] = {
                 _LOOK_FIRST),),
     ),
 }  # fmt: skip
-"""What is said of cases that are not plain failures, by `Case.kind`."""
+"""What is said of cases that are not plain failures, by `ExplainedIncident.kind`."""
 
 TRIED: Final[tuple[Alternatives, ...]] = (
     (

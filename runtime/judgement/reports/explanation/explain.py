@@ -10,8 +10,8 @@ from runtime.judgement.recovery.budget_extension import proposed_extension
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.reports.explanation.attempt_facts import ATTEMPT_FACTS
 from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS, latest_calls
-from runtime.judgement.reports.explanation.case import Case
 from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED, Advice, CauseWords
+from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.incident_kind import Kind
 from runtime.judgement.reports.explanation.model_choices import ModelChoice, model_choices
 from runtime.judgement.reports.explanation.run_facts import RUN_FACTS
@@ -155,7 +155,7 @@ def explain(incident: Incident, state: DurableRun) -> Explanation:
         Its sentences. Each has the events that say it; texts of others in them are marked (`Foreign`) and pass a
         printer's own gate.
     """
-    case = Case(incident, state)
+    case = ExplainedIncident(incident, state)
     known: dict[str, Fact | None] = {}
 
     def facts(name: str) -> Fact | None:
@@ -187,26 +187,26 @@ def explain(incident: Incident, state: DurableRun) -> Explanation:
     )
 
 
-def _words(case: Case) -> CauseWords:
+def _words(case: ExplainedIncident) -> CauseWords:
     if case.kind == "in doubt" and not case.opened.in_doubt:
         return FAILURES[case.cause]  # it failed, and is said as it failed; that it may have happened is the advice's
     return KINDS[case.kind] if case.kind in KINDS else FAILURES[case.cause]
 
 
-def _what(case: Case, words: CauseWords, facts: FactSource) -> Sentence:
+def _what(case: ExplainedIncident, words: CauseWords, facts: FactSource) -> Sentence:
     """The author's own words first (DESIGN section 8), then the rule's."""
     author = ("{author}",) if _has_failed(case) else ()
     made = first_filled((*author, *words.what, *FAILURES[Cause.UNKNOWN].what), facts, case.here)
     return capitalized(made) if made is not None else Sentence(("It waits for an answer.",), case.here)
 
 
-def _has_failed(case: Case) -> bool:
+def _has_failed(case: ExplainedIncident) -> bool:
     """Whether it is said as a failure: also where a tool's call failed that may have taken effect all the same."""
     return case.kind == "failure" or (case.kind == "in doubt" and not case.opened.in_doubt)
 
 
 def _with_author(
-    case: Case, facts: FactSource, words: CauseWords, why: list[Sentence | None]
+    case: ExplainedIncident, facts: FactSource, words: CauseWords, why: list[Sentence | None]
 ) -> Sequence[Sentence | None]:
     """Where the author's words are the first sentence, the rule's own follows."""
     if not _has_failed(case) or facts("author") is None:
@@ -214,7 +214,7 @@ def _with_author(
     return [first_filled(words.what, facts, case.here), *why[:1]]
 
 
-def _tried(case: Case, facts: FactSource) -> Sentence | None:
+def _tried(case: ExplainedIncident, facts: FactSource) -> Sentence | None:
     if case.kind not in ("failure", "in doubt"):
         return None
     parts: list[Part] = []
@@ -229,7 +229,7 @@ def _tried(case: Case, facts: FactSource) -> Sentence | None:
     return capitalized(Sentence((*parts, "."), tuple(sorted(events))))
 
 
-def _proposal(case: Case, words: CauseWords, facts: FactSource) -> tuple[Advice | None, Sentence | None]:
+def _proposal(case: ExplainedIncident, words: CauseWords, facts: FactSource) -> tuple[Advice | None, Sentence | None]:
     for advice in words.advice:
         made = _followable(case, advice, facts)
         if made is not None:
@@ -237,12 +237,12 @@ def _proposal(case: Case, words: CauseWords, facts: FactSource) -> tuple[Advice 
     return None, None
 
 
-def _otherwise(case: Case) -> str:
+def _otherwise(case: ExplainedIncident) -> str:
     """The option of what may have happened for the one who has looked and knows that it did not."""
     return "retry" if case.may_have_happened and case.offers("retry") else ""
 
 
-def _followable(case: Case, advice: Advice, facts: FactSource) -> Sentence | None:
+def _followable(case: ExplainedIncident, advice: Advice, facts: FactSource) -> Sentence | None:
     if not case.offers(advice.option):
         return None
     if case.may_have_happened and OPTIONS[advice.option].repeats:
@@ -253,7 +253,7 @@ def _followable(case: Case, advice: Advice, facts: FactSource) -> Sentence | Non
     return Sentence((*made.parts, "."), made.events)
 
 
-def _wordings(case: Case, facts: FactSource) -> dict[str, tuple[Sentence, ...]]:
+def _wordings(case: ExplainedIncident, facts: FactSource) -> dict[str, tuple[Sentence, ...]]:
     """What each option will do, in the words of the table of options for this kind of place."""
     found: dict[str, tuple[Sentence, ...]] = {}
     for option in case.opened.options:
@@ -267,7 +267,7 @@ def _wordings(case: Case, facts: FactSource) -> dict[str, tuple[Sentence, ...]]:
     return found
 
 
-def _lasting(case: Case, facts: FactSource) -> tuple[Sentence, ...]:
+def _lasting(case: ExplainedIncident, facts: FactSource) -> tuple[Sentence, ...]:
     """What a grant for longer will do, where a grant is offered."""
     offered = next((OPTIONS[each.id] for each in case.opened.options if effect_of(each.id) == "grant"), None)
     told = offered.outcomes.get("lasting", ()) if offered is not None else ()

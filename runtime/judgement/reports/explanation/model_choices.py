@@ -8,7 +8,7 @@ from typing import Final
 
 from orbiter.models.endpoints import ENDPOINTS
 from runtime.judgement.recovery.option_table import effect_of
-from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.step_facts import model_name
 from runtime.record.state.durable_run import Node
 
@@ -29,7 +29,7 @@ class ModelChoice:
     why: str
 
 
-def model_choices(case: Case) -> tuple[ModelChoice, ...]:
+def model_choices(case: ExplainedIncident) -> tuple[ModelChoice, ...]:
     """What the run knows of other models, up to the incident; none for an incident that is not a model's."""
     now = model_name(case)
     if not now:
@@ -51,7 +51,7 @@ def provider_choices(keys: Collection[str]) -> tuple[ModelChoice, ...]:
     return tuple(ModelChoice(f"{name}:", "its key is there; you name the model") for name in able[:MAX_MODELS])
 
 
-def models_that_answered(case: Case) -> Iterator[tuple[str, Node]]:
+def models_that_answered(case: ExplainedIncident) -> Iterator[tuple[str, Node]]:
     """Models that answered before the incident, each with its step, the latest first."""
     for node in reversed(case.state.nodes.values()):
         answered = node.kind == "llm" and node.phase == "succeeded" and node.by is None
@@ -59,7 +59,7 @@ def models_that_answered(case: Case) -> Iterator[tuple[str, Node]]:
             yield str(node.effective.get("model") or node.name), node
 
 
-def _chosen(case: Case) -> list[str]:
+def _chosen(case: ExplainedIncident) -> list[str]:
     """Models that an operator chose by an answer, the latest first."""
     given = [each.answer for each in reversed(case.state.incidents.values()) if each.answer is not None]
     chosen = [each.params.get("model") for each in given if effect_of(each.option) == "switch_model"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.sentence import Fact
 from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign
 from runtime.judgement.reports.narration import Foreign, Part
@@ -23,7 +23,7 @@ def _names(nodes: list[Node]) -> tuple[Part, ...]:
     return (*parts, f" and {len(nodes) - _MAX_NAMES} more") if len(nodes) > _MAX_NAMES else tuple(parts)
 
 
-def _name(case: Case) -> Fact | None:
+def _name(case: ExplainedIncident) -> Fact | None:
     """The agent, group or swarm that an answer is about: the step's agent, else the node itself."""
     node = case.node
     if node is None:
@@ -33,7 +33,7 @@ def _name(case: Case) -> Fact | None:
     return foreign(node.name, (node.opened_seq or case.opened.seq,))
 
 
-def _next(case: Case) -> Fact | None:
+def _next(case: ExplainedIncident) -> Fact | None:
     """Who gets the output of what fails here."""
     for waiter in case.waiting:
         if waiter.then:
@@ -42,7 +42,7 @@ def _next(case: Case) -> Fact | None:
     return None
 
 
-def _asker(case: Case) -> Fact | None:
+def _asker(case: ExplainedIncident) -> Fact | None:
     """Who asks: the agent whose tool does, or the tool itself."""
     if case.agent is not None:
         return foreign(case.agent.name, (case.agent.opened_seq,))
@@ -50,7 +50,7 @@ def _asker(case: Case) -> Fact | None:
     return foreign(lineage[-2], case.here) if case.node is None and len(lineage) > 1 else _name(case)
 
 
-def _members(case: Case) -> list[Node]:
+def _members(case: ExplainedIncident) -> list[Node]:
     """The members of the group that failed, as they were when the incident opened."""
     node = case.node
     if node is None or node.kind not in ("group", "swarm"):
@@ -58,32 +58,32 @@ def _members(case: Case) -> list[Node]:
     return [case.state.nodes[each] for each in node.children]
 
 
-def _ended(case: Case, *phases: str) -> list[Node]:
+def _ended(case: ExplainedIncident, *phases: str) -> list[Node]:
     return [each for each in _members(case) if each.phase in phases and each.closed_seq > 0]
 
 
-def _failed_members(case: Case) -> Fact | None:
+def _failed_members(case: ExplainedIncident) -> Fact | None:
     found = _ended(case, "failed", "timed_out")
     return (_names(found), tuple(each.closed_seq for each in found)) if found else None
 
 
-def _done_members(case: Case) -> Fact | None:
+def _done_members(case: ExplainedIncident) -> Fact | None:
     found = _ended(case, "succeeded", "degraded")
     return (_names(found), tuple(each.closed_seq for each in found)) if found else None
 
 
-def _done_of_all(case: Case) -> Fact | None:
+def _done_of_all(case: ExplainedIncident) -> Fact | None:
     """``2 of 3``: members with a result."""
     found, every = _ended(case, "succeeded", "degraded"), _members(case)
     return ((f"{len(found)} of {len(every)}",), tuple(each.closed_seq for each in found)) if found else None
 
 
-def _failed_of_all(case: Case) -> Fact | None:
+def _failed_of_all(case: ExplainedIncident) -> Fact | None:
     found, every = _ended(case, "failed", "timed_out"), _members(case)
     return ((f"{len(found)} of {len(every)}",), tuple(each.closed_seq for each in found)) if found else None
 
 
-def _missing_members(case: Case) -> Fact | None:
+def _missing_members(case: ExplainedIncident) -> Fact | None:
     done = {each.id for each in _ended(case, "succeeded", "degraded")}
     found = [each for each in _members(case) if each.id not in done]
     return (_names(found), tuple(each.closed_seq or each.opened_seq for each in found)) if found else None
@@ -95,50 +95,50 @@ def _calls(found: list[Node]) -> Fact | None:
     return ((f"{len(calls)} call{'' if len(calls) == 1 else 's'}",), (calls[-1].closed_seq,)) if calls else None
 
 
-def _finished_below(case: Case) -> Fact | None:
+def _finished_below(case: ExplainedIncident) -> Fact | None:
     """Finished calls inside the node itself: they are kept when it begins again."""
     top = case.node
     return _calls([each for _, each in case.state.walk(top.id)]) if top is not None else None
 
 
-def _swarm(case: Case) -> Fact | None:
+def _swarm(case: ExplainedIncident) -> Fact | None:
     return foreign(case.state.ref, (1,), 120)  # `RunCreated` is the first event of each run
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
-def _service(case: Case) -> Fact | None:
+def _service(case: ExplainedIncident) -> Fact | None:
     return foreign(str(case.action.get("breaker") or "").partition(":")[2], case.here, 80)
 
 
-def _at_work(case: Case) -> Fact | None:
+def _at_work(case: ExplainedIncident) -> Fact | None:
     found = case.action.get("at_work")
     return (
         foreign(", ".join(map(str, found[:3])), case.here, 120) if isinstance(found, list | tuple) and found else None
     )
 
 
-def _sent_on(case: Case) -> Fact | None:
+def _sent_on(case: ExplainedIncident) -> Fact | None:
     """How often the task went back into the swarm before."""
     made = [each for each in case.state.returned if each.seq <= case.opened.seq]
     times = "once" if len(made) == 1 else f"{len(made)} times"
     return ((times,), tuple(each.seq for each in made)) if made else None
 
 
-def _difference(case: Case) -> Fact | None:
+def _difference(case: ExplainedIncident) -> Fact | None:
     return foreign(case.action.get("difference"), case.here, 160)
 
 
-def _was_changed(case: Case) -> Fact | None:
+def _was_changed(case: ExplainedIncident) -> Fact | None:
     return (("",), case.here) if case.action.get("difference") else None
 
 
-def _invokes(case: Case) -> Fact | None:
+def _invokes(case: ExplainedIncident) -> Fact | None:
     return foreign(case.action.get("invokes"), case.here)
 
 
-RUN_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+RUN_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "asker": _asker,
     "at_work": _at_work,
     "difference": _difference,

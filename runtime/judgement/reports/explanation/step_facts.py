@@ -11,7 +11,7 @@ from typing import Final
 
 from orbiter.models.endpoints import ALIASES, ENDPOINTS
 from runtime.judgement.reports.explanation import error_text
-from runtime.judgement.reports.explanation.case import Case
+from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.sentence import Fact, one_line, plain_words
 from runtime.judgement.reports.narration import Due, Foreign, Instant, Part, Seconds
 
@@ -38,12 +38,12 @@ def json_words(value: object) -> str:
         return type(value).__name__
 
 
-def _provider(case: Case) -> Fact | None:
+def _provider(case: ExplainedIncident) -> Fact | None:
     name, colon, _ = model_name(case).partition(":")
     return foreign(case.opened.fault.provider or (name if colon else ""), case.here)
 
 
-def _key_variable(case: Case) -> Fact | None:
+def _key_variable(case: ExplainedIncident) -> Fact | None:
     """The environment variable that the provider's key is read from."""
     known = _provider(case)
     provider = plain_words(known[0]).casefold() if known is not None else ""
@@ -51,30 +51,30 @@ def _key_variable(case: Case) -> Fact | None:
     return ((found.key_variables[0],), case.here) if found is not None and found.key_variables else None
 
 
-def model_name(case: Case) -> str:
+def model_name(case: ExplainedIncident) -> str:
     return str(case.action.get("model") or "")
 
 
-def _model(case: Case) -> Fact | None:
+def _model(case: ExplainedIncident) -> Fact | None:
     return foreign(model_name(case), case.here, 80)
 
 
-def _model_bare(case: Case) -> Fact | None:
+def _model_bare(case: ExplainedIncident) -> Fact | None:
     """The model without its provider."""
     return foreign(model_name(case).partition(":")[2], case.here, 80)
 
 
-def _tool(case: Case) -> Fact | None:
+def _tool(case: ExplainedIncident) -> Fact | None:
     return foreign(case.action.get("tool"), case.here)
 
 
-def _node(case: Case) -> Fact | None:
+def _node(case: ExplainedIncident) -> Fact | None:
     if not case.opened.lineage:
         return (("the run",), case.here) if not case.opened.node_id else None
     return foreign(case.opened.lineage[-1], case.here)
 
 
-def _agent(case: Case) -> Fact | None:
+def _agent(case: ExplainedIncident) -> Fact | None:
     """The agent whose step it is; that it is the node itself is another fact (`name`)."""
     if case.agent is not None:
         return foreign(case.agent.name, (case.agent.opened_seq or case.opened.seq,))
@@ -82,25 +82,25 @@ def _agent(case: Case) -> Fact | None:
     return foreign(lineage[-2], case.here) if case.node is None and len(lineage) > 1 else None
 
 
-def _said_text(case: Case) -> str:
+def _said_text(case: ExplainedIncident) -> str:
     fault = case.opened.fault
     text = fault.technical or case.opened.message
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return _PREFIX.sub("", first, count=1).rstrip(". ")
 
 
-def _said(case: Case) -> Fact | None:
+def _said(case: ExplainedIncident) -> Fact | None:
     found = foreign(_said_text(case), case.here, SAID_CHARS)
     if found is None or '"' in plain_words(found[0]):  # quotes within quotes are hard to read
         return found
     return (('"', *found[0], '"'), found[1])
 
 
-def _exception(case: Case) -> Fact | None:
+def _exception(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.error_type or case.opened.fault.exception, case.here)
 
 
-def _where(case: Case) -> Fact | None:
+def _where(case: ExplainedIncident) -> Fact | None:
     fault = case.opened.fault
     if fault.http_status is not None:
         code = (" ", Foreign(fault.code, 60)) if fault.code and fault.code != str(fault.http_status) else ()
@@ -111,18 +111,18 @@ def _where(case: Case) -> Fact | None:
     return _exception(case)
 
 
-def _error_words(case: Case) -> str:
+def _error_words(case: ExplainedIncident) -> str:
     opened = case.opened
     return "\n".join((opened.fault.technical, opened.message, *opened.causes))
 
 
-def _host(case: Case) -> Fact | None:
+def _host(case: ExplainedIncident) -> Fact | None:
     arguments = case.action.get("arguments")
     given = " ".join(str(each) for each in arguments.values()) if isinstance(arguments, Mapping) else ""
     return foreign(error_text.host_in(_error_words(case)) or error_text.host_in(given), case.here, 80)
 
 
-def _host_argument(case: Case) -> Fact | None:
+def _host_argument(case: ExplainedIncident) -> Fact | None:
     """The host, if an argument of the call names it."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping):
@@ -130,47 +130,47 @@ def _host_argument(case: Case) -> Fact | None:
     return foreign(error_text.host_in(" ".join(str(each) for each in arguments.values())), case.here, 80)
 
 
-def _refusing(case: Case) -> Fact | None:
+def _refusing(case: ExplainedIncident) -> Fact | None:
     """The host, if it refused the connection: nothing listens there."""
     reason = error_text.connection_reason(f"{_error_words(case)} {case.opened.error_type}")
     return _host(case) if reason == error_text.REFUSED else None
 
 
-def _refusing_argument(case: Case) -> Fact | None:
+def _refusing_argument(case: ExplainedIncident) -> Fact | None:
     """The same, if an argument of the call names it."""
     return _host_argument(case) if _refusing(case) is not None else None
 
 
-def _connection_reason(case: Case) -> Fact | None:
+def _connection_reason(case: ExplainedIncident) -> Fact | None:
     words = error_text.connection_reason(f"{_error_words(case)} {case.opened.error_type}")
     return ((words,), case.here) if words else None
 
 
-def _frame(case: Case) -> Fact | None:
+def _frame(case: ExplainedIncident) -> Fact | None:
     found = error_text.innermost_frame(case.opened.traceback)
     if found is None:
         return None
     return ((Foreign(found.file, 60), ":", Foreign(found.line, 8), ", ", Foreign(found.function, 60)), case.here)
 
 
-def _hint(case: Case) -> Fact | None:
+def _hint(case: ExplainedIncident) -> Fact | None:
     hint = case.opened.fault.retry_after_s
     return ((Seconds(hint),), case.here) if hint else None
 
 
-def _hint_until(case: Case) -> Fact | None:
+def _hint_until(case: ExplainedIncident) -> Fact | None:
     """When a pause that was asked for is over."""
     due = _pause_end(case)
     return ((Instant(due),), case.here) if due is not None else None
 
 
-def _hint_due(case: Case) -> Fact | None:
+def _hint_due(case: ExplainedIncident) -> Fact | None:
     """``in 24s (at 09:01:37)``: the same, from now, where the time is known."""
     due = _pause_end(case)
     return ((Due(due),), case.here) if due is not None else None
 
 
-def _pause_end(case: Case) -> datetime | None:
+def _pause_end(case: ExplainedIncident) -> datetime | None:
     """It counts from the refusal, as the wait does that an answer asks for."""
     hint = case.opened.fault.retry_after_s
     if not hint or not 0 < hint < _LONGEST_HINT_S or case.opened.seq <= 0:
@@ -178,35 +178,35 @@ def _pause_end(case: Case) -> datetime | None:
     return case.opened.ts + timedelta(seconds=hint)
 
 
-def _hint_source(case: Case) -> Fact | None:
+def _hint_source(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.fault.hint_source, case.here)
 
 
-def _object(case: Case) -> Fact | None:
+def _object(case: ExplainedIncident) -> Fact | None:
     return foreign(str(case.action.get("permission", "")).partition(":")[2], case.here, 160)
 
 
-def _need(case: Case) -> Fact | None:
+def _need(case: ExplainedIncident) -> Fact | None:
     return foreign(case.action.get("permission"), case.here, 160)
 
 
-def _question(case: Case) -> Fact | None:
+def _question(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.question, case.here, 300)
 
 
-def _author(case: Case) -> Fact | None:
+def _author(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.fault.author_message, case.here, 300)
 
 
-def _message(case: Case) -> Fact | None:
+def _message(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.message or case.opened.fault.user_message, case.here, 200)
 
 
-def _rule_says(case: Case) -> Fact | None:
+def _rule_says(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.fault.rule_message, case.here, 200)
 
 
-def _call(case: Case) -> Fact | None:
+def _call(case: ExplainedIncident) -> Fact | None:
     """The call as it would be written: its tool, and its arguments, short values first."""
     tool, arguments = case.action.get("tool"), case.action.get("arguments")
     if not isinstance(tool, str) or not isinstance(arguments, Mapping):
@@ -219,7 +219,7 @@ def _call(case: Case) -> Fact | None:
     return (tuple(each for each in parts if each != ""), case.here)
 
 
-def _largest(case: Case) -> Fact | None:
+def _largest(case: ExplainedIncident) -> Fact | None:
     """The longest argument of the call, where one is long."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping) or not arguments:
@@ -232,7 +232,7 @@ def _largest(case: Case) -> Fact | None:
 _WORD: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
 
 
-def _unknown_name(case: Case) -> Fact | None:
+def _unknown_name(case: ExplainedIncident) -> Fact | None:
     """``"releases" in sql (the error has "release")``: a name of an argument that the error does not know."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping):
@@ -249,12 +249,12 @@ def _unknown_name(case: Case) -> Fact | None:
     return None
 
 
-def _has_arguments(case: Case) -> Fact | None:
+def _has_arguments(case: ExplainedIncident) -> Fact | None:
     """Known if the call was given arguments."""
     return (("",), case.here) if case.action.get("arguments") else None
 
 
-STEP_FACTS: Final[dict[str, Callable[[Case], Fact | None]]] = {
+STEP_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "agent": _agent,
     "author": _author,
     "call": _call,

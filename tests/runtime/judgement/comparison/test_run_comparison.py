@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.judgement.comparison.run_comparison import SHOWN_CHARS, compare_runs, field_difference
 from runtime.operations.run_controls import RunControls
 from runtime.record.state.durable_run import DurableRun, Incident, Node
@@ -84,7 +84,7 @@ def test_a_digest_counts_only_where_nothing_before_it_makes_it_differ() -> None:
     other.nodes["agent~0/t~0.0"].result = 1
     assert [each.node_id for each in compare_runs(one, other).nodes] == ["agent~0/llm~1"]
     for run in (one, other):
-        run.nodes["agent~0/t~0.0"].result = f"key {MARK}"
+        run.nodes["agent~0/t~0.0"].result = f"key {REDACTED}"
     assert compare_runs(one, other).nodes == (), "the digest is of texts with a secret that is not there any more"
 
 

@@ -11,7 +11,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from tests.runtime.judgement.reports.event_samples import NOON, sample_event
 
-MARK = "\x1b[2Jforeign"
+REDACTED = "\x1b[2Jforeign"
 
 
 def test_every_type_of_event_is_narrated() -> None:
@@ -20,7 +20,7 @@ def test_every_type_of_event_is_narrated() -> None:
 
 @pytest.mark.parametrize("kind", ev.EVENT_CLASSES, ids=lambda kind: kind.__name__)
 def test_our_words_and_foreign_text_stay_apart(kind: type[ev.JournalEvent]) -> None:
-    event = sample_event(kind, MARK)
+    event = sample_event(kind, REDACTED)
     for state in (None, DurableRun()):
         narration = narrate(event, state)
         ours = [part for part in narration.parts if isinstance(part, str)]

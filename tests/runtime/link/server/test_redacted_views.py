@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orbiter.redaction import MARK
+from orbiter.redaction import REDACTED
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.client.client import LinkClient
 from runtime.link.wire.link_status import CommandRefused
@@ -96,7 +96,7 @@ async def test_an_edit_of_what_is_masked_changes_only_what_was_edited(bench: Ben
     console = await bench.console()
     await console.wait_until(lambda: "i-1" in console.incidents)
     shown = _arguments(console)
-    assert shown["client_secret"] == MARK
+    assert shown["client_secret"] == REDACTED
     edited = {**shown, "url": "https://example.net", "more": 1}
     assert await _answered(bench, edited) == {**ARGUMENTS, "url": "https://example.net", "more": 1}
 
@@ -104,12 +104,12 @@ async def test_an_edit_of_what_is_masked_changes_only_what_was_edited(bench: Ben
 @pytest.mark.parametrize(
     "edit",
     [
-        {"note": f"use {MARK} twice"},
-        {"url": MARK},
-        {"new": [MARK]},
-        {MARK: 1},
-        {"headers": [{"name": "X-Api-Key", "value": MARK}]},
-        {"client_secret": {"inner": MARK}},
+        {"note": f"use {REDACTED} twice"},
+        {"url": REDACTED},
+        {"new": [REDACTED]},
+        {REDACTED: 1},
+        {"headers": [{"name": "X-Api-Key", "value": REDACTED}]},
+        {"client_secret": {"inner": REDACTED}},
     ],
     ids=str,
 )
@@ -128,7 +128,7 @@ async def test_an_edit_in_which_a_mask_is_left_is_refused(bench: Bench, edit: di
 async def test_where_nothing_is_masked_a_mark_is_a_text(bench: Bench) -> None:
     await _asked(bench)
     await bench.serve(views=ViewRedactor())
-    edited = {**ARGUMENTS, "note": f"use {MARK}"}
+    edited = {**ARGUMENTS, "note": f"use {REDACTED}"}
     assert await _answered(bench, edited) == edited
 
 
@@ -140,7 +140,7 @@ async def test_a_change_in_which_a_mask_is_left_is_refused(bench: Bench) -> None
     await bench.serve(views=MASKED)
     console = await bench.console()
     with pytest.raises(CommandRefused, match="masked"):
-        await console.command("fork", run_id="run-1", node_id="t", changes={"arguments": {"note": f"{MARK}."}})
+        await console.command("fork", run_id="run-1", node_id="t", changes={"arguments": {"note": f"{REDACTED}."}})
     changes = {"arguments": {**MASKED.mask_value(ARGUMENTS), "url": "https://example.net"}}
     forked = (await console.command("fork", run_id="run-1", node_id="t", changes=changes))["id"]
     created = (await (await bench.open()).read(forked))[0]

@@ -1,4 +1,4 @@
-"""The case that is explained: an incident with its run, as far as the run's events tell."""
+"""The incident that is explained, with its run, as far as the run's events tell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.record.state.fault_taxonomy import Cause
 
 
 @dataclass
-class Case:
+class ExplainedIncident:
     """An incident, and the run that it is of; what is read off them is looked up once."""
 
     incident: Incident
