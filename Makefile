@@ -38,7 +38,7 @@ coverage: $(COMPLETE) ## the test suite with coverage of all processes; the repo
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS) --cov --cov-report=html --cov-report=term:skip-covered
 
 mutants: $(COMPLETE) ## mutation tests of permission matching and the table of options; prints what no test noticed
-	$(BIN)/mutmut run $(MUTMUT_ARGS) >mutants.log 2>&1; $(BIN)/mutmut results
+	$(BIN)/python -m tests.function_mutants $(FUNCTION_MUTANTS_ARGS)
 	$(BIN)/python -m tests.option_mutants $(OPTION_MUTANTS_ARGS)
 
 wheel: $(COMPLETE) ## the wheel with each extra, installed into empty environments; needs a package index

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -38,37 +38,17 @@ from orbiter.errors import (
 from orbiter.models import get_provider
 from orbiter.models.scripted.provider import script
 from runtime.execution.gates.invocation import InvocationDenied
-from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says
+from tests.orbiter.engine_fakes import skip_waits
+from tests.orbiter.models.loopback import Answer, Loopback, Says
 
 KEY = "sk-test-0123456789abcdef"
 Ask = Callable[..., Awaitable[str]]
 
 
-@pytest.fixture(params=[AnthropicSays(), OpenAISays()], ids=["anthropic", "openai"])
-def says(request: pytest.FixtureRequest) -> Says:
-    found: Says = request.param
-    return found
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Loopback]:
-    async with Loopback() as running:
-        yield running
-
-
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What is waited, without waiting: between a run's attempts and by the seed's `RetryHandler`."""
-    seen: list[float] = []
-    really = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        seen.append(seconds)
-        await really(0)
-
-    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
-    monkeypatch.setattr("orbiter.compat.retry_handler.sleep", sleep)
-    return seen
+    return skip_waits(monkeypatch, "orbiter.compat.retry_handler.sleep")
 
 
 @pytest.fixture(params=["run", "stream"])
