@@ -25,7 +25,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -39,6 +39,10 @@ CPU_S: Final = 20
 """Processor seconds for the tests of one mutant: one that runs longer hangs, and is noticed so."""
 MEMORY: Final = 4 << 30
 """Bytes: a mutant that takes more ends with an error, and is noticed so."""
+
+
+CACHED: Final[list[Any]] = []
+"""Functions of ours that cache what they return."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -102,6 +106,7 @@ class TryMutants:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Find out which test calls which function, then try the mutants."""
+        CACHED.extend(_cached_functions())
         calls = _calls_of_tests(session.items)
         gc.freeze()  # a collection in a fork copies every page that it touches
         end, tried, known = time.monotonic() + self.limit, 0, 0
@@ -128,6 +133,11 @@ class TryMutants:
             f"{known} more change nothing (tests/equivalent_mutants.toml)"
         )
         return True
+
+
+def _cached_functions() -> list[Any]:
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("runtime.judgement.")]
+    return [found for module in modules for found in vars(module).values() if hasattr(found, "cache_clear")]
 
 
 def _say(*lines: str) -> None:
@@ -166,6 +176,9 @@ def _calls_of_tests(items: Sequence[pytest.Item]) -> dict[str, list[int]]:
 
 
 def _fails(item: pytest.Item, following: pytest.Item | None) -> bool:
+    """Whether a test fails. What our functions cached before is forgotten: it would keep the test from calling them."""
+    for function in CACHED:
+        function.cache_clear()
     return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
 
 
