@@ -21,7 +21,7 @@ def check_terminal(world: CheckContext) -> Iterator[Finding]:
     ends = [stream for stream in (sys.stdin, sys.stdout, sys.stderr) if _is_terminal(stream)]
     told = f"TERM {term or 'not set'}"
     if not ends:
-        yield Finding("terminal", "warn", f"{told}; none here", "what is said of it counts once doctor runs in one")
+        yield Finding("terminal", "warn", f"{told}; no terminal here", "run doctor in a terminal to check that one")
         return
     size = os.get_terminal_size(ends[0].fileno())
     told = f"{told}, {size.columns} x {size.lines} cells"

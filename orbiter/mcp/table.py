@@ -89,7 +89,7 @@ class ServerTable:
             return found
         known = sorted(servers)
         raise UnknownServer(
-            f"the MCP server {name!r} does not exist: {did_you_mean(name, known)}known: {', '.join(known) or 'none'}."
+            f"unknown MCP server {name!r}: {did_you_mean(name, known)}known: {', '.join(known) or 'none'}."
             f" Describe it in {Path(self.workspace) / WORKSPACE_FILE}, or in orbiter.toml as [mcp.servers.{name}]"
         )
 

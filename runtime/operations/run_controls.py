@@ -278,9 +278,7 @@ class RunControls:
             if summary is None:
                 raise InvalidControl(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
             if summary.state not in states:
-                raise InvalidControl(
-                    f"run {run_id} is {summary.state}; this is for runs that are {' or '.join(states)}"
-                )
+                raise InvalidControl(f"run {run_id} is {summary.state}, and must be {' or '.join(states)} for this")
             return [summary]
         found = await self._journal.runs(1_000_000, states=states)
         return [summary for summary in found if not ref or summary.ref == ref]

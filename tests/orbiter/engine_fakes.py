@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+import pytest
 
 from orbiter import steps
 from orbiter.models.types import ModelResponse, StreamChunk, ToolCallDelta
@@ -20,6 +23,23 @@ ONE = Usage(input_tokens=10, output_tokens=5, total_tokens=15)
 
 Reply = ModelResponse | Exception
 Chunks = Sequence[StreamChunk | Exception]
+
+
+def skip_waits(monkeypatch: pytest.MonkeyPatch, *also: str) -> list[float]:
+    """Let attempts follow each other at once, and note the seconds that would have been waited.
+
+    `also`: further names of a function `sleep` that is replaced.
+    """
+    seen: list[float] = []
+    really = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        seen.append(seconds)
+        await really(0)
+
+    for name in ("orbiter._internal.seam.direct_scope.sleep", *also):
+        monkeypatch.setattr(name, sleep)
+    return seen
 
 
 def text(content: str) -> ModelResponse:

@@ -30,7 +30,7 @@ from orbiter.types import (
     Usage,
     UserMessage,
 )
-from tests.orbiter.engine_fakes import ONE, Script, calls, text
+from tests.orbiter.engine_fakes import ONE, Script, calls, skip_waits, text
 
 
 @tool
@@ -42,15 +42,7 @@ async def add(a: int, b: int) -> int:
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What was waited between attempts, without waiting."""
-    seen: list[float] = []
-    really = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        seen.append(seconds)
-        await really(0)
-
-    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
-    return seen
+    return skip_waits(monkeypatch)
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
 from typing import Any
 
@@ -13,7 +12,7 @@ import orbiter.runner
 from orbiter import Agent
 from orbiter.errors import SwarmError
 from orbiter.hooks import HookPoint
-from tests.orbiter.engine_fakes import Script, calls, text
+from tests.orbiter.engine_fakes import Script, calls, skip_waits, text
 
 IN_USER_CODE = """
 from orbiter import run
@@ -43,12 +42,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the model says next; attempts do not wait."""
     script = Script()
     monkeypatch.setattr(orbiter.runner, "_resolve_provider", lambda agent: script)
-    really = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        await really(0)
-
-    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
+    skip_waits(monkeypatch)
     return script.replies
 
 

@@ -28,7 +28,7 @@ from orbiter.types import (
     ToolResultEvent,
     UsageEvent,
 )
-from tests.orbiter.engine_fakes import ONE, Script, Stream, called, calls, said, text
+from tests.orbiter.engine_fakes import ONE, Script, Stream, called, calls, said, skip_waits, text
 
 
 @tool
@@ -39,15 +39,7 @@ async def add(a: int, b: int) -> int:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    seen: list[float] = []
-    really = asyncio.sleep
-
-    async def sleep(seconds: float) -> None:
-        seen.append(seconds)
-        await really(0)
-
-    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
-    return seen
+    return skip_waits(monkeypatch)
 
 
 async def collect(events: AsyncIterator[StreamEvent]) -> list[Any]:

@@ -53,6 +53,12 @@ class Bench:
                     return state
         raise AssertionError("the journal was closed")
 
+    async def file(self, name: str) -> None:
+        """Wait for a file below `root`, by which code of a swarm tells where it is."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not (self.root / name).exists():  # noqa: ASYNC110 - told by a file
+                await asyncio.sleep(0.005)
+
     async def ended(self, run_id: str) -> DurableRun:
         return await self.until(run_id, lambda state: state.phase in RUN_TERMINAL)
 

@@ -485,7 +485,7 @@ async def test_the_log_is_filtered_and_searched_apart() -> None:
         await shown(pilot, "1 of 11")
         assert "warns: number 2'" in str(log_of(pilot).cursor_entry)
         await pilot.press("escape", "slash", *"(", "enter")
-        await shown(pilot, "no regular expression")
+        await shown(pilot, "not a valid regular expression")
 
 
 async def test_faults_only_and_jumps_in_time() -> None:

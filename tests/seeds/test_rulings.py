@@ -34,6 +34,7 @@ from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.judgement.reports.incident_report import build_report
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
 from runtime.record.state.fault_taxonomy import Impact, Remedy
+from tests.orbiter.engine_fakes import skip_waits
 from tests.runtime.bench import ME, Bench
 
 SWARMS = Path(__file__).parents[1] / "data" / "swarms"
@@ -41,10 +42,7 @@ SWARMS = Path(__file__).parents[1] / "data" / "swarms"
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def sleep(seconds: float) -> None:
-        return
-
-    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
+    skip_waits(monkeypatch)
 
 
 async def settled(bench: Bench, reference: str, text: str = "go", **more: Any) -> DurableRun:

@@ -20,6 +20,7 @@ from runtime.judgement.error_config import ErrorHandlingConfig as RuntimeErrors
 from runtime.operations.decisions import InvalidCommand
 from runtime.record.state.fault_taxonomy import Cause
 from runtime.worker.supervisor import Supervisor
+from tests.orbiter.engine_fakes import skip_waits
 from tests.runtime.bench import ME, Bench
 
 CONFIGURED = Path(__file__).parents[1] / "data" / "swarms" / "configured.py"
@@ -159,13 +160,7 @@ def test_config_is_written_with_its_swarm() -> None:
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between attempts, in place of waiting."""
-    found: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        found.append(seconds)
-
-    monkeypatch.setattr("orbiter._internal.seam.direct_scope.sleep", sleep)
-    return found
+    return skip_waits(monkeypatch)
 
 
 def failing(name: str, status: int) -> Agent:

@@ -123,7 +123,7 @@ async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int
         state, opened, answered = _of_file(path, incident)
         found = report_object(state, opened)
     elif not incident:
-        raise BadInput("say which incident, or --file FILE for one that was exported")
+        raise BadInput("give an INCIDENT (orbiter-console incidents lists them), or --file FILE with an exported one")
     else:
         async with open_for_reading() as journal:
             _, opened, answered = await find_incident(journal, incident)

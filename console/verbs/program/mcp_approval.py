@@ -34,7 +34,10 @@ async def mcp_approve(name: str | None, *, withdraw: bool, as_json: bool) -> int
     if name is None:
         if withdraw:
             raise BadInput("say which server: orbiter-console mcp-approve NAME --withdraw")
-        for key, each in (await asyncio.to_thread(table.servers)).items():
+        servers = await asyncio.to_thread(table.servers)
+        if not servers:
+            print_note("no MCP server is described: put one into .mcp.json, or into orbiter.toml as [mcp.servers.NAME]")
+        for key, each in servers.items():
             if isinstance(each, Server):
                 _print_server(each, _state(table, each), as_json=as_json)
             else:

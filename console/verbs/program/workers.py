@@ -60,7 +60,7 @@ async def worker(*, slots: int | None, code: str | None, queues: tuple[str, ...]
     address = journal_address(place.state)
     if address is None:
         raise BadInput(
-            f"a directory has one runtime (serve); workers share a workspace on Postgres: orbiter-console --workspace"
+            f"worker needs a workspace on Postgres (for a directory use serve): orbiter-console --workspace"
             f" '{EXAMPLE}' worker"
         )
     if env_file is not None:
@@ -139,7 +139,7 @@ async def workers(*, as_json: bool) -> int:
         head = ("worker", "state", "runs", "code", "queues", "heard", "keys", "program", "held up by")
         print_table(head, [_row(each) for each in found.workers])
     else:
-        print_note("no worker is there: orbiter-console serve, or worker, starts one")
+        print_note("no worker runs: orbiter-console serve starts one (on Postgres: orbiter-console worker)")
     print_unserved(found.unserved)
     return 0
 

@@ -130,7 +130,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
     nothing: str,
 ) -> int:
     if sum((bool(run), bool(swarm), everything)) != 1:
-        raise BadInput("say which runs: a RUN, --swarm REF, or --all")
+        raise BadInput("say which runs: a RUN, --swarm REF, or --all; for example --all")
     refuse_without_journal(run)
     async with open_for_writing() as journal:
         run_id = (await find_run(journal, run)).id if run else ""

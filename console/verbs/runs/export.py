@@ -104,7 +104,7 @@ def read_export_file(path: str) -> export_file.Export:
     try:
         return export_file.read_export(read_text(Path(path), most=_EXPORT_BYTES))
     except UnreadableText as exc:
-        raise BadInput(sanitize_line(str(exc))) from exc
+        raise BadInput(f"{sanitize_line(str(exc))}; give a file that was written by: export RUN -o FILE") from exc
     except export_file.InvalidExport as exc:
         raise BadInput(f"{sanitize_line(path)}: {exc}") from exc
 

@@ -28,7 +28,7 @@ _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) -> int:
     """Delete finished runs, and print their ids. A run that is not finished is never deleted."""
     if older_than is None and max_size is None:
-        raise BadInput("say which runs: --older-than 30d, --max-size 500M, or both")
+        raise BadInput("say which runs: for example --older-than 30d, --max-size 500M, or both")
     age = _age(older_than) if older_than is not None else None
     size = _size(max_size) if max_size is not None else None
     if not journal_exists(workspace().state):

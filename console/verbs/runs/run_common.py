@@ -145,7 +145,7 @@ async def _create_or_resume(
 ) -> str:
     found = await _unfinished(journal, ref, task) if resume else None
     if resume and found is None:
-        print_note("nothing of this is unfinished: a new run begins")
+        print_note("there was nothing to resume: a new run begins")
     if found is not None and found.state == "running":
         driver = holder(workspace().state)
         whose = f"is driven by {driver.program or 'another process'}, pid {driver.pid}" if driver is not None else ""

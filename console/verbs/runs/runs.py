@@ -93,7 +93,7 @@ def _print_runs(found: Sequence[PublicSummary], text: str, *, as_json: bool) -> 
         head = ("run", "state", "open", "age", "tokens", "cost", "swarm", "title")
         print_table((*head, "found") if text else head, [_row(each) for each in found])
     else:
-        print_note(f"no run has {sanitize_line(text, limit=60)!r}" if text else "no runs")
+        print_note(f"no run contains {sanitize_line(text, limit=60)!r}" if text else "no runs")
     for held in _held_up():
         what = f"run {held.run_id} cannot be carried on now: " if held.run_id else ""
         print_note(f"{what}{sanitize_line(held.reason, limit=300)}")
@@ -129,7 +129,7 @@ def _row(each: PublicSummary) -> tuple[str, ...]:
 async def show(run: str, *, path: str, as_json: bool) -> int:
     """Show one run: its tree, and its incidents."""
     if bool(run) == bool(path):
-        raise BadInput("say which run, or --file FILE for one that was exported")
+        raise BadInput("give a RUN (orbiter-console runs lists them), or --file FILE with an exported one")
     if path:
         from console.verbs.runs.export import read_export_file
 

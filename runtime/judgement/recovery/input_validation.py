@@ -103,9 +103,9 @@ def json_object(text: str) -> dict[str, Any]:
     except NestedTooDeeply as exc:
         raise InvalidInput(f"that JSON {exc}") from exc
     except ValueError as exc:
-        raise InvalidInput(f"that is not JSON: {exc}") from exc
+        raise InvalidInput(f'that is not JSON: {exc}; give an object, for example {{"path": "a.md"}}') from exc
     if not isinstance(found, dict):
-        raise InvalidInput('that is JSON, but no object: give an object, as in {"path": "a.md"}')
+        raise InvalidInput('that is JSON, but no object: give an object, for example {"path": "a.md"}')
     return found
 
 

@@ -49,8 +49,8 @@ def _seconds_since(at: float | None, now: float) -> float | None:
 async def _reset(ops: OperationContext, request: asked.ResetBreaker, origin: Origin) -> asked.BreakerState:
     known = [each.key for each in await ops.breakers.breakers()]
     if request.key not in known:
-        there = ", ".join(sorted(known)) or "none"
-        raise OperationError("unknown_breaker", f"unknown breaker {request.key!r}: the breakers are {there}")
+        there = f"the breakers are {', '.join(sorted(known))}" if known else "no breaker has counted a failure"
+        raise OperationError("unknown_breaker", f"unknown breaker {request.key!r}: {there}")
     await ops.breakers.reset(request.key, origin.by)
     return asked.BreakerState(id=request.key, state=BreakerState.CLOSED.value)
 

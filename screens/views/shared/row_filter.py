@@ -72,7 +72,7 @@ class RowFilter:
         try:
             return [re.compile(text, flags)]
         except (re.error, OverflowError, RecursionError) as exc:
-            return f"no regular expression: {exc}"
+            return f"not a valid regular expression: {exc}"
 
     @cached_property
     def _matcher(self) -> Callable[[str], bool] | None:

@@ -93,7 +93,7 @@ def test_keys_that_cannot_be_are_refused_with_file_line_and_advice(
         assert terminal.ended() == 2
     said = terminal.text.replace("\r\n", "\n")
     assert program("config").returncode == 2
-    assert f"{path}:2: keys.run.zom: unknown action 'run.zom'; did you mean 'run.zoom'?" in said
+    assert f"{path}:2: keys.run.zom: unknown action 'run.zom': did you mean 'run.zoom'?" in said
     assert f"{path}:3: keys.run.zoom: 'n' also does app.next_decision" in said
     assert f"{path}:4: keys.run.find_fault: 'ctrl+wat' is not a key" in said
     assert "\x1b[?1049h" not in said, "the screen was not opened for it"

@@ -40,7 +40,7 @@ def test_fields_by_name_make_the_value_with_the_defaults_of_the_others() -> None
         (["seats=3"], "'name' is required, for example text"),
         (["name=Ada", "seats=0"], "'seats': should be at least 1, got 0, for example 2"),
         (["name=Ada", "seats=many"], "'seats': should be a whole number, for example 2"),
-        (["nam=Ada"], "unknown field, did you mean 'name'"),
+        (["nam=Ada"], "unknown field: did you mean 'name'"),
         (["name"], "must be NAME=VALUE, for example --field 'name=text'"),
         (["name=Ada", "extras=sauna"], "'extras': should be one of: wifi, bag, for example extras=wifi"),
     ],

@@ -78,7 +78,7 @@ def test_the_log_is_printed_filtered_and_as_json(said: Path) -> None:
     assert (row["id"], row["level"], row["type"]) == ("r-1:6", "error", "step.ended")
     refused = run("log", "--grep", "(")
     assert refused.exit_code == 2
-    assert "no regular expression" in refused.stderr
+    assert "not a valid regular expression" in refused.stderr
     assert run("log", "r-9").exit_code == 2
     (said / ".orbiter" / "runtime.log").write_text("INFO up\nERROR \x1b[2Jdown\n")
     assert run("log", "--file", "--grep", "down").stdout == "ERROR ␛[2Jdown\n"

@@ -91,6 +91,8 @@ def test_a_file_to_begin_with_is_written_once_and_a_mistake_in_it_is_told(progra
     assert wrong.returncode == 2
     said = wrong.stderr.replace("\n", " ")
     (at,) = [n for n, line in enumerate(path.read_text().splitlines(), 1) if line == "staus = 429"]
-    assert f"drills.toml, line {at}: 'staus' is not known: did you mean status? For example status = 429" in said, said
+    assert f"drills.toml, line {at}: 'staus' is not known: did you mean 'status'? For example status = 429" in said, (
+        said
+    )
     resumed = program("run", "keeper.py:swarm", "tea", "--drill", "drills.toml", "--resume")
     assert resumed.returncode == 2

@@ -38,7 +38,7 @@ def test_themes_of_the_users_own_are_listed_with_what_is_wrong_with_them(tmp_pat
     assert (faint["id"], faint["source"], faint["path"]) == ("faint", "workspace", str(state / "faint.yaml"))
     assert faint["chosen"]
     assert (broken["id"], broken["source"]) == ("broken", "user")
-    assert "broken.yaml:3: states.faild: unknown; did you mean failed?" in broken["error"]
+    assert "broken.yaml:3: states.faild: unknown; did you mean 'failed'?" in broken["error"]
     (told,) = program.json("themes", "faint")
     assert {pair["ink"] for pair in told["weak"]} == {"ink-muted"}
     assert told["contrast"] < 4.5
@@ -48,7 +48,7 @@ def test_themes_of_the_users_own_are_listed_with_what_is_wrong_with_them(tmp_pat
     assert "broken.yaml:3: states.faild" in refused.stderr
     refused = program("themes", "fainted")
     assert refused.returncode == 2
-    assert "unknown theme 'fainted'; did you mean faint?" in refused.stderr
+    assert "unknown theme 'fainted'; did you mean 'faint'?" in refused.stderr
 
 
 def test_a_built_in_theme_is_looked_at_by_name(program: Program) -> None:
@@ -61,10 +61,10 @@ def test_a_built_in_theme_is_looked_at_by_name(program: Program) -> None:
 def test_an_unknown_theme_is_bad_input_and_the_nearest_is_named(program: Program, tmp_path: Path) -> None:
     done = program("--theme", "orbiter-lite")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "did you mean orbiter-light?" in done.stderr
+    assert "did you mean 'orbiter-light'?" in done.stderr
     done = Program(tmp_path, {"ORBITER_THEME": "orbiter-drak"})("themes")
     assert done.returncode == 2
-    assert "ORBITER_THEME: unknown theme 'orbiter-drak'; did you mean orbiter-dark?" in done.stderr
+    assert "ORBITER_THEME: unknown theme 'orbiter-drak'; did you mean 'orbiter-dark'?" in done.stderr
 
 
 def test_a_theme_is_for_the_console_and_not_for_a_verb(program: Program) -> None:

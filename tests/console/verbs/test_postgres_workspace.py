@@ -184,7 +184,7 @@ NEW_WORKER = ("worker", "--code", "v2", "--queue", "default", "--queue", "mail")
 def test_workers_drain_and_a_run_that_has_no_worker_is_told_of(machine: Machine, postgres_url: str) -> None:
     here = machine("here")
     refused = Program(here.directory)("worker")
-    assert (refused.returncode, "a directory has one runtime" in refused.stderr) == (2, True)
+    assert (refused.returncode, "worker needs a workspace on Postgres" in refused.stderr) == (2, True)
     with here.start("worker", "--slots", "2", "--code", "v1") as old, here.start(*NEW_WORKER) as new:
         assert any("2 slots, code v1" in line for line in old.stderr)
         assert any("code v2, queue default, mail" in line for line in new.stderr)

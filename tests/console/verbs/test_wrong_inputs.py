@@ -52,7 +52,7 @@ WRONG = [
     (["answer", "{auth}", "result", "--value", NO_TEXT], "must be UTF-8 text"),
     (["answer", "{reach}", "edit", "--arguments", DEEP], "nested too deeply"),
     (["answer", "{reach}", "edit", "--arguments", '{"a":' * 3_000], "nested too deeply"),
-    (["answer", "{reach}", "edit", "--arguments", "null"], 'give an object, as in {"path": "a.md"}'),
+    (["answer", "{reach}", "edit", "--arguments", "null"], 'give an object, for example {"path": "a.md"}'),
     (["answer", "{reach}", "edit", "--arguments", '{"host": "up", "n": ' + "1" * 5_000 + "}"], "not JSON"),
     (["rewind", "{run}", "auth~0", "--arguments", DEEP], "nested too deeply"),
     (["export", "{run}", "--output", LONG], "File name too long"),

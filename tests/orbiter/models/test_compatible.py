@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -25,12 +24,6 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
 
 class City(BaseModel):
     name: str
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Loopback]:
-    async with Loopback() as running:
-        yield running
 
 
 def provider(name: str, server: Loopback, model: str = "some-model", **options: Any) -> ModelProvider:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, Literal
@@ -29,7 +28,7 @@ from orbiter.types import (
     ToolResult,
     UserMessage,
 )
-from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says, sse
+from tests.orbiter.models.loopback import Answer, Loopback, OpenAISays, Says, sse
 
 KEY = "sk-test-0123456789abcdef"
 HELLO: list[Message] = [SystemMessage(content="You help."), UserMessage(content="Hello")]
@@ -44,18 +43,6 @@ TOOL = {
 CALLS = [("call_a", "read", '{"path": "a"}'), ("call_b", "read", '{"path": "b"}'), ("call_c", "now", "{}")]
 Mode = Literal["complete", "stream"]
 BOTH_MODES = pytest.mark.parametrize("mode", ["complete", "stream"])
-
-
-@pytest.fixture(params=[AnthropicSays(), OpenAISays()], ids=["anthropic", "openai"])
-def says(request: pytest.FixtureRequest) -> Says:
-    found: Says = request.param
-    return found
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Loopback]:
-    async with Loopback() as running:
-        yield running
 
 
 def provider(says: Says, server: Loopback, **options: Any) -> ModelProvider:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import pytest
@@ -50,12 +49,6 @@ USAGE = {
     "output_tokens_details": {"reasoning_tokens": 3},
     "total_tokens": 25,
 }
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Loopback]:
-    async with Loopback() as running:
-        yield running
 
 
 def provider(server: Loopback, model: str = "gpt-5-pro", **options: Any) -> ModelProvider:

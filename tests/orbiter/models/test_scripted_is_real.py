@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,21 +12,9 @@ from orbiter.models.provider import ModelProvider
 from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.models.types import ModelError
 from orbiter.types import Message, UserMessage
-from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says
+from tests.orbiter.models.loopback import Answer, Loopback, Says
 
 HELLO: list[Message] = [UserMessage(content="Hello")]
-
-
-@pytest.fixture(params=[AnthropicSays(), OpenAISays()], ids=["anthropic", "openai"])
-def says(request: pytest.FixtureRequest) -> Says:
-    found: Says = request.param
-    return found
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Loopback]:
-    async with Loopback() as running:
-        yield running
 
 
 async def facts(model: ModelProvider) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Literal
 
 import pytest
@@ -16,12 +15,6 @@ from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, sse
 SAYS = AnthropicSays()
 HELLO: list[Message] = [UserMessage(content="Hello")]
 THINKING = {"type": "enabled", "budget_tokens": 2000}
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Loopback]:
-    async with Loopback() as running:
-        yield running
 
 
 def provider(server: Loopback) -> ModelProvider:

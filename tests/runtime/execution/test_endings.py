@@ -74,12 +74,6 @@ def swarm(bench: Bench) -> Path:
     return path
 
 
-async def _begun(bench: Bench) -> None:
-    async with asyncio.timeout(60):
-        while not (bench.root / "begun").exists():  # noqa: ASYNC110 - told by a file
-            await asyncio.sleep(0.005)
-
-
 async def test_code_that_cancels_itself_is_asked_about_and_not_lost(bench: Bench, swarm: Path) -> None:
     async with bench.driving():
         run = await bench.decisions.start(f"{swarm}:one", "go", by=ME)
@@ -107,7 +101,7 @@ async def test_an_abort_ends_a_run_whose_code_catches_its_cancellation(
     monkeypatch.setattr(driving, "_CANCEL_RETRY_S", 0.05)
     async with bench.driving():
         run = await bench.decisions.start(f"{swarm}:{name}", "go", by=ME)
-        await _begun(bench)
+        await bench.file("begun")
         await bench.decisions.abort(run, reason="enough", by=ME)
         state = await bench.ended(run)
         last = state.last_seq

@@ -58,12 +58,6 @@ def swarm(bench: Bench) -> Path:
     return path
 
 
-async def _begun(bench: Bench) -> None:
-    async with asyncio.timeout(60):
-        while not (bench.root / "begun").exists():  # noqa: ASYNC110 - told by a file
-            await asyncio.sleep(0.005)
-
-
 def _late(state: DurableRun) -> bool:
     return any("came back" in warning for node in state.nodes.values() for warning in node.warnings)
 
@@ -72,7 +66,7 @@ def _late(state: DurableRun) -> bool:
 async def test_an_abort_does_not_wait_for_a_thread(bench: Bench, swarm: Path, name: str, told: str) -> None:
     async with bench.driving() as supervisor:
         run = await bench.decisions.start(f"{swarm}:{name}", "go", by=ME)
-        await _begun(bench)
+        await bench.file("begun")
         await bench.decisions.abort(run, reason="enough", by=ME)
         state = await bench.ended(run)
         assert (state.phase, bench.effects) == ("aborted", [])

@@ -381,7 +381,7 @@ async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
         run = await bench.start("dead")
         incident = await only(bench, run)
         for model, said in (
-            ("antropic:claude", "did you mean anthropic:claude"),
+            ("antropic:claude", "did you mean 'anthropic:claude'"),
             ("openai:", "names no model"),
             ("anthropic", "names no model"),
         ):

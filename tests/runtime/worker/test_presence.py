@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from pathlib import Path
-
-import pytest
 
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.workers import LOST_AFTER_S, CodePolicy, WorkerNeed, WorkerReport
 from runtime.worker.presence import Presence, unserved_words
-from tests.runtime.record.conftest import Clock, PostgresStore, SqliteStore, Store
+from tests.runtime.record.conftest import Clock
 from tests.runtime.record.journal_samples import created, summary
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    if request.param == "postgres":
-        return PostgresStore(request.getfixturevalue("postgres_url"))
-    return SqliteStore(tmp_path)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-async def journal(store: Store, clock: Clock) -> AsyncIterator[JournalCare]:
-    async with await store.open(clock) as opened:
-        yield opened
 
 
 def reporter(

@@ -507,7 +507,7 @@ async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was()
         await pilot.press("slash")
         await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
         await pilot.press(*"!(", "enter")
-        await until(pilot, lambda: "no regular expression: missing )" in text_of(pilot))
+        await until(pilot, lambda: "not a valid regular expression: missing )" in text_of(pilot))
         assert "weekly digest" in text_of(pilot)
 
 

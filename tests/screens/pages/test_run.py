@@ -138,7 +138,7 @@ async def test_a_pattern_that_cannot_be_read_says_so_and_hides_nothing() -> None
     async with opened(digest()) as (pilot, _):
         before = len(tree_of(pilot).keys)
         await pilot.press("slash", "left_square_bracket")
-        await until(pilot, lambda: shown(pilot, "no regular expression"))
+        await until(pilot, lambda: shown(pilot, "not a valid regular expression"))
         assert len(tree_of(pilot).keys) == before
 
 

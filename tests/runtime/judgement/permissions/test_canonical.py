@@ -13,7 +13,7 @@ from runtime.judgement.permissions.canonical import (
     canonical_pattern,
     canonicalize,
 )
-from runtime.judgement.permissions.patterns import Kind
+from runtime.judgement.permissions.patterns import STANDARD_VERBS, Kind, grant_glob
 from runtime.judgement.permissions.permission import Need, covers, grant_matches, needs_of
 from runtime.judgement.permissions.shell_commands import MatchBudget
 from runtime.record.state.events import GrantAdded
@@ -119,8 +119,25 @@ def test_what_a_grant_of_a_command_may_take_is_counted() -> None:
     assert work.left < before
 
 
+def test_the_class_of_a_verb_is_that_of_its_first_part() -> None:
+    assert STANDARD_VERBS.kind("fs.read.deep") is Kind.PATH
+    assert STANDARD_VERBS.kind("agent.invoke") is Kind.NAME
+    assert STANDARD_VERBS.kind("agent.other") is Kind.COMMAND
+
+
+def test_two_stars_alone_cover_every_text() -> None:
+    assert all(grant_glob("**", kind).matches("a\0b; c") for kind in Kind)
+
+
 def test_two_stars_between_slashes_stand_for_any_folders_also_none() -> None:
-    for target, expected in (("/a/b", True), ("/a/x/b", True), ("/a/x/y/b", True), ("/ab", False), ("/a/xb", False)):
+    for target, expected in (
+        ("/a/b", True),
+        ("/a/x/b", True),
+        ("/a/X/b", True),
+        ("/a/x/y/b", True),
+        ("/ab", False),
+        ("/a/xb", False),
+    ):
         assert grant_matches("/a/**/b", target, Kind.PATH) is expected, target
 
 

@@ -121,7 +121,7 @@ def test_words_stand_in_any_order_and_signs_make_an_expression(text: str, line: 
 @pytest.mark.parametrize("text", ["[", "!(", "a{2,1}", "*", "(?P<a>)(?P<a>)", "a{99999999999}"])
 def test_what_is_no_expression_is_said_and_leaves_nothing_out(text: str) -> None:
     found = RowFilter(text)
-    assert found.problem.startswith("no regular expression: ")
+    assert found.problem.startswith("not a valid regular expression: ")
     assert not found.active
     assert found.matches("anything")
 
@@ -264,7 +264,7 @@ def test_the_line_says_what_is_left_out_and_what_is_wrong() -> None:
     listing.narrow("(")
     listing.faults_only = False
     listing.rows(rows)
-    assert "no regular expression: missing )" in plain_text(listing.words(context))
+    assert "not a valid regular expression: missing )" in plain_text(listing.words(context))
 
 
 def test_folded_rows_hide_what_is_under_them_and_are_counted_no_less() -> None:
