@@ -10,10 +10,13 @@ import pytest
 
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.swarms.loader import load_swarm
+from tests.data.swarms import (
+    handled_model_failures as agents,  # the frameworks, before a limit of time holds for the import
+)
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import LANGGRAPH, parked, starts
+from tests.runtime.guest_bench import parked, starts
 
-FILE = LANGGRAPH.with_name("handled_model_failures.py")
+FILE = Path(agents.__file__)
 start = starts(FILE)
 ASKED_TWICE = ["ask first 1", "ask first 3"]
 FELL_BACK = ["ask first 1", "ask second 1", "ask first 3"]
