@@ -19,7 +19,7 @@ from orbiter.guests.pydantic_ai.deferred import OperatorWaiter
 from orbiter.guests.pydantic_ai.failure_guard import FailureGuard, handles_failures, run_settled
 from orbiter.guests.pydantic_ai.life import Life, entered
 from orbiter.guests.pydantic_ai.messages import to_ours, to_theirs
-from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets, take_toolsets
+from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets, with_toolsets
 from orbiter.guests.typed_values import as_json
 from orbiter.steps import Scope
 from orbiter.types import Message, RunResult, Usage
@@ -77,11 +77,11 @@ class PydanticAIGuest(Guest):
 
     async def _run_once(self, agent: Any, input: str, messages: list[Message] | None, life: Life) -> RunResult:
         arguments = self._arguments(messages)
-        agent = copy.copy(agent)
         if "model" in arguments:  # only the model of an agent itself is known in every life
+            agent = copy.copy(agent)
             agent.model = arguments.pop("model")
         if isinstance(agent, Agent):
-            take_toolsets(agent, arguments.pop("toolsets", None) or ())
+            agent = with_toolsets(agent, arguments.pop("toolsets", None) or ())
         name_toolsets(agent.toolsets)
         durability = OrbiterDurability(name=self.name, models=self._models)
         guard = FailureGuard(handles=any(map(handles_failures, agent.toolsets)))

@@ -96,6 +96,8 @@ class FailureGuard(AbstractCapability[Any]):
         what a person decides: `run_settled`.
         """
         life = current_life()
+        if life is not None:
+            life.failed = None
         if life is None or not _told_of_failures(ctx.root_capability, _AROUND_MODELS):
             return await handler(request_context)
         turn = life.turn
@@ -130,7 +132,7 @@ async def run_settled(begin: Callable[[], Life], run: Callable[[Life], Awaitable
         try:
             return await run(life)
         except Exception as exc:
-            if life.failed is None:
+            if life.failed is None or isinstance(exc, Aborted | Skipped):
                 raise
             turn, call = life.failed
             assert call.settle is not None

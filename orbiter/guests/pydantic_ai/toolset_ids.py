@@ -6,6 +6,7 @@ An id is made of what a tool set is, so that it is the same in every life. It st
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,13 +14,17 @@ from pydantic_ai import Agent
 from pydantic_ai.toolsets import AbstractToolset
 
 
-def take_toolsets(agent: Agent[Any, Any], toolsets: Sequence[AbstractToolset[Any]]) -> None:
-    """Give an agent, a copy for one run, the tool sets of that run, and count those that were added to it later
-    (`@agent.toolset`) among those that it was made with: they are there in every life.
+def with_toolsets(agent: Agent[Any, Any], toolsets: Sequence[AbstractToolset[Any]]) -> Agent[Any, Any]:
+    """The agent with the tool sets of a run, and with those that were added to it later (`@agent.toolset`) counted
+    among those that it was made with: they are there in every life. A copy, where that changes something.
     """
-    if toolsets:
-        agent._user_toolsets = [*agent._user_toolsets, *toolsets]
-    agent._constructor_dynamic_toolset_count = len(agent._dynamic_toolsets)
+    count = len(agent._dynamic_toolsets)
+    if not toolsets and agent._constructor_dynamic_toolset_count == count:
+        return agent
+    agent = copy.copy(agent)
+    agent._user_toolsets = [*agent._user_toolsets, *toolsets]
+    agent._constructor_dynamic_toolset_count = count
+    return agent
 
 
 def name_toolsets(toolsets: Sequence[AbstractToolset[Any]]) -> None:

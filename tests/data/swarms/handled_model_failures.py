@@ -33,12 +33,10 @@ from tests.data.swarms.guest_shapes import there
 from tests.data.swarms.guests import effect, results
 
 
-def healed() -> bool:
-    """Whether it is not the first time that this is asked, in all processes."""
-    mark = Path(os.environ["ORBITER_TEST_EFFECTS"]).with_name("healed")
-    found = mark.exists()
-    mark.touch()
-    return found
+def asked(what: str) -> int:
+    """Say that it is asked; how often it was by now, in all processes."""
+    effect(what)
+    return Path(os.environ["ORBITER_TEST_EFFECTS"]).read_text().splitlines().count(what)
 
 
 WAIT = ToolCallPart("wait", {"text": "x"}, tool_call_id="w")
@@ -74,16 +72,18 @@ def said_of(error: Exception) -> str:
     return f"{error.status_code} {error.body['error']['code']} {headers.get('retry-after')} {error.retry_after}"
 
 
-def failing(name: str, times: int, error: Callable[[], Exception] = limited) -> FunctionModel:
-    """A model whose first requests fail in each process."""
+def failing(name: str, times: int, error: Callable[[], Exception] | None = None) -> FunctionModel:
+    """A model whose first requests fail: as often in each process, or with an `error` of its own so often in all."""
     left = [times]
 
     def say(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        effect(f"ask {name} {len(messages)}")
+        count = asked(f"ask {name} {len(messages)}")
         if len(messages) == 1:
-            if left[0] > 0:
-                left[0] -= 1
+            if error is not None and count <= times:
                 raise error()
+            if error is None and left[0] > 0:
+                left[0] -= 1
+                raise limited()
             return ModelResponse(parts=[WAIT])
         return ModelResponse(parts=[TextPart(f"{name}: {results(messages)}")])
 
@@ -160,14 +160,13 @@ def no_key() -> ModelHTTPError:
 
 def hook_raises() -> Any:
     """Its hook lets the failure out."""
-    return Agent(failing("first", 0 if healed() else 1, no_key), tools=[wait], capabilities=[letting])
+    return Agent(failing("first", 1, no_key), tools=[wait], capabilities=[letting])
 
 
 def fallback_raises() -> Any:
     """No model answers."""
-    times = 0 if healed() else 1
-    second = failing("second", times, no_key)
-    return Agent(failing("first", times, no_key), tools=[wait], capabilities=[ModelFallback(second)])
+    second = failing("second", 1, no_key)
+    return Agent(failing("first", 1, no_key), tools=[wait], capabilities=[ModelFallback(second)])
 
 
 # -- LangChain ----------------------------------------------------------------------------------------------------
@@ -189,16 +188,18 @@ def busy() -> Exception:
     return Busy(httpx.Response(429, headers={"retry-after": "7"}, json={"code": "slow_down"}, request=request))
 
 
-def chat(name: str, times: int, error: Callable[[], Exception] = busy) -> ScriptedChat:
+def chat(name: str, times: int, error: Callable[[], Exception] | None = None) -> ScriptedChat:
     """As `failing`, for LangChain."""
     left = [times]
 
     def say(messages: list[BaseMessage]) -> Reply:
-        effect(f"ask {name} {len(messages)}")
+        count = asked(f"ask {name} {len(messages)}")
         if len(messages) == 1:
-            if left[0] > 0:
-                left[0] -= 1
+            if error is not None and count <= times:
                 raise error()
+            if error is None and left[0] > 0:
+                left[0] -= 1
+                raise busy()
             return [("wait", "w", {"text": "x"})]
         return f"{name}: {messages[-1].text}"
 
@@ -251,7 +252,7 @@ def outer_fallback(middleware: Sequence[Any]) -> Any:
 
 def outer_raises(middleware: Sequence[Any]) -> Any:
     """Middleware outside of ours lets the failure out."""
-    return _agent(chat("first", 0 if healed() else 1, denied), [Deals(), *middleware])
+    return _agent(chat("first", 1, denied), [Deals(), *middleware])
 
 
 def retrying(middleware: Sequence[Any]) -> Any:
@@ -302,7 +303,7 @@ _wait = function_tool(wait, failure_error_function=None)
 
 
 def _calling(**options: Any) -> Any:
-    helper = OpenAIAgent("helper", model=openai_guests.Scripted("h", _fail_once(0 if healed() else 1)))
+    helper = OpenAIAgent("helper", model=openai_guests.Scripted("h", _fail_once))
     helps = helper.as_tool("helps", "Ask a helper.", **options)
     model = openai_guests.Scripted(
         "m", [openai_guests.call("helps", "m.0.0", input="q")], lambda items: [_waiting], openai_guests.results
@@ -310,16 +311,8 @@ def _calling(**options: Any) -> Any:
     return OpenAIAgent("calling", model=model, tools=[helps, _wait])
 
 
-def _fail_once(times: int = 1) -> Callable[[list[Any]], Any]:
-    left = [times]
-
-    def say(items: list[Any]) -> Any:
-        if left[0]:
-            left[0] = 0
-            return sdk_error()
-        return "helped"
-
-    return say
+def _fail_once(items: list[Any]) -> Any:
+    return sdk_error() if asked("ask helper") == 1 else "helped"
 
 
 def as_tool() -> Any:
