@@ -326,7 +326,7 @@ def asks(schema: dict[str, Any], **more: Any) -> Story:
 
 
 async def test_a_question_that_comes_as_the_first_nodes_do_takes_what_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list puts its cursor on its first line by itself; that is no move of the operator."""
+    """The list puts its cursor on its first line by itself; the operator did not move it."""
     story = Story("run-2", "ask the boss", START)
     tool = story.start("value", "ask", story.open("agent", "asker", story.begin("Ask.")), agent="asker")
     moved = RunScreen.on_line_list_moved
