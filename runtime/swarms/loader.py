@@ -162,7 +162,7 @@ def _import_fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleT
         load = _turns.begin(beside, folders)
         try:
             begun()
-            module = _from_file(Path(target)) if _is_path(target) else _from_name(target, root)
+            module = _from_file(Path(target), root) if _is_path(target) else _from_name(target, root)
         except BaseException:
             if not load.overtaken:
                 raise
@@ -177,7 +177,7 @@ def _is_path(target: str) -> bool:
     return target.endswith(".py") or "/" in target
 
 
-def _from_file(path: Path) -> ModuleType:
+def _from_file(path: Path, root: Path) -> ModuleType:
     if path.stem in OUR_PACKAGES:
         ours = importlib.import_module(path.stem).__file__
         raise SwarmLoadError(f"{path} would hide {ours}, a package of this program: rename the file")
@@ -189,6 +189,8 @@ def _from_file(path: Path) -> ModuleType:
         raise SwarmLoadError(f"{path} must be a Python file, for example swarm.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if path.is_relative_to(root.resolve()):
+        _on_sys_path(root)  # a file of a package imports the package by its name, as under `python -m`
     _on_sys_path(path.parent)
     try:
         spec.loader.exec_module(module)
@@ -224,11 +226,11 @@ def _on_sys_path(folder: Path) -> None:
     of a package of ours, but before the folders of other swarms.
     """
     name = str(folder)
-    if name in _added_folders:
+    if name in sys.path:
+        if name not in _added_folders:
+            return
         sys.path.remove(name)
-    elif name in sys.path:
-        return
-    else:
+    elif name not in _added_folders:
         _added_folders.append(name)
     first = next((index for index, each in enumerate(sys.path) if each in _added_folders), len(sys.path))
     sys.path.insert(first, name)

@@ -93,3 +93,18 @@ def test_what_lies_beside_a_swarm_is_its_own(tmp_path: Path) -> None:
         (tmp_path / name / "swarm.py").write_text(swarm)
     for name in ("first", "second", "first"):
         assert loader.load_swarm(f"{name}/swarm.py:agent", tmp_path).name == name
+
+
+def test_a_file_of_a_package_imports_the_package_by_its_name(tmp_path: Path) -> None:
+    """As under `python -m`, from the root of the workspace; what lies beside the file goes before."""
+    agents = tmp_path / "pack_app" / "agents"
+    agents.mkdir(parents=True)
+    (tmp_path / "pack_app" / "__init__.py").touch()
+    (tmp_path / "pack_app" / "words.py").write_text('WORD = "package"\n')
+    (tmp_path / "words_here.py").write_text('WORD = "root"\n')
+    (agents / "words_here.py").write_text('WORD = "beside"\n')
+    (agents / "speaker.py").write_text(
+        "from orbiter import Agent\nfrom pack_app.words import WORD\nimport words_here\n"
+        'agent = Agent(name="speaker", model="scripted:x", instructions=f"{WORD} {words_here.WORD}")\n'
+    )
+    assert loader.load_swarm("pack_app/agents/speaker.py:agent", tmp_path).instructions == "package beside"
