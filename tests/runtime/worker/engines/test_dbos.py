@@ -320,7 +320,7 @@ async def test_a_workers_role_drives_with_dbos_and_can_forge_nothing_through_the
         serving = asyncio.create_task(supervisor.serve())
         try:
             async with asyncio.timeout(2 * PATIENCE_S):
-                while (await journal.read(run))[-1].type != "run.finished":
+                while not isinstance((await journal.read(run))[-1], ev.RunFinished):
                     assert supervisor.queue_fault is None, supervisor.queue_fault
                     await asyncio.sleep(0.02)
         finally:
