@@ -134,7 +134,10 @@ TOOLS: Final[Mapping[str, ToolSpec]] = {
             " counts. Where it is refused, propose_answer puts it before a person.",
         ),
         ToolSpec(
-            name="start_run", request=StartRun, fields=("ref", "input", "title"), words=_ACT.format("Start a run")
+            name="start_run",
+            request=StartRun,
+            fields=("ref", "input", "title", "queue"),
+            words=_ACT.format("Start a run"),
         ),
         ToolSpec(
             name="freeze_run",

@@ -22,6 +22,8 @@ from screens.views.lists.workers import (
     WORKER_COLUMNS,
     WORKER_KEY_PREFIX,
     HostWorkers,
+    MoveTarget,
+    move_target,
     worker_rows,
     workforce_words,
 )
@@ -96,6 +98,11 @@ class WorkersScreen(PollingListScreen):
             else:
                 self.show_message("This worker drives no run now.")
 
+    def _target(self, key: str) -> MoveTarget | None:
+        """Where the run of a row is moved to."""
+        host, _, run_id = key.partition("\n")
+        return move_target(self._told[host].found, run_id) if host in self._told else None
+
     def action_move(self) -> None:
         """Ask first: another program goes on with them."""
         if not self.may_act():
@@ -103,8 +110,8 @@ class WorkersScreen(PollingListScreen):
         keys = [
             key.removeprefix(UNSERVED_KEY_PREFIX) for key in self.selected_keys if key.startswith(UNSERVED_KEY_PREFIX)
         ]
-        newest = {host: each.found.newest for host, each in self._told.items()}
-        if any(newest.get(key.partition("\n")[0]) is None for key in keys):
+        targets = {key: self._target(key) for key in keys}
+        if None in targets.values():
             self.show_message("No worker takes up runs now: start one first.", "error")
             return
         context, summaries = self.session.render_context(), self.link.summaries
@@ -116,10 +123,11 @@ class WorkersScreen(PollingListScreen):
 
         async def move(key: str) -> None:
             host, _, run_id = key.partition("\n")
-            await self.link.ask(MoveRun(run_id=run_id, code=newest[host] or ""), where=host)
+            to = targets[key] or MoveTarget("", "")
+            await self.link.ask(MoveRun(run_id=run_id, code=to.code, queue=to.queue), where=host)
             self._asker.poll_soon()
 
-        labels = ", ".join(sorted({context.sanitize_line(newest[key.partition("\n")[0]] or "any", 60) for key in keys}))
-        question = f"Move {pluralize(len(items), 'run')} to code {labels}? Steps that are recorded are not done again."
+        places = "; ".join(sorted({context.sanitize_line(each.words, 120) for each in targets.values() if each}))
+        question = f"Move {pluralize(len(items), 'run')} to {places}? Steps that are recorded are not done again."
         done = BatchOutcome("succeeded", "moved")
         self.app.push_screen(BatchActionScreen(self.session, "Move", items, move, done=done, question=question))

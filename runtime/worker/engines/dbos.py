@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import psycopg
 import sqlalchemy
-from dbos import DBOS, DBOSConfig
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 from dbos import error as dbos_error
 
 from runtime.execution.execution_config import SwarmLimit
@@ -320,6 +320,8 @@ def begin_dbos(
         "executor_id": worker_id,
         "application_version": code_version(code),
         "run_migrations": migrate,
+        # As `dbos_tables` asks for; what DBOS uses by itself are pickles.
+        "serializer": DBOSPortableJSONSerializer(),
         "use_listen_notify": False,
         "log_level": "WARNING",
         "console_log_level": "WARNING",

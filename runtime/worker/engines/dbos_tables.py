@@ -75,9 +75,22 @@ _TRIGGER: LiteralString = """
     CREATE OR REPLACE TRIGGER enqueue_queued AFTER UPDATE OF state ON {journal}.run FOR EACH ROW
     WHEN (NEW.state = 'queued' AND NEW.lease_until IS NULL AND NEW.rid > 1)
     EXECUTE FUNCTION {queue}.enqueue_queued()"""
-_MAKE = (_ROUTES, _ROUTE, _ENQUEUE, _ON_QUEUED, _TRIGGER)
+# DBOS reads back what a row calls a pickle by unpickling it: with that, a role that may write to the queue could run
+# code in the processes of every other role.
+_NO_PICKLES: LiteralString = """
+    DO $body$ DECLARE named text; BEGIN
+        FOR named IN SELECT table_name FROM information_schema.columns
+            WHERE table_schema = {queue_name} AND column_name = 'serialization'
+        LOOP
+            EXECUTE format('ALTER TABLE %I.%I DROP CONSTRAINT IF EXISTS plain_json, ADD CONSTRAINT plain_json
+                CHECK (serialization = ''portable_json'') NOT VALID', {queue_name}, named);
+        END LOOP;
+    END $body$"""
+_ONLY_GRANTED: LiteralString = "REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA {queue} FROM PUBLIC"
+_MAKE = (_ROUTES, _ROUTE, _ENQUEUE, _ON_QUEUED, _TRIGGER, _NO_PICKLES, _ONLY_GRANTED)
 _WORKER: tuple[LiteralString, ...] = (
     "GRANT USAGE ON SCHEMA {queue} TO {role}",
+    "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {queue} TO {role}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {queue} TO {role}",
     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {queue} TO {role}",
 )
@@ -285,6 +298,7 @@ async def init_queue(address: PostgresAddress, *, worker: str = "", operator: st
     """
     names = {
         "queue": sql.Identifier(queue_schema(address)),
+        "queue_name": sql.Literal(queue_schema(address)),
         "journal": sql.Identifier(address.schema),
         "dispatch": sql.Literal(DISPATCH_QUEUE),
         "default": sql.Literal(DEFAULT_QUEUE),

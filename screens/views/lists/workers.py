@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from runtime.operations.requests.workers import UnservedRuns, Worker, WorkerList
 from runtime.record.state.durable_run import Summary
@@ -106,6 +106,32 @@ def _unserved_row(
 
 def _code(code: str, context: RenderContext) -> Spans:
     return span(context.sanitize_line(code, 60)) if code else span("any", "ink-muted")
+
+
+class MoveTarget(NamedTuple):
+    """Workers that would take a run up."""
+
+    code: str
+    """The label of their code."""
+    queue: str
+    """A queue that they take; empty: the run's own."""
+
+    @property
+    def words(self) -> str:
+        """They, after the word ``to``."""
+        return f"code {self.code or 'any'}" + (f", queue {self.queue}" if self.queue else "")
+
+
+def move_target(found: WorkerList, run_id: str) -> MoveTarget | None:
+    """The newest worker that takes the run's queue; where none does, the newest one of all. None: no worker takes up
+    runs.
+    """
+    working = [each for each in found.workers if each.state == "working"]
+    queue = next((each.queue for each in found.unserved if run_id in each.runs), "")
+    taking = [each for each in working if not each.queues or queue in each.queues]
+    if taking:
+        return MoveTarget(taking[-1].code, "")
+    return MoveTarget(working[-1].code, working[-1].queues[0]) if working else None
 
 
 def workforce_words(told: Iterable[HostWorkers], context: RenderContext) -> Spans:

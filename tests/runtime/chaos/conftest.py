@@ -15,9 +15,9 @@ Tried = Callable[[str, int], None]
 
 
 _SAMPLES = {
-    "postgres+local": ("test_three_workers", "chaos:failing", "test_three_kills", "clock_is_wrong"),
+    "postgres+local": ("test_three_workers", "chaos:failing", "test_three_kills", "clock_is_wrong", "cut_off"),
     # Each workspace has a queue of its own, which takes seconds to make.
-    "postgres+dbos": ("test_three_workers", "test_limits_hold", "test_no_more_drives"),
+    "postgres+dbos": ("test_three_workers", "test_limits_hold", "test_no_more_drives", "cut_off"),
 }
 """What of the pairs after the first is in the suite; all of it is with SOAK=1."""
 

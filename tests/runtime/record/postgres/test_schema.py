@@ -14,6 +14,7 @@ from runtime.record.places import init_database, open_journal
 from runtime.record.postgres import connection as connections
 from runtime.record.postgres import schema
 from runtime.record.state import events as ev
+from tests.patience import PATIENCE_S
 from tests.runtime.record.journal_samples import answer, opened, started, texts, warned
 
 if TYPE_CHECKING:
@@ -152,6 +153,29 @@ async def test_no_server_is_said_in_one_line(workspace: str) -> None:
     with pytest.raises(JournalError, match=r"^cannot connect in postgres://127\.0\.0\.1:1/db\?workspace") as caught:
         await open_journal(f"postgres://127.0.0.1:1/db?workspace={workspace}")
     assert "\n" not in str(caught.value)
+
+
+async def test_writers_do_not_wait_while_an_old_run_is_deleted(postgres: PostgresServer, postgres_url: str) -> None:
+    await init_database(postgres_url)
+    address = parse_address(postgres_url)
+    async with await open_journal(postgres_url) as journal:
+        old, young = await started(journal, "r0"), await started(journal, "r1")
+        await journal.append(old, [opened(), ev.RunFinished(state="completed")])
+        holding = await connections.connect(address)
+        deleting = asyncio.create_task(journal.prune(max_bytes=0))
+        try:
+            async with asyncio.timeout(PATIENCE_S), holding.transaction():
+                held = await holding.execute("SELECT 1 FROM incident FOR UPDATE")
+                assert held.rowcount == 1
+                waiting = sql.SQL("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE {}")
+                in_deletion = waiting.format(sql.Literal("DELETE FROM incident%"))
+                while not postgres.execute(in_deletion):  # noqa: ASYNC110 - the events of the run are deleted, and not for good
+                    await asyncio.sleep(0.01)
+                await journal.append(young, [warned("written meanwhile"), opened("i2")])
+        finally:
+            await holding.close()
+        assert await deleting == ["r0"]
+        assert texts(await journal.read("r1")) == ["written meanwhile"]
 
 
 async def test_old_runs_go_and_unfinished_ones_stay(postgres_url: str) -> None:

@@ -14,9 +14,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.execution_config import ExecutionConfig, SwarmLimit
 from runtime.judgement.faults.classify import classify
+from runtime.operations.decisions import Decisions
 from runtime.record.address import PostgresAddress, parse_address
+from runtime.record.journal import JournalError
 from runtime.record.places import init_database, open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
@@ -29,6 +31,7 @@ from runtime.worker.presence import queue_words
 from runtime.worker.supervisor import Supervisor
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
+from tests.runtime.chaos.harness import SWARMS
 from tests.runtime.chaos.pairs import PAIRS
 from tests.runtime.record.journal_samples import answer, created, opened
 
@@ -239,7 +242,7 @@ async def no_runs(limit: int) -> list[str]:
 
 
 async def test_what_is_wrong_with_the_queue_is_a_fault_of_the_queue(
-    postgres: PostgresServer, address: PostgresAddress, worker_id: str
+    postgres: PostgresServer, address: PostgresAddress, worker_id: str, tmp_path: Path
 ) -> None:
     """Real failures of a real server, each with what it is."""
     bare = parse_address(postgres.url(f"tests_{worker_id}", f"bare-{os.getpid()}"))
@@ -251,7 +254,7 @@ async def test_what_is_wrong_with_the_queue_is_a_fault_of_the_queue(
         return parse_address(address.url.replace("postgres@", f"{name}@"))
 
     failing = (
-        ("postgres://postgres@127.0.0.1:1/x?workspace=w", Cause.NETWORK, Persistence.TRANSIENT),
+        (f"postgres://postgres@/x?host={tmp_path}&workspace=w", Cause.NETWORK, Persistence.TRANSIENT),
         (role(guest).url, Cause.SERVICE_UNAVAILABLE, Persistence.TRANSIENT),
         (role("nameless").url, Cause.AUTH_FAILED, Persistence.NEEDS_CHANGE),
         (role(stranger).url, Cause.PERMISSION_DENIED, Persistence.NEEDS_CHANGE),
@@ -291,3 +294,52 @@ async def test_a_worker_without_its_queue_says_so_with_the_cause_and_what_helps(
         await serving
     assert (fault.origin, fault.cause, fault.effect) == (Origin.QUEUE, Cause.CONFIG_INVALID, Effect.NOT_ATTEMPTED)
     assert "orbiter-console database init --dbos" in queue_words(fault)
+
+
+async def test_a_workers_role_drives_with_dbos_and_can_forge_nothing_through_the_queue(
+    postgres: PostgresServer, worker_id: str, tmp_path: Path
+) -> None:
+    address = parse_address(postgres.url(f"tests_{worker_id}", f"roles-{os.getpid()}"))
+    names = {role: f"dbos_{role}_{worker_id}_{os.getpid()}" for role in ("worker", "operator", "viewer")}
+    for name in names.values():
+        postgres.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
+    await init_database(address.url, **names)
+    await make_queue(address, **names)
+    as_worker, as_viewer = (
+        parse_address(address.url.replace("postgres@", f"{names[role]}@")) for role in ("worker", "viewer")
+    )
+    person = ev.Actor(name="ann", channel="cli")
+    async with await open_journal(address.url) as journal:
+        run = await Decisions(journal, tmp_path).start(f"{SWARMS}/zoo.py:plain", "go", by=person)
+    async with await open_journal(as_worker.url) as journal:
+        with pytest.raises(JournalError, match="what a person decides"):
+            await journal.post(run, ev.AbortRequested(by=person))
+        limits = {"zoo.py:plain": SwarmLimit(concurrency=2)}
+        make = partial(DbosEngine, address=as_worker, journal=journal, worker_id="me", limits=limits)
+        supervisor = Supervisor(journal, ExecutionConfig(workspace=str(tmp_path)), engine=make, period_s=0.01)
+        serving = asyncio.create_task(supervisor.serve())
+        try:
+            async with asyncio.timeout(2 * PATIENCE_S):
+                while not isinstance((await journal.read(run))[-1], ev.RunFinished):
+                    assert supervisor.queue_fault is None, supervisor.queue_fault
+                    await asyncio.sleep(0.02)
+        finally:
+            supervisor.stop()
+            await serving
+    named = {"queue": sql.Identifier(queue_schema(address)), "journal": sql.Identifier(address.schema)}
+    forging: tuple[tuple[PostgresAddress, LiteralString], ...] = (
+        # A pickle would be code in the process of an operator's role.
+        (as_worker, "UPDATE {queue}.workflow_status SET serialization = 'py_pickle'"),
+        (as_worker, "INSERT INTO {queue}.workflow_status (workflow_uuid, serialization) VALUES ('x', 'py_pickle')"),
+        (as_worker, "ALTER TABLE {queue}.workflow_status DROP CONSTRAINT plain_json"),
+        (as_worker, "ALTER TABLE {journal}.run DISABLE TRIGGER enqueue_queued"),
+        (as_worker, "CREATE FUNCTION {queue}.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'"),
+        (as_viewer, "SELECT {queue}.enqueue_run('x', 0, '', '{{}}', 'default')"),
+        (as_viewer, "DELETE FROM {queue}.workflow_status"),
+    )
+    for who, statement in forging:
+        async with await psycopg.AsyncConnection.connect(who.conninfo, autocommit=True) as connection:
+            with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.CheckViolation)):
+                await connection.execute(sql.SQL(statement).format(**named))
+    async with QueueTables(as_viewer) as tables:
+        assert set(await tables.counts()) <= {"ENQUEUED", "PENDING"}
