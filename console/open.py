@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -122,11 +123,13 @@ def run_app(
     goes_on: bool = True,
     opening: str = "looking for the runtime of this workspace",
     at_once: bool = False,
+    who_may: str = "",
 ) -> int:
     """Run the app on the link that `way` gives, which is called when the first frame stands; the exit code.
 
     `at_once`: `way` takes no time, and the first frame is that of the first screen. `goes_on`: the runs outlive the
-    console; else they share its process. Raises what `way` does.
+    console; else they share its process. `who_may`: what is said where one may only look, if not how to log in as one
+    who may act. Raises what `way` does.
     """
     preferred = preferences or Preferences()
     gc_policy = GcPolicy(enabled=goes_on if preferred.idle_gc is None else preferred.idle_gc)
@@ -148,7 +151,8 @@ def run_app(
         glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
         letters = preferred.keymap.letters() if preferred.keymap is not None else option_keys()
         hold = AnswerHold(preferred.undo_seconds)
-        return ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters, hold=hold)
+        made = ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters, hold=hold)
+        return replace(made, who_may=who_may) if who_may else made
 
     governor = FrameRateGovernor()
     app = OrbiterApp(

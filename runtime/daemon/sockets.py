@@ -229,4 +229,5 @@ def _remove_stale(path: Path) -> None:
                 raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
             path.unlink(missing_ok=True)
             return
-    raise SocketError(f"another runtime listens on {path}: attach to it, or stop it (orbiter-console stop)")
+    advice = "attach to it (orbiter-console), or stop it (orbiter-console stop)"
+    raise SocketError(f"another runtime listens on {path}: {advice}")

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 LOCK_NAME = "runtime.lock"
 RUN_PROGRAM = "orbiter-console run"
 """The program of a holder that serves no console: a `run` that drives by itself, in its terminal."""
-_ADVICE = "attach to it, or stop it (orbiter-console stop)"
+_ADVICE = "attach to it (orbiter-console), or stop it (orbiter-console stop)"
 _LOCK_TIMEOUT_S = 0.2
 """How long a holder that is just letting go, or just a reader of `holder`, is waited for."""
 

@@ -29,7 +29,7 @@ from screens.shell.messages import (
     OpenRun,
 )
 from screens.views.shared.link_loss import held_up_words, lost_words, phase_words
-from screens.views.shared.link_quality import WHO_MAY, link_words
+from screens.views.shared.link_quality import link_words
 from screens.widgets.bar import Bar, MessageBar
 from screens.widgets.footer import KeyFooter
 from screens.widgets.redraw_throttle import RedrawThrottle
@@ -231,7 +231,7 @@ class RuntimeScreen(MessageScreen):
     def may_act(self) -> bool:
         """Whether the one who looks may do anything here; if not, it is said, with what helps."""
         if not self.session.may_act(self.run_here):
-            self.show_message(f"A viewer may look, not act; {WHO_MAY}.", "warning")
+            self.show_message(f"A viewer may look, not act; {self.session.who_may}.", "warning")
             return False
         return True
 

@@ -151,7 +151,7 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
         self.dismiss(None)
 
 
-_HINTED_AT_THE_END: Final = frozenset({"run.timeline", "run.rewind", "run.fork"})
+_HINTED_AT_THE_END: Final = frozenset({"run.timeline", "run.rewind", "run.fork", "run.compare"})
 """Keys that the last line names once a run has ended."""
 
 

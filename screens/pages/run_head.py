@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
@@ -16,6 +18,10 @@ from screens.widgets.bar import Bar, MessageBar
 
 _GRAPH_FROM = (150, 40)
 """Cells and rows of a screen from which on the graph of the swarm stands above its tree."""
+
+
+_ROWS_BESIDE_GUIDE: Final = 14
+"""Rows of a screen that stay free of what the tour says."""
 
 
 class RunHead(Vertical):
@@ -60,10 +66,16 @@ class RunHead(Vertical):
         """Rows beyond the line of the run: what holds all of it, and what the tour says."""
         guide, status = self.query_one("#guide", MessageBar), self.query_one("#status", Bar)
         rows = guide.rows_in(self.screen.size.width) if guide.has_class("-shown") else 0
-        return rows + status.has_class("-shown")
+        return min(rows, self._guide_rows) + status.has_class("-shown")
+
+    @property
+    def _guide_rows(self) -> int:
+        """The most rows that the tour gets: on a low screen the decision comes first."""
+        return max(1, self.screen.size.height - _ROWS_BESIDE_GUIDE)
 
     def _show_guide(self, state: DurableRun, incident_id: str) -> None:
         guide, session = self.query_one("#guide", MessageBar), self._session
         words = session.guide(state, incident_id) if session.guide is not None and not session.guide_hidden else ""
+        guide.styles.max_height = self._guide_rows
         guide.show(span(words, "ink-accent"))
         guide.set_class(bool(words), "-shown")

@@ -16,6 +16,7 @@ from screens.shell.armed_keys import ARM_AFTER_S, ArmedKeys, LastKey
 from screens.shell.frame_rate import FrameRateGovernor
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.priority import by_priority
+from screens.views.shared.link_quality import WHO_MAY
 from screens.views.shared.list_state import StableOrder
 from screens.views.shared.render_context import RenderContext
 
@@ -169,6 +170,9 @@ class ConsoleContext:
 
     hold: AnswerHold = field(default_factory=AnswerHold)
     """The answer that can still be taken back."""
+
+    who_may: str = WHO_MAY
+    """What is said where one may only look: who may do more, or why that is not possible."""
 
     order: StableOrder = field(default_factory=StableOrder)
     """In which decisions stand; see `decisions`."""

@@ -82,6 +82,12 @@ async def test_a_key_that_was_moved_is_named_by_the_one_that_works(keys: tuple[s
         await until(pilot, lambda: words in text_of(pilot))
 
 
+def test_what_the_keys_of_a_group_do_stands_in_one_column() -> None:
+    group = KeyGroup("In lists", (KeyLine(("home",), "First"), KeyLine(("pgdn", "ctrl+f"), "Page down")))
+    lines = [plain_text(line) for line in key_columns([group], 40)]
+    assert lines == ["In lists", "home        First", "pgdn ctrl+f Page down"]
+
+
 @pytest.mark.parametrize("run_id", ["", "run-1"])
 async def test_help_begins_with_what_this_screen_is_for(run_id: str) -> None:
     link = MemoryLink(digest())

@@ -114,6 +114,7 @@ def open_export(export: Export, path: str, *, mouse: bool | None = None, theme: 
                 preferences=preferred,
                 goes_on=False,
                 opening="reading the export",
+                who_may="this is an export, a file: no run is behind it",
             ),
         )
 

@@ -173,7 +173,7 @@ def fork(state: DurableRun, node_id: str, context: RenderContext) -> RunAction |
         span(f"It takes over {pluralize(kept, 'completed step')}, and asks models and tools again from there on."),
     )
     request = ForkRun(run_id=state.id, node_id=node_id)
-    return RunAction(request, "Fork from here", lines, "fork it", "The fork has begun.", _change(node))
+    return RunAction(request, "Another run from here", lines, "fork it", "The fork has begun.", _change(node))
 
 
 def inject(state: DurableRun, node_id: str, context: RenderContext) -> RunAction | str:

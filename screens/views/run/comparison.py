@@ -8,6 +8,7 @@ from typing import Final
 from runtime.judgement.comparison.comparison_types import FieldDifference, NodeDifference, RunComparison
 from screens.render.formatting import pluralize
 from screens.render.layout import LINK_INK, Span, Spans, span
+from screens.views.run.node_names import path_words
 from screens.views.shared.render_context import RenderContext
 
 _ONLY_ON: Final = {"only_left": "only on the left", "only_right": "only on the right"}
@@ -59,7 +60,7 @@ def _side(
     if found.origin and run_id != found.origin:
         line.append(Span(f", a fork of {context.sanitize_line(found.origin, 100)}"))
         if found.forked_at:
-            line.append(Span(f" from {context.sanitize_line(found.forked_at, 300)}"))
+            line.append(Span(f" from {path_words(found.forked_at, context)}"))
     if title := context.sanitize_line(titles.get(run_id, ""), 120):
         line.append(Span(f"  {title}", "ink-muted"))
     return tuple(line)
@@ -70,8 +71,8 @@ def _head(node: NodeDifference, context: RenderContext, *, first: bool) -> Spans
     only = _ONLY_ON.get(node.how, "")
     return (
         word,
-        Span(context.sanitize_line(node.node_id), "ink-strong", bold=first),
-        Span(f" ({node.kind}){f': {only}' if only else ''}", "ink-muted"),
+        Span(path_words(node.node_id, context), "ink-strong", bold=first),
+        Span(f" ({node.kind}){f': {only}' if only else ''}  {context.sanitize_line(node.node_id)}", "ink-muted"),
     )
 
 

@@ -30,6 +30,12 @@ def _unescaped(name: str) -> str:
     return name.replace("%7E", "~").replace("%2F", "/").replace("%25", "%")
 
 
+def path_words(node_id: str, context: RenderContext) -> str:
+    """`reporter › write_report`: the names of a path without its root, clean; the root's where there is no other."""
+    names = names_in(node_id)
+    return context.glyphs.crumb.join(context.sanitize_line(name, 60) for name in names[1:] or names)
+
+
 def place_words(node_id: str, context: RenderContext, *, root: bool = True) -> str:
     """`researcher · write_file`: the last two names of a path, clean; empty for the run itself, and for its root where
     that is not to be named.

@@ -53,16 +53,19 @@ def key_columns(groups: Sequence[KeyGroup], width: int) -> list[Spans]:
 
 def _block(group: KeyGroup, cells: int) -> list[Spans]:
     lines: list[Spans] = [span(group.title, "ink-accent", bold=True)]
-    for each in group.lines:
-        keys = " ".join(each.keys)
-        if len(keys) > _MOST_KEYS:
-            keys = " ".join(each.keys[:2])
-        indent = max(_KEY_CELLS, width_of(span(keys)) + 1)
+    named = [_keys_text(each.keys) for each in group.lines]
+    indent = max(_KEY_CELLS, *(width_of(span(keys)) + 1 for keys in named))
+    for each, keys in zip(group.lines, named, strict=True):
         wrapped = wrap_spans(span(each.does), max(8, cells - indent))
         for number, words in enumerate(wrapped or [()]):
             head = Span(f"{keys:<{indent}}" if number == 0 else " " * indent, "ink-key")
             lines.append((head, *words))
     return lines
+
+
+def _keys_text(keys: Sequence[str]) -> str:
+    text = " ".join(keys)
+    return text if len(text) <= _MOST_KEYS else " ".join(keys[:2])
 
 
 def _in_columns(blocks: Sequence[list[Spans]], count: int) -> list[list[Spans]]:

@@ -40,7 +40,7 @@ from screens.views.decisions.prompt_rows import PromptRows
 from screens.views.decisions.typed_answer import wanted_words
 from screens.views.decisions.written_file import ShownWrite
 from screens.views.run.explanation import LABEL_CELLS
-from screens.views.shared.link_quality import VIEW_ONLY, WHO_MAY
+from screens.views.shared.link_quality import VIEW_ONLY
 from screens.widgets.arming import Arming
 from screens.widgets.bar import Bar
 from screens.widgets.prompts.answer_field import AnswerField
@@ -323,7 +323,7 @@ class PromptDisplay(Vertical):
         if self.mode == "sent":
             return span("sent, waits for the runtime", "ink-muted")
         if not self._may_act:
-            return span(f"{VIEW_ONLY}: this login may not answer; {WHO_MAY}", "severity-warning")
+            return span(f"{VIEW_ONLY}: this login may not answer; {self._session.who_may}", "severity-warning")
         if self.mode == "type" and self._choice is not None and self.opened is not None:
             return self._typing_hint(self.opened, self._choice)
         swallowed = (*self._arming.ignored_text(), Span(" typed before", "severity-warning")) if self.ignored else ()

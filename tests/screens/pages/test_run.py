@@ -34,11 +34,12 @@ from tests.screens.waiting import until
 
 @asynccontextmanager
 async def opened(
-    story: Story, *, size: tuple[int, int] = (120, 40), arm_after: float = 0.0
+    story: Story, *, size: tuple[int, int] = (120, 40), arm_after: float = 0.0, **session: Any
 ) -> AsyncIterator[tuple[Pilot[None], RunLink]]:
     """The run's screen, with the focus in its tree."""
     link = RunLink(story)
-    app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=arm_after), run_id=story.run_id)
+    context = ConsoleContext(link, clock=lambda: link.now, arm_after=arm_after, **session)
+    app = OrbiterApp(context, run_id=story.run_id)
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         tree_of(pilot).focus()
@@ -304,6 +305,13 @@ async def test_a_viewer_is_told_that_it_only_looks() -> None:
         await pilot.press("p")
         await until(pilot, lambda: shown(pilot, "A viewer may look, not act"))
         assert isinstance(pilot.app.screen, RunScreen)
+
+
+async def test_where_only_looking_is_possible_it_is_said_why() -> None:
+    async with opened(digest(), who_may="this is an export, a file: no run is behind it") as (pilot, link):
+        link.role = "viewer"
+        await pilot.press("p")
+        await until(pilot, lambda: shown(pilot, "A viewer may look, not act; this is an export, a file"))
 
 
 async def test_letters_of_acts_are_letters_where_someone_types() -> None:

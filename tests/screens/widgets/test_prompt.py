@@ -470,9 +470,10 @@ _TOUR = "1 of 4: a service that is not there. Up and down: the line below says w
         ("permission", (80, 24), _TOUR),
         ("network", (80, 24), _TOUR),
         ("permission", (60, 15), ""),
+        ("network", (60, 15), _TOUR),
         ("network", (40, 8), ""),
     ],
-    ids=["permission-tour", "network-tour", "permission-60", "network-40"],
+    ids=["permission-tour", "network-tour", "permission-60", "network-60-tour", "network-40"],
 )
 async def test_prompt_and_keys_are_in_sight_however_small_the_screen(
     name: str, size: tuple[int, int], guide: str, monkeypatch: pytest.MonkeyPatch

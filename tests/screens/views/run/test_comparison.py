@@ -30,8 +30,8 @@ def test_the_first_divergence_stands_first_and_what_is_left_out_is_counted() -> 
     said = lines_of(differing(0), differing(1), differing(2), most=2)
     assert said[:4] == ["left   r1  one", "right  r2", "3 steps equal, 3 nodes different", ""]
     assert [line for line in said if "tool~" in line] == [
-        "they part at swarm~0/tool~0 (tool)",
-        "then swarm~0/tool~1 (tool)",
+        "they part at tool (tool)  swarm~0/tool~0",
+        "then tool (tool)  swarm~0/tool~1",
     ]
     assert said[-1] == "1 more difference: --all shows them"
 
