@@ -13,7 +13,7 @@ import pytest
 from runtime.daemon import daemon
 from runtime.operations.requests.reports import RuntimeStatus
 from tests.console.program import Program
-from tests.console.pseudo_terminal import ConsoleTerminal
+from tests.console.pseudo_terminal import Terminal
 from tests.patience import PATIENCE_S
 
 
@@ -42,7 +42,7 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
     program: Program, parked: Callable[[], str], state: Path
 ) -> None:
     incident = parked()
-    with ConsoleTerminal(cwd=program.directory) as terminal:
+    with Terminal("-m", "console", cwd=program.directory) as terminal:
         console = terminal.process.pid
         terminal.until("permission denied")
         runtime = daemon.running_runtime(state)
