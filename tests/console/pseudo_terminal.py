@@ -151,7 +151,7 @@ class Terminal:
             if not self._read(min(0.2, deadline - time.monotonic())) and time.monotonic() > deadline:
                 raise AssertionError("the program did not end")
         self.drain()
-        return self.process.returncode
+        return self.process.wait()
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

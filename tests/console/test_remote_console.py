@@ -19,7 +19,7 @@ from runtime.link.wire import protocol as p
 from runtime.record.state.durable_run import Summary
 from tests.console.mcp.scene import called, refused
 from tests.console.program import SWARM, Program, environment
-from tests.console.pseudo_terminal import IDLE_BYTES, ConsoleTerminal, Terminal
+from tests.console.pseudo_terminal import IDLE_BYTES, Terminal
 from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd
 
 pytestmark = pytest.mark.timeout(180)
@@ -49,7 +49,9 @@ class Home:
         )
 
     def console(self, *arguments: str, cwd: Path | None = None) -> Terminal:
-        return ConsoleTerminal(
+        return Terminal(
+            "-m",
+            "console",
             *arguments,
             size=(120, 30),
             cwd=cwd or self.place,
