@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from runtime.link.transports.transport import Transport
     from screens.shell.context import ConsoleContext, Link
 
-_TEXTUAL = {
+TEXTUAL_SETTINGS = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
     "TEXTUAL_SMOOTH_SCROLL": "0",
     "ESCDELAY": "50",
     "TEXTUAL_FPS": "120",  # how soon a key may be painted after something else was: what changes by itself has its pace
 }
+"""What Textual reads from the environment when it is imported."""
 _SLOW_LINE = {"TEXTUAL_FPS": "15"}
 
 
@@ -135,7 +136,7 @@ def run_app(
     gc_policy = GcPolicy(enabled=goes_on if preferred.idle_gc is None else preferred.idle_gc)
     gc_policy.loading()
     over_ssh = bool(os.environ.get("SSH_CONNECTION"))
-    for name, value in {**_TEXTUAL, **(_SLOW_LINE if over_ssh else {})}.items():
+    for name, value in {**TEXTUAL_SETTINGS, **(_SLOW_LINE if over_ssh else {})}.items():
         os.environ.setdefault(name, value)
     from console.app.app import OrbiterApp  # after the settings that Textual reads on import
     from console.log_file import LOG_NAME, log_to

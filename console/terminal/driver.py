@@ -28,7 +28,8 @@ class TimedFile:
     """The terminal as the writing thread sees it; each write and flush is timed.
 
     What is written to a terminal that is gone is dropped, and `gone` is called: the writing thread must outlive it, for
-    the event loop waits where its queue is not emptied.
+    the event loop waits where its queue is not emptied. What is left in the buffer of `file` then goes to /dev/null:
+    Python would try it again when it ends, and end with 120.
     """
 
     def __init__(self, file: TextIO, governor: FrameRateGovernor, gone: Callable[[], None]) -> None:
@@ -41,7 +42,7 @@ class TimedFile:
         try:
             return self._file.write(text)
         except OSError:
-            self._gone()
+            self._drop()
             return len(text)
         finally:
             self._governor.end()
@@ -51,9 +52,15 @@ class TimedFile:
         try:
             self._file.flush()
         except OSError:
-            self._gone()
+            self._drop()
         finally:
             self._governor.end()
+
+    def _drop(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._file.fileno())
+        os.close(nowhere)
+        self._gone()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

@@ -1,28 +1,34 @@
 """Processes of `orbiter-console`, forked from one that has imported what the program imports.
 
-A verb needs half a second of CPU for its imports alone. Here they are paid once for each worker of pytest. Each call is
-a process of its own all the same, with its own directory, environment, arguments and descriptors; the modules of
-`console` are imported in it, as in the real program. `PROGRAM` of `tests.console.program` is the real one.
+A verb needs half a second of CPU for its imports alone, a console more than one. Here they are paid once for each
+worker of pytest. Each call is a process of its own all the same, with its own directory, environment, arguments and
+descriptors; the modules of `console` are imported in it, as in the real program. `PROGRAM` of `tests.console.program`
+is the real one.
 
 The server is this file run as a script. It gets its requests over a socket pair: three standard descriptors and a
 socket for the answers. It forks a process that forks the program, waits for it, and tells its process id and its
-status.
+status. A program in a terminal gets a session of its own and that terminal as its controlling one.
 """
 
 # ruff: noqa: F401 - imported for the processes that are forked
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -31,41 +37,38 @@ from types import TracebackType
 from typing import Any, Self
 
 STANDARD = (0, 1, 2)
+IN_PIPES, IN_TERMINAL = b"p", b"t"
 ANSWER_BYTES = 65536
 
 
-class Forked:
-    """A process of the program, with the part of `subprocess.Popen` that tests need."""
+class ForkedProgram:
+    """A process of the program, with the part of `subprocess.Popen` that tests need.
 
-    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+    Args:
+        arguments: Those of the command line.
+        standard: Its descriptors 0, 1 and 2. With `terminal`, all are that terminal.
+        cwd: Its directory.
+        env: Its environment.
+        terminal: It leads a session of its own, which this terminal controls.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], standard: Sequence[int], *, cwd: Path, env: Mapping[str, str], terminal: bool
+    ) -> None:
         self.args = list(arguments)
         self.returncode: int | None = None
-        out, out_end = os.pipe()
-        err, err_end = os.pipe()
-        nothing = os.open(os.devnull, os.O_RDONLY)
         self._answers, its_end = socket.socketpair()
-        try:
-            _ask([nothing, out_end, err_end, its_end.fileno()])
-        finally:
-            for descriptor in (nothing, out_end, err_end):
-                os.close(descriptor)
-            its_end.close()
-        self.stdout = open(out, encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor; closed by `__exit__`
-        self.stderr = open(err, encoding="utf-8")  # noqa: PTH123, SIM115
-        request = {"arguments": self.args, "cwd": str(cwd), "env": dict(env)}
+        with its_end:
+            _ask(IN_TERMINAL if terminal else IN_PIPES, [*standard, its_end.fileno()])
+        request = {"arguments": self.args, "cwd": str(cwd), "env": dict(env), "terminal": terminal}
         self._answers.sendall(json.dumps(request).encode() + b"\n")
         self._heard = b""
         self.pid = int(self._answer(None)["pid"])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Wait for its end, and close what leads to it."""
         self.wait()
-        for each in (self.stdout, self.stderr, self._answers):
-            each.close()
+        self._answers.close()
 
     def poll(self) -> int | None:
         with suppress(subprocess.TimeoutExpired):
@@ -76,25 +79,6 @@ class Forked:
         if self.returncode is None:
             self.returncode = int(self._answer(timeout)["status"])
         return self.returncode
-
-    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        said = ["", ""]
-
-        def read(number: int) -> None:
-            said[number] = (self.stdout, self.stderr)[number].read()
-
-        readers = [threading.Thread(target=read, args=(number,)) for number in range(2)]
-        for reader in readers:
-            reader.start()
-        try:
-            self.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.kill()  # so that the readers come to an end
-            raise
-        finally:
-            for reader in readers:
-                reader.join()
-        return said[0], said[1]
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -121,12 +105,57 @@ class Forked:
         return found
 
 
+class Forked(ForkedProgram):
+    """The program with nothing to read, and pipes to write to."""
+
+    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        standard = (os.open(os.devnull, os.O_RDONLY), out_end, err_end)
+        self.stdout = open(out, encoding="utf-8")  # noqa: PTH123, SIM115 - a descriptor; closed by `__exit__`
+        self.stderr = open(err, encoding="utf-8")  # noqa: PTH123, SIM115
+        try:
+            super().__init__(arguments, standard, cwd=cwd, env=env, terminal=False)
+        finally:
+            for descriptor in standard:
+                os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        self.stdout.close()
+        self.stderr.close()
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        said = ["", ""]
+
+        def read(number: int) -> None:
+            said[number] = (self.stdout, self.stderr)[number].read()
+
+        readers = [threading.Thread(target=read, args=(number,)) for number in range(2)]
+        for reader in readers:
+            reader.start()
+        try:
+            self.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()  # so that the readers come to an end
+            raise
+        finally:
+            for reader in readers:
+                reader.join()
+        return said[0], said[1]
+
+
 _asking = threading.Lock()
 
 
-def _ask(descriptors: list[int]) -> None:
+def _ask(kind: bytes, descriptors: list[int]) -> None:
     with _asking:
-        socket.send_fds(_server(), [b"."], descriptors)
+        socket.send_fds(_server(), [kind], descriptors)
 
 
 @cache
@@ -171,12 +200,32 @@ def _load() -> None:
     lives.build()
 
 
+@cache
+def _load_screens() -> None:
+    """Import what a console imports beside that, with what Textual reads from the environment on import."""
+    from console.open import TEXTUAL_SETTINGS
+
+    os.environ.update(TEXTUAL_SETTINGS)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "console"]:
+        del sys.modules[name]
+    import textual.drivers.linux_driver
+
+    import runtime.service.embedded
+    import screens
+
+    for module in pkgutil.walk_packages(screens.__path__, "screens."):
+        importlib.import_module(module.name)
+
+
 def _serve(control: socket.socket) -> dict[str, Any]:
     """Fork for each request. Returns in the process that is to be the program."""
     while True:
-        _, descriptors, _, _ = socket.recv_fds(control, 1, 4)
+        kind, descriptors, _, _ = socket.recv_fds(control, 1, 4)
         if not descriptors:
             os._exit(0)
+        if kind == IN_TERMINAL:
+            _load_screens()
+            gc.freeze()
         if os.fork() == 0:
             control.close()
             return _supervise(descriptors)
@@ -199,6 +248,8 @@ def _supervise(descriptors: list[int]) -> dict[str, Any]:
         for number, descriptor in zip(STANDARD, standard, strict=True):
             os.dup2(descriptor, number)
             os.close(descriptor)
+        if request["terminal"]:
+            _take_terminal()
         return request
     for descriptor in standard:
         os.close(descriptor)
@@ -207,6 +258,20 @@ def _supervise(descriptors: list[int]) -> dict[str, Any]:
         _, status = os.waitpid(pid, 0)
         answers.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
     os._exit(0)
+
+
+def _take_terminal() -> None:
+    """As a new interpreter would find itself at a terminal: its session, its streams, its warnings."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", 1, encoding="utf-8", closefd=False)  # type: ignore[misc]  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(  # type: ignore[misc]  # noqa: SIM115
+        2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False
+    )
+    warnings.resetwarnings()
+    for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", category)
 
 
 def _become(request: Mapping[str, Any]) -> None:

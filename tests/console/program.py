@@ -101,6 +101,7 @@ class Program:
         deadline = time.monotonic() + PATIENCE_S
         while (state := str(self.json("runs")[0]["state"])) not in RUN_TERMINAL:
             assert time.monotonic() < deadline, f"the run is still {state}"
+            time.sleep(0.1)  # each look is a process: they would take the time from the run
         return state
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -348,7 +348,7 @@ class Operator:
         deadline = time.monotonic() + 150
         while left := [each for each in self.verbs.json("runs", "--limit", "1000") if each["state"] not in over]:
             if self.look() == 0:
-                time.sleep(0.02)
+                time.sleep(0.25)  # each look is three processes: they would take the time from the runs
             assert time.monotonic() < deadline, self._stuck(left)
 
     def _stuck(self, left: list[Json]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.console.pseudo_terminal import Terminal
+from tests.console.pseudo_terminal import ConsoleTerminal
 from tests.workspaces import kept
 from tests.workspaces.kept import DATA, Verbs
 from tests.workspaces.scenarios import CONTROLLED, FINISHED, HEADLESS, KILLED, PARKED
@@ -66,7 +66,7 @@ def test_a_kept_export_is_shown(tmp_path: Path, file: str, text: str) -> None:
 @pytest.mark.parametrize(("file", "text"), [("finished", "team done"), ("waiting", "third_saver")])
 def test_a_kept_export_is_replayed(tmp_path: Path, file: str, text: str) -> None:
     export = str(DATA / f"{file}.export")
-    with Terminal("-m", "console", "replay", export, cwd=tmp_path, size=(120, 40)) as terminal:
+    with ConsoleTerminal("replay", export, cwd=tmp_path, size=(120, 40)) as terminal:
         terminal.until(text)
         terminal.press("q")
         assert terminal.ended() == 0

@@ -19,7 +19,7 @@ from screens.widgets.node_tree import NodeTree
 from screens.widgets.row_list import RowList
 from tests.console.app.test_app import console, settled, text_of
 from tests.console.program import Program
-from tests.console.pseudo_terminal import Terminal
+from tests.console.pseudo_terminal import ConsoleTerminal, Terminal
 from tests.screens.stories import digest, finished
 from tests.screens.waiting import until
 
@@ -153,7 +153,7 @@ def test_where_nothing_is_left_the_terminal_is_given_back_with_one_line(program:
 
 
 def test_an_editor_that_fails_gives_the_terminal_back(program: Program) -> None:
-    with Terminal("-m", "console", "--embedded", cwd=program.directory, VISUAL="false") as terminal:
+    with ConsoleTerminal("--embedded", cwd=program.directory, VISUAL="false") as terminal:
         terminal.until("No runs yet")
         terminal.press("6")
         terminal.until("Read again".lower())

@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.console.program import Program
-from tests.console.pseudo_terminal import Terminal
-
-ENTRY = ("-m", "console")
+from tests.console.pseudo_terminal import ConsoleTerminal, Terminal
 
 SWARM = r'''
 import asyncio
@@ -52,7 +50,7 @@ def answer(terminal: Terminal, question: str, line: str) -> None:
 
 def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_seen(program: Program) -> None:
     (program.directory / "asks.py").write_text(SWARM)
-    with Terminal(*ENTRY, "run", "asks.py:swarm", "go", cwd=program.directory, size=(160, 40)) as terminal:
+    with ConsoleTerminal("run", "asks.py:swarm", "go", cwd=program.directory, size=(160, 40)) as terminal:
         terminal.until(
             "is not granted [1 grant, 2 deny, 3 edit, 4 result, 5 skip, 6 abort, ? the whole report, q to leave it]:"
         )
@@ -113,7 +111,7 @@ def test_arguments_are_edited_in_ones_own_editor_which_has_the_terminal_meanwhil
     (program.directory / "edit.py").write_text(EDITOR)
     editor = f"{sys.executable} {program.directory / 'edit.py'}"
     where = {"cwd": program.directory, "size": (160, 40)}
-    with Terminal(*ENTRY, "run", "fix.py:swarm", "go", EDITOR=editor, VISUAL="", **where) as terminal:  # type: ignore[arg-type]
+    with ConsoleTerminal("run", "fix.py:swarm", "go", EDITOR=editor, VISUAL="", **where) as terminal:  # type: ignore[arg-type]
         answer(terminal, "q to leave it]:", "edit")
         answer(terminal, "@: in ", "@")
         answer(terminal, "type here:", "mine")
@@ -132,7 +130,7 @@ def test_an_export_opens_in_the_console_and_can_only_be_looked_at(program: Progr
     assert program("export", incident["run_id"], "-o", str(out)).returncode == 0
     elsewhere = program.directory / "elsewhere"
     elsewhere.mkdir()
-    with Terminal(*ENTRY, "replay", str(out), cwd=elsewhere, size=(120, 36)) as terminal:
+    with ConsoleTerminal("replay", str(out), cwd=elsewhere, size=(120, 36)) as terminal:
         terminal.until("keeper")
         terminal.until("store")
         terminal.quiet(1.0)

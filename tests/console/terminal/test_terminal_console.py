@@ -12,11 +12,10 @@ import pytest
 
 from runtime.daemon import daemon
 from tests.console.program import Program
-from tests.console.pseudo_terminal import IDLE_BYTES, Terminal
+from tests.console.pseudo_terminal import IDLE_BYTES, ConsoleTerminal, Terminal
 from tests.console.tour import PAYLOADS, WALKED
 from tests.patience import PATIENCE_S
 
-ENTRY = ("-m", "console")
 POINTER_SHAPE = re.compile(r"\x1b\]22;[a-z]*\x07")
 """Textual's own way to say how the mouse pointer is to look; ends with a BEL that rings no bell."""
 
@@ -35,7 +34,7 @@ def test_no_pane_lets_hostile_text_through_and_nothing_crashes() -> None:
 
 
 def opened(program: Program, *arguments: str, **options: tuple[int, int]) -> Terminal:
-    return Terminal(*ENTRY, *arguments, cwd=program.directory, **options)  # type: ignore[arg-type]
+    return ConsoleTerminal(*arguments, cwd=program.directory, **options)  # type: ignore[arg-type]
 
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?<>]*[A-Za-z]|\x1b\][^\x07]*\x07")
@@ -95,7 +94,7 @@ TITLE = re.compile(r"─◆ [\w:· -]*?(fetch_index failed|demo-reader failed|as
 def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, arguments: tuple[str, ...]) -> None:
     (program.directory / "notes.txt").write_text("one\ntwo\n")
     decided = []
-    with Terminal(*ENTRY, "demo", *arguments, cwd=program.directory, size=(110, 32)) as terminal:
+    with ConsoleTerminal("demo", *arguments, cwd=program.directory, size=(110, 32)) as terminal:
         terminal.until("press a key")
         while "completed" not in plain(terminal.since_key):
             cause = TITLE.findall(plain(terminal.since_key))[-1]
@@ -220,7 +219,7 @@ def test_without_a_terminal_it_says_what_there_is_instead(program: Program) -> N
 
 
 def test_the_theme_that_is_asked_for_is_painted(program: Program) -> None:
-    with Terminal(*ENTRY, "--embedded", "--theme", "orbiter-contrast-light", cwd=program.directory) as terminal:
+    with ConsoleTerminal("--embedded", "--theme", "orbiter-contrast-light", cwd=program.directory) as terminal:
         terminal.until("No runs yet")
         terminal.press("q")
         assert terminal.ended() == 0

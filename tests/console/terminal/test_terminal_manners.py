@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.program import Program
-from tests.console.pseudo_terminal import ROOT, Terminal
-
-ENTRY = ("-m", "console", "--embedded")
+from tests.console.pseudo_terminal import ROOT, ConsoleTerminal, Terminal
 
 
 def home(program: Program) -> dict[str, str]:
@@ -25,7 +23,7 @@ def home(program: Program) -> dict[str, str]:
 
 
 def opened(program: Program, *arguments: str, **variables: str) -> Terminal:
-    return Terminal(*ENTRY, *arguments, cwd=program.directory, **{**home(program), **variables})  # type: ignore[arg-type]
+    return ConsoleTerminal("--embedded", *arguments, cwd=program.directory, **{**home(program), **variables})  # type: ignore[arg-type]
 
 
 def test_the_title_comes_back_at_the_end_and_the_theme_chosen_the_last_time_is_shown(
@@ -46,7 +44,8 @@ def test_the_title_comes_back_at_the_end_and_the_theme_chosen_the_last_time_is_s
 
 def test_the_title_can_be_left_alone_and_the_mouse_be_taken_over_ssh(program: Program) -> None:
     (program.directory / "orbiter.toml").write_text("[console]\ntitle = false\nmouse = true\n")
-    with opened(program, SSH_CONNECTION="10.0.0.1 1 10.0.0.2 22") as terminal:
+    variables = {**home(program), "SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22"}
+    with Terminal("-m", "console", "--embedded", cwd=program.directory, **variables) as terminal:  # type: ignore[arg-type]
         terminal.until("No runs yet")
         terminal.press("q")
         assert terminal.ended() == 0
@@ -89,7 +88,7 @@ def test_keys_that_cannot_be_are_refused_with_file_line_and_advice(
 ) -> None:
     path = program.directory / "orbiter.toml"
     path.write_text('[keys.run]\nzom = ["Z"]\nzoom = ["n"]\nfind_fault = ["ctrl+wat"]\n')
-    with Terminal("-m", "console", *arguments, cwd=program.directory, **home(program)) as terminal:  # type: ignore[arg-type]
+    with ConsoleTerminal(*arguments, cwd=program.directory, **home(program)) as terminal:  # type: ignore[arg-type]
         assert terminal.ended() == 2
     said = terminal.text.replace("\r\n", "\n")
     assert program("config").returncode == 2
@@ -116,7 +115,7 @@ def test_a_terminal_that_is_gone_without_a_word_ends_the_console(program: Progra
     """Not its controlling one: no signal says so, only reading and writing fail."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, *ENTRY],
+        [sys.executable, "-m", "console", "--embedded"],
         stdin=follower,
         stdout=follower,
         stderr=follower,

@@ -14,7 +14,7 @@ from runtime.judgement.recovery.options import make_option
 from tests.console.linear.test_prompts import Terminal as Typist
 from tests.console.linear.test_prompts import asked_of
 from tests.console.program import SWARM, Program
-from tests.console.pseudo_terminal import Terminal
+from tests.console.pseudo_terminal import ConsoleTerminal
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"[:36]
 
@@ -41,7 +41,7 @@ def test_neither_verbs_nor_a_console_show_a_secret(tmp_path: Path) -> None:
     found = program.json("incidents")[0]
     said.append(str(found))
     said += [*_printed(program, "show", str(found["run_id"])), *_printed(program, "log", "--json")]
-    with Terminal("-m", "console", "--embedded", cwd=tmp_path, size=(120, 40)) as terminal:
+    with ConsoleTerminal("--embedded", cwd=tmp_path, size=(120, 40)) as terminal:
         terminal.until("Grant permission for longer")
         assert REDACTED in terminal.text
         said.append(terminal.text)
