@@ -7,7 +7,7 @@ from typing import NamedTuple
 from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
 from runtime.judgement.reports.wait_graph import wait_chain
-from runtime.operations.requests.event_row import EventRow
+from runtime.operations.requests.event_object import EventObject
 from runtime.record.state.durable_run import DurableRun, Incident
 from screens.render.layout import Span, Spans, span
 from screens.shell.context import Link
@@ -41,7 +41,7 @@ class DetailPages:
 
     def __init__(self) -> None:
         self._waits: str | None = None
-        self._event: EventRow | None = None
+        self._event: EventObject | None = None
         self._report: tuple[object, _Told | None] = (None, None)
         self._run: tuple[object, list[Spans]] = (None, [])
 
@@ -53,7 +53,7 @@ class DetailPages:
         """Show what a node waits for, until the cursor moves on."""
         self._waits, self._event = node_id, None
 
-    def show_event(self, event: EventRow) -> None:
+    def show_event(self, event: EventObject) -> None:
         """Show an event, until the cursor moves on."""
         self._waits, self._event = None, event
 
@@ -156,7 +156,7 @@ def _report_page(
     return DetailPage(lines, "Report", f"report:{incident.opened.incident_id}")
 
 
-def _event_page(event: EventRow, context: RenderContext) -> DetailPage:
+def _event_page(event: EventObject, context: RenderContext) -> DetailPage:
     kind = context.sanitize_line(event.type, 60)
     when = context.sanitize_line(event.ts, 40)
     lines: list[Spans] = [

@@ -15,7 +15,7 @@ from runtime.operations.context import Handler, OperationContext, OperationError
 from runtime.operations.log_lines import read_whole_lines, shorten_event
 from runtime.operations.objects import event_object
 from runtime.operations.requests import reports as asked
-from runtime.operations.requests.event_row import EventRow
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
 
@@ -72,13 +72,13 @@ async def _log(ops: OperationContext, request: asked.ReadLog, _: Origin) -> tupl
     for placed in found:
         if not len(rows) % EVENTS_PER_TURN:
             await asyncio.sleep(0)
-        rows.append(asked.LogRow(at=placed.pos, event=EventRow(shown(placed.event))))
+        rows.append(asked.LogRow(at=placed.pos, event=shown(placed.event)))
     return tuple(rows)
 
 
-async def _events(ops: OperationContext, request: asked.ReadEvents, _: Origin) -> tuple[EventRow, ...]:
+async def _events(ops: OperationContext, request: asked.ReadEvents, _: Origin) -> tuple[EventObject, ...]:
     found = await ops.journal.read(request.run_id, after=request.after, limit=request.limit)
-    return tuple(EventRow(event_object(event)) for event in found)
+    return tuple(event_object(event) for event in found)
 
 
 async def _log_file(ops: OperationContext, request: asked.ReadLogFile, _: Origin) -> asked.LogFileText:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_h
 
 import msgspec
 
-from runtime.operations.requests.event_row import EventRow
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.struct import Request
 from runtime.record.state.struct_json import explain, struct_to_builtins
 
@@ -60,11 +60,11 @@ def _convert(value: Any, kind: Any, hint: str) -> Any:
         raise InvalidField(f"{said}{_choice(kind, said)}" or f"{exc}; {hint}") from exc
 
 
-def _convert_event(kind: type, value: Any) -> EventRow:
+def _convert_event(kind: type, value: Any) -> EventObject:
     """The only type of a field that is not msgspec's own."""
-    if kind is not EventRow or not isinstance(value, Mapping):
+    if kind is not EventObject or not isinstance(value, Mapping):
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
-    return EventRow(value)
+    return EventObject(value)
 
 
 def _choice(kind: Any, said: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from msgspec import Meta, Struct
 
 from runtime.judgement.reports.report_types import AuditEntry, Digest
-from runtime.operations.requests.event_row import EventRow
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.struct import Instant, Request, Text
 
 
@@ -73,7 +73,7 @@ class LogRow(Struct, frozen=True, kw_only=True):
     """An event and its place: in the journal, or its `seq` where one run was asked for."""
 
     at: int
-    event: EventRow
+    event: EventObject
 
 
 MAX_LOG_ROWS: Final = 2000
@@ -94,7 +94,7 @@ class ReadLog(Request[tuple[LogRow, ...]], frozen=True):
     whole: bool = False
 
 
-class ReadEvents(Request[tuple[EventRow, ...]], frozen=True):
+class ReadEvents(Request[tuple[EventObject, ...]], frozen=True):
     """Events of a run, whole, oldest first."""
 
     verb: ClassVar[str] = "events"

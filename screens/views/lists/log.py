@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from runtime.judgement.reports.narration import LogLevel
 from runtime.judgement.reports.narrator import narrate
-from runtime.operations.requests.event_row import EventRow
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.reports import LogRow
 from runtime.record.state import events as ev
 from screens.render.glyphs import state_ink
@@ -23,7 +23,7 @@ from screens.views.shared.render_context import RenderContext
 _LEVEL_INKS: Final[Mapping[LogLevel, str]] = {"info": "ink", "warning": "severity-warning", "error": "severity-error"}
 
 
-def read_event(row: EventRow) -> ev.JournalEvent:
+def read_event(row: EventObject) -> ev.JournalEvent:
     """The event that a runtime told, or what is left of it if this program cannot read it."""
     try:
         return ev.parse_event(dict(row))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.operations.requests.event_row import EventRow
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.reports import LogRow
 from runtime.record.state import events as ev
 from screens.render.glyphs import ASCII_GLYPHS
@@ -38,7 +38,7 @@ def line(number: int, text: str = "", level: str = "info") -> LogLine:
 
 
 def row(event: dict[str, Any], *, at: int = 1, host: str = "") -> tuple[str, LogRow]:
-    return host, LogRow(at=at, event=EventRow(event))
+    return host, LogRow(at=at, event=EventObject(event))
 
 
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 30), st.booleans())
@@ -115,7 +115,7 @@ def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order
     newer = {"type": "step.teleported", "run_id": "r", "seq": 3, "ts": START.isoformat()}
     (line,) = event_lines([row(newer)], RENDER_CONTEXT)
     assert plain_text(line.spans).endswith("step.teleported")
-    unread = EventRow({"type": "node.warned", "seq": 4, "run_id": "r"})
+    unread = EventObject({"type": "node.warned", "seq": 4, "run_id": "r"})
     assert read_event(unread).seq == 4, "an event that cannot be read is kept"
     late, early = (
         ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)).model_dump(mode="json")

@@ -20,7 +20,7 @@ class _Common(msgspec.Struct):
     ts: str = ""
 
 
-class EventRow(dict[str, Any]):
+class EventObject(dict[str, Any]):
     """The JSON of an event, in the order in which it was written.
 
     Not its class: that is a model of pydantic, whose import a console's first frame would wait for, and an event of a
