@@ -13,7 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType, NoneType
-from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 from pydantic import ValidationError as PydanticValidationError
@@ -28,6 +28,8 @@ _Parameter = tuple[Any, FieldInfo]
 
 _STRING = Annotated[Any, WithJsonSchema({"type": "string"})]
 """What a parameter is to a model whose type says nothing to JSON: text, taken as it comes."""
+_CALLERS_READ: Final = 12
+"""Frames above a function whose variables an annotation in text may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +223,13 @@ class _Holder:
         self.__annotations__ = {"value": annotation}
 
 
-def _callers(depth: int = 12) -> Iterator[FrameType]:
+def _callers() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and depth:
+    for _ in range(_CALLERS_READ):
+        if frame is None:
+            return
         yield frame
-        frame, depth = frame.f_back, depth - 1
+        frame = frame.f_back
 
 
 def _mentions(hint: Any, kind: type) -> bool:

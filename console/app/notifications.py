@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 from textual.app import App
 
 from console.terminal.escape_sequences import title_sequence, wrap_for_multiplexer
-from runtime.judgement.error_config import Channel
+from runtime.judgement.fault_handling import Channel
 from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, escape_sequences
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity

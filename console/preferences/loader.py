@@ -54,14 +54,14 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     return replace(preferences(merged, sources), unknown=tuple(unknown))
 
 
-def redacted_views(root: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...] | None:
+def redacted_views(root: Path) -> tuple[str, ...] | None:
     """The operator's patterns where secrets are to be masked in what is shown (`redaction.redact_views`), else None.
 
     Raises:
         InvalidPreferences: a file cannot be read.
     """
     merged: dict[str, Any] = {}
-    for path in config_files(root, environ):
+    for path in config_files(root):
         if path.is_file() and isinstance(section := _read(path).data.get("redaction"), Mapping):
             merged.update(section)
     if merged.get("redact_views") is not True:

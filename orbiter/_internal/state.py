@@ -75,9 +75,9 @@ class RunNode(BaseModel):
         self.fail(reason)
         self.cancelled = True
 
-    def new_child(self, agent_name: str | None = None) -> RunNode:
+    def new_child(self) -> RunNode:
         """A node for the next step of this one."""
-        child = RunNode(agent_name=agent_name or self.agent_name, step_index=len(self.children))
+        child = RunNode(agent_name=self.agent_name, step_index=len(self.children))
         self.children.append(child)
         return child
 

@@ -77,14 +77,14 @@ async def make_text_safe(exc: BaseException) -> None:
             await _make_one_safe(link)
 
 
-def text_with_timeout(exc: BaseException, seconds: float = TEXT_TIMEOUT_S) -> str:
-    """What `text_of` returns, for code that cannot await: a class with a text of its own is waited for so long."""
+def text_with_timeout(exc: BaseException) -> str:
+    """What `text_of` returns, for code that cannot await: a class with a text of its own has `TEXT_TIMEOUT_S`."""
     if not _has_own_text(type(exc)):
         return text_of(exc)
     said: list[str] = []
     asking = threading.Thread(target=lambda: said.append(text_of(exc)), name="orbiter-text", daemon=True)
     asking.start()
-    asking.join(seconds)
+    asking.join(TEXT_TIMEOUT_S)
     return said[0] if said else "its text cannot be read"
 
 

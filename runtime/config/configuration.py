@@ -16,7 +16,7 @@ from runtime.config.mcp_servers import server_table
 from runtime.config.schema import McpSettings, RuntimeSettings, Settings
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.view_redaction import ViewRedactor
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.reports.notices import NoticeRules
@@ -52,7 +52,7 @@ class Configuration:
     """The environment that it was read in."""
 
     @property
-    def errors(self) -> ErrorHandlingConfig:
+    def errors(self) -> FaultHandling:
         """The error configuration, with the operator's own rules in it."""
         errors = self.settings.errors
         return errors.model_copy(update={"rules": (*errors.rules, *self.settings.rules)})

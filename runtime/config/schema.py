@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from orbiter.guests.tool_settings import ToolSettings
 from orbiter.mcp.definition import DEFAULT_CONNECT_TIMEOUT_S, DEFAULT_TIMEOUT_S, GrantType
 from runtime.execution.execution_config import EngineName, SwarmLimit
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.faults.rules.rule import Rule
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.recovery.budget import Budget
@@ -314,7 +314,7 @@ class Settings(BaseModel):
     """All that can stand in the file, by section."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    errors: ErrorHandlingConfig = Field(default_factory=ErrorHandlingConfig)
+    errors: FaultHandling = Field(default_factory=FaultHandling)
     budgets: Budget = Field(default_factory=Budget)
     permissions: PermissionSettings = Field(default_factory=PermissionSettings)
     analysis: AnalysisSettings = Field(default_factory=AnalysisSettings)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orbiter.mcp.table import ServerTable
 from orbiter.steps import Step
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.recovery.retry import RetryPolicy
@@ -107,7 +107,7 @@ class ExecutionConfig:
     """Regular expressions of what must leave the workspace in no analysis, notice or export."""
     redact_views: bool = False
     """Whether secrets are masked in what consoles are sent, too."""
-    errors: ErrorHandlingConfig = field(default_factory=ErrorHandlingConfig)
+    errors: FaultHandling = field(default_factory=FaultHandling)
     """How faults are judged, repeated, and held back by breakers."""
     budget: Budget = field(default_factory=Budget)
     """What every run may use up; a run's own options go over it."""

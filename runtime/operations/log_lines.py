@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runtime.judgement.reports.audit import shown_params
+from runtime.operations.requests.event_object import EventObject
 from runtime.record.state import events as ev
 
 MAX_TEXT_CHARS: Final = 300
@@ -22,12 +23,12 @@ _OMITTED_FIELDS: Final = frozenset(
 """What a line of a log has no room for; a reader of one event asks for it as a whole."""
 
 
-def shorten_event(event: ev.JournalEvent) -> dict[str, Any]:
+def shorten_event(event: ev.JournalEvent) -> EventObject:
     """An event as JSON that `runtime.record.state.events.parse_event` reads, with long texts, lists and objects cut."""
     body = json.loads(ev.dump_event(event))
     if isinstance(event, ev.IncidentAnswered) and event.params:
         body["params"] = shown_params(event.params)
-    return {name: _shorten_value(value) for name, value in body.items() if name not in _OMITTED_FIELDS}
+    return EventObject({name: _shorten_value(value) for name, value in body.items() if name not in _OMITTED_FIELDS})
 
 
 def _shorten_value(value: Any) -> Any:

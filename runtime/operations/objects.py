@@ -11,6 +11,7 @@ from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.explanation.model_note import model_note
 from runtime.judgement.reports.incident_report import build_report
 from runtime.operations.requests.codec import decode_struct
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.incident_results import ExplanationRow, IncidentRow, OpenIncident, ReportRow
 from runtime.operations.requests.runs import NodeRow, RunTree
 from runtime.record.state.durable_run import DurableRun, Incident, Node
@@ -106,8 +107,8 @@ def report_object(state: DurableRun, opened: IncidentOpened) -> ReportRow:
     )
 
 
-def event_object(event: JournalEvent) -> dict[str, Any]:
+def event_object(event: JournalEvent) -> EventObject:
     """An event, with all its fields, without secrets."""
     if isinstance(event, IncidentAnswered):
         event = event.model_copy(update={"params": shown_params(event.params)})
-    return event.model_dump(mode="json")
+    return EventObject(event.model_dump(mode="json"))

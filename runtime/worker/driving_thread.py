@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 from orbiter.errors import OrbiterError
 from runtime.execution.execution_config import ExecutionConfig
@@ -30,17 +29,11 @@ from runtime.record.workers import WorkerReport
 from runtime.worker.blocked_runs import BlockedRun
 from runtime.worker.engines.choice import choose_engine
 from runtime.worker.engines.port import EngineError
+from runtime.worker.journal_loss import check_for_loss, end_displaced, sign_journal
 from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
 from runtime.worker.presence import QUEUE_WORDS, Presence, provider_keys, queue_words, unserved_words
 from runtime.worker.reply_publisher import ReplyPublisher
-from runtime.worker.rescue import (
-    explain_displaced,
-    explain_overwritten,
-    leave_note,
-    rescue,
-    rescue_overwritten,
-)
 from runtime.worker.run_mark import mark_this_process
 from runtime.worker.supervisor import Supervisor
 
@@ -209,11 +202,11 @@ class DrivingThread:
 
     async def _drive(self, held: workspace_lock.Lock) -> None:
         async with await open_journal(self._state_dir) as journal:
-            await _check_for_loss(journal)
+            await check_for_loss(journal)
             # Elsewhere a process of the same name and number may live: there a lease runs out by itself.
             for run_id in await journal.expire_leases(has_died) if journal.is_local else ():
                 log.info("run %s: its driver is gone; it goes on here", run_id)
-            await _sign(journal)
+            await sign_journal(journal)
             self._journal = journal
             self._loop = asyncio.get_running_loop()
             journal.hold_back(True)
@@ -244,7 +237,7 @@ class DrivingThread:
                     await asyncio.gather(publishing, return_exceptions=True)
                     await replies.close()
             if displaced := self._displaced or journal.displaced():
-                await self._rescue(journal, displaced)
+                await end_displaced(journal, self._state_dir, displaced)
 
     def _make_presence(self, journal: JournalCare, supervisor: Supervisor) -> Presence:
         given = self._config
@@ -294,44 +287,3 @@ class DrivingThread:
                 if journal.overwritten():
                     await journal.keep_log()
                 return
-
-    async def _rescue(self, journal: JournalCare, displaced: str) -> NoReturn:
-        """Keep what the journal has, where its files are not those of the state directory any more.
-
-        Raises:
-            Displaced: always; it says what happened and what to do.
-        """
-        if not journal.displaced():
-            raise Displaced(f"{displaced}: this runtime ends; its journal is whole, and its runs stay as they are")
-        if journal.overwritten():
-            kept, whole = await rescue_overwritten(journal, self._state_dir)
-            text = explain_overwritten(displaced, self._state_dir, kept, whole=whole)
-        else:
-            kept = await rescue(journal, self._state_dir)
-            text = explain_displaced(displaced, self._state_dir, kept)
-        leave_note(kept, text)
-        raise Displaced(text)
-
-
-async def _sign(journal: JournalCare) -> None:
-    try:
-        await journal.sign()
-    except JournalError as exc:
-        log.warning("that the journal is overwritten in place might not be noticed: %s", exc)
-
-
-async def _check_for_loss(journal: JournalCare) -> None:
-    """Nothing goes on by itself from a journal that has lost its end: an operator looks first.
-
-    Raises:
-        JournalError: it has, and the runs cannot be frozen.
-    """
-    try:
-        missing = await journal.look_for_loss()
-    except JournalError as exc:  # a file that is damaged elsewhere, too: what of it can be used is
-        log.error("whether the journal has lost its newest events cannot be told: %s", exc)  # noqa: TRY400
-        return
-    if missing:
-        frozen = await journal.stand_still(missing)
-        told = "the journal has lost its newest events: %s. Everything is frozen until an operator has looked: %s"
-        log.error(told, missing, ", ".join(frozen) or "no run was under way")

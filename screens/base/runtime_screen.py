@@ -117,14 +117,14 @@ class RuntimeScreen(MessageScreen):
         """Where this screen stands."""
         raise NotImplementedError
 
-    def trail(self, here: str, *, ink: str = "ink-accent") -> Spans:
+    def trail(self, here: str) -> Spans:
         """`orbiter › inbox › here`: the crumbs of a screen, whose own name is clean."""
         crumb = self.session.glyphs.crumb
         above = "".join(f"{title}{crumb}" for title in self.came_from)
         return (
             Span("orbiter", "ink-strong", bold=True),
             Span(f"{crumb}{above}", "ink-muted"),
-            Span(here, ink),
+            Span(here, "ink-accent"),
         )
 
     def on_mount(self) -> None:

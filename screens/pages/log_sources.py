@@ -93,8 +93,7 @@ class LogSources:
         return came
 
     def _lines(self, rows: list[tuple[str, LogRow]]) -> list[LogLine]:
-        told = [(host, {"at": row.at, "event": row.event}) for host, row in rows]
-        return event_lines(told, self._session.render_context(), None if self._run_id else self.title_of_run)
+        return event_lines(rows, self._session.render_context(), None if self._run_id else self.title_of_run)
 
     def title_of_run(self, run_id: str) -> str:
         summary = self._session.link.summaries.get(run_id)

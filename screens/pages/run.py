@@ -245,9 +245,8 @@ class RunScreen(RunActionScreen):
         if not found:
             self.show_message(f"This run has no event {seq}.", "warning")
             return
-        self._pages.show_event(seq, found[0])
-        node_id = str(found[0].get("node_id", ""))
-        if node_id:
+        self._pages.show_event(found[0])
+        if node_id := found[0].node_id:
             self._widen_for(node_id)
             self.panes.move_cursor(node_id)
         self.pace.request()

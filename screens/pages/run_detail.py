@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
 from runtime.judgement.reports.wait_graph import wait_chain
+from runtime.operations.requests.event_object import EventObject
 from runtime.record.state.durable_run import DurableRun, Incident
 from screens.render.layout import Span, Spans, span
 from screens.shell.context import Link
@@ -41,7 +41,7 @@ class DetailPages:
 
     def __init__(self) -> None:
         self._waits: str | None = None
-        self._event: tuple[int, Mapping[str, Any]] | None = None
+        self._event: EventObject | None = None
         self._report: tuple[object, _Told | None] = (None, None)
         self._run: tuple[object, list[Spans]] = (None, [])
 
@@ -53,9 +53,9 @@ class DetailPages:
         """Show what a node waits for, until the cursor moves on."""
         self._waits, self._event = node_id, None
 
-    def show_event(self, seq: int, body: Mapping[str, Any]) -> None:
+    def show_event(self, event: EventObject) -> None:
         """Show an event, until the cursor moves on."""
-        self._waits, self._event = None, (seq, body)
+        self._waits, self._event = None, event
 
     def follow_cursor(self) -> None:
         self._waits = self._event = None
@@ -93,7 +93,7 @@ class DetailPages:
             explained: whether a report has the explanation; not where the prompt beside it has.
         """
         if self._event is not None:
-            return _event_page(*self._event, context)
+            return _event_page(self._event, context)
         if self._waits is not None:
             found = wait_chain(state, self._waits)
             return DetailPage(waits_lines(found, context), "Waits for", f"waits:{self._waits}")
@@ -156,13 +156,13 @@ def _report_page(
     return DetailPage(lines, "Report", f"report:{incident.opened.incident_id}")
 
 
-def _event_page(seq: int, body: Mapping[str, Any], context: RenderContext) -> DetailPage:
-    kind = context.sanitize_line(str(body.get("type", "?")), 60)
-    when = context.sanitize_line(str(body.get("ts", "")), 40)
+def _event_page(event: EventObject, context: RenderContext) -> DetailPage:
+    kind = context.sanitize_line(event.type, 60)
+    when = context.sanitize_line(event.ts, 40)
     lines: list[Spans] = [
-        (Span(f"Event {seq}  ", "ink-muted"), Span(kind, "ink-strong", bold=True)),
+        (Span(f"Event {event.seq}  ", "ink-muted"), Span(kind, "ink-strong", bold=True)),
         span(when, "ink-muted"),
         (),
-        *json_lines({name: value for name, value in body.items() if name not in ("type", "ts", "v")}, context),
+        *json_lines({name: value for name, value in event.items() if name not in ("type", "ts", "v")}, context),
     ]
-    return DetailPage(lines, "Event", f"event:{seq}")
+    return DetailPage(lines, "Event", f"event:{event.seq}")

@@ -105,13 +105,13 @@ def span(text: str, ink: str = "ink", *, bold: bool = False) -> Spans:
     return (Span(text, ink, bold),) if text else ()
 
 
-def join_spans(parts: Iterable[Spans], between: str = "  ", ink: str = "ink-muted") -> Spans:
+def join_spans(parts: Iterable[Spans], between: str = "  ") -> Spans:
     """The parts that are not empty, with `between` between them."""
     found: list[Span] = []
     for part in parts:
         if part:
             if found:
-                found.append(Span(between, ink))
+                found.append(Span(between, "ink-muted"))
             found.extend(part)
     return tuple(found)
 

@@ -66,7 +66,7 @@ def sanitize_text(
 ) -> str:
     r"""`text` made safe to show on several lines, ``\n`` between them. Cleaning twice changes nothing more.
 
-    ``\r\n`` counts as ``\n``; tabs exec_program spaces up to the next multiple of four columns unless `keep_tabs`; with
+    ``\r\n`` counts as ``\n``; tabs become spaces up to the next multiple of four columns unless `keep_tabs`; with
     `ascii_only` every character is shown in ASCII, for terminals that do not speak UTF-8.
 
     Args:

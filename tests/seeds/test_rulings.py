@@ -27,7 +27,7 @@ from orbiter.errors import (
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Call, Fault, Reply
 from orbiter.types import Message, content_text
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.faults.classify import classify_record
 from runtime.judgement.recovery.options import options_for
 from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
@@ -174,7 +174,7 @@ def test_4_3_the_policy_where_no_author_says_anything() -> None:
     policy = RetryPolicy()
     assert (policy.max_attempts, policy.base, policy.factor, policy.jitter) == (4, 1.0, 2.0, 0.1)
     assert (policy.max_retry_delay, policy.max_hint_delay) == (60.0, 120.0)
-    config = ErrorHandlingConfig()
+    config = FaultHandling()
     assert (config.max_attempts, config.circuit_breaker_threshold, config.circuit_breaker_timeout) == (4, 5, 60.0)
 
 

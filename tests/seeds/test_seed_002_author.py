@@ -10,7 +10,7 @@ import pytest
 
 from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.types import Message
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.reports.analysis_prompt import analysis_prompt
 from runtime.judgement.reports.incident_report import build_report
 from runtime.judgement.reports.narrator import narrate
@@ -58,7 +58,7 @@ async def test_spent_attempts_of_retriable_open_an_incident_and_never_complete_i
 
 
 async def test_a_breaker_that_opens_holds_a_retriable_call_back_until_it_is_closed(bench: Bench) -> None:
-    async with bench.driving(errors=ErrorHandlingConfig(circuit_breaker_threshold=2)):
+    async with bench.driving(errors=FaultHandling(circuit_breaker_threshold=2)):
         run_id = await start(bench, "flaky_user")
         (held,) = await bench.incidents(run_id)
         assert held.opened.fault.cause is Cause.CIRCUIT_OPEN
@@ -69,7 +69,7 @@ async def test_a_breaker_that_opens_holds_a_retriable_call_back_until_it_is_clos
 
 
 async def test_a_retry_that_an_operator_asked_for_waits_for_the_breaker(bench: Bench) -> None:
-    async with bench.driving(errors=ErrorHandlingConfig(circuit_breaker_threshold=3)):
+    async with bench.driving(errors=FaultHandling(circuit_breaker_threshold=3)):
         run_id = await start(bench, "lost_user")
         (spent,) = await bench.incidents(run_id)
         assert spent.opened.fault.cause is Cause.NETWORK

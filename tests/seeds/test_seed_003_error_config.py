@@ -16,7 +16,7 @@ from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Fault
 from orbiter.types import Message
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.judgement.error_config import ErrorHandlingConfig as RuntimeErrors
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.operations.decisions import InvalidCommand
 from runtime.record.state.fault_taxonomy import Cause
 from runtime.worker.supervisor import Supervisor
@@ -25,11 +25,11 @@ from tests.runtime.bench import ME, Bench
 
 CONFIGURED = Path(__file__).parents[1] / "data" / "swarms" / "configured.py"
 FIXED = "fixed_delay"
-FILE = RuntimeErrors(max_attempts=4, base_retry_delay=0.01)
+FILE = FaultHandling(max_attempts=4, base_retry_delay=0.01)
 
 
 @asynccontextmanager
-async def driving(bench: Bench, errors: RuntimeErrors = FILE) -> AsyncIterator[None]:
+async def driving(bench: Bench, errors: FaultHandling = FILE) -> AsyncIterator[None]:
     """A runtime whose configuration is that of its file alone."""
     supervisor = Supervisor(bench.journal, ExecutionConfig(workspace=str(bench.root), errors=errors), period_s=0.02)
     serving = asyncio.create_task(supervisor.serve())
@@ -133,8 +133,8 @@ def test_config_is_read_back_as_the_seeds_page_writes_it() -> None:
 
 
 def test_config_has_one_declaration() -> None:
-    assert list(RuntimeErrors.model_fields) == list(ErrorHandlingConfig.model_fields)
-    assert issubclass(RuntimeErrors, ErrorHandlingConfig)
+    assert list(FaultHandling.model_fields) == list(ErrorHandlingConfig.model_fields)
+    assert issubclass(FaultHandling, ErrorHandlingConfig)
 
 
 def test_config_is_checked_when_it_is_given() -> None:

@@ -18,7 +18,7 @@ from console.verbs.base import BadInput, verb
 from console.workspace import workspace
 from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from runtime.config.loader import load_configuration
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.reports.classification_trace import trace_classification
 from screens.render.sanitize import sanitize_line
 
@@ -56,7 +56,7 @@ def _open_source(name: Path) -> Iterator[BinaryIO]:
         yield source
 
 
-def _all(source: BinaryIO, name: str, errors: ErrorHandlingConfig, *, as_json: bool) -> int:
+def _all(source: BinaryIO, name: str, errors: FaultHandling, *, as_json: bool) -> int:
     """Judge every line; returns how many could not be read."""
     wrong = 0
     for number, line in enumerate(source, 1):

@@ -69,7 +69,7 @@ async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of
         reader = _LogReader(operations_on(journal), run_id)
         titles = {} if run else await reader.titles()
         async for row in reader.rows(journal, limit, follow=follow):
-            event_run = str(row.event["run_id"])
+            event_run = row.event.run_id
             if not run and event_run not in titles:
                 titles = {event_run: event_run, **titles, **await reader.titles()}
             _print_event(row, None if run else titles, pattern, faults=faults, as_json=as_json)
@@ -121,10 +121,10 @@ def _print_event(
 ) -> None:
     context = RenderContext(ev.utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
     name = None if titles is None else lambda run_id: titles.get(run_id, run_id)
-    for line in event_lines([("", {"at": row.at, "event": row.event})], context, name):
+    for line in event_lines([("", row)], context, name):
         if (line.level != "info" or not faults) and pattern.matches(plain_text(line.spans)):
             if as_json:
-                print_json({"id": f"{row.event['run_id']}:{row.event['seq']}", "level": line.level, **row.event})
+                print_json({"id": f"{row.event.run_id}:{row.event.seq}", "level": line.level, **row.event})
             else:
                 print_line(plain_text(line.spans))
 

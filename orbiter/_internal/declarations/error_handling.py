@@ -3,7 +3,7 @@ they are set.
 
 Where the seed's page gives values only in its example, the defaults are those of the house's rulings: four attempts,
 1 s doubled up to 60 s, a breaker of 5 failures and 60 s, no deadline for an operator unless one is set.
-`runtime.judgement.error_config` derives from it what a runtime does with it.
+`runtime.judgement.fault_handling` derives from it what a runtime does with it.
 """
 
 from __future__ import annotations

@@ -60,10 +60,10 @@ class StepTool(BaseTool):
                     return await self.tool.ainvoke(input, config, **kwargs)
         make = partial(self._step, life, settings, (input, config))
         ask, done = await made_or_settled(handled_call(life), make, _error_of)
-        if isinstance(done, Asked):
-            raise ask.raised[0] if ask.raised else _ask_again(done)
-        assert isinstance(done, Told)
-        return done.outcome
+        if isinstance(done.did, Asked):
+            raise ask.raised[0] if ask.raised else _ask_again(done.did)
+        assert isinstance(done.did, Told)
+        return done.did.outcome
 
     async def _step(
         self,
@@ -96,14 +96,14 @@ class StepTool(BaseTool):
         )
         before.append(place)
         done = await life.scope.step(step)
-        if not isinstance(done, Asked) and not ask.written.watched:
+        if not ask.written.watched:
             write_again(done.written, config)
         return ask, done
 
 
 def _error_of(made: tuple[ToolAsk, Done]) -> Exception | None:
     ask, done = made
-    return (ask.error or done.error.restore()) if isinstance(done, Raised) else None
+    return (ask.error or done.did.error.restore()) if isinstance(done.did, Raised) else None
 
 
 def step_tool(tool: BaseTool, reply: Sequence[str]) -> StepTool:

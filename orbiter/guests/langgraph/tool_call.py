@@ -34,6 +34,39 @@ from orbiter.guests.typed_values import as_json
 Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 
 
+@dataclass(slots=True, frozen=True)
+class Asked:
+    """It asked. `questions` are pairs of a value and the schema of its answer."""
+
+    questions: tuple[tuple[Any, Any], ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Told:
+    """It gave this."""
+
+    outcome: Outcome
+
+
+@dataclass(slots=True, frozen=True)
+class Raised:
+    """Its arguments did not fit, of which the model is told; or it failed, of which the agent's middleware is told."""
+
+    error: WrongArguments | RaisedError
+
+
+@dataclass(slots=True, frozen=True)
+class Done:
+    """What the call of this name and id did, and wrote to the state by itself. One that asked is made again, and writes
+    again.
+    """
+
+    name: str
+    call_id: str
+    did: Asked | Told | Raised
+    written: tuple[tuple[str, Any], ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class ToolAsk:
     """One call of a tool. `given` is what the framework adds to the arguments. `raised` has the interrupt with which it
@@ -57,39 +90,9 @@ class ToolAsk:
         """The tool's name."""
         return self.tool.name
 
-
-@dataclass(slots=True, frozen=True)
-class Asked:
-    """What a call of this name and id did: it asked. `questions` are pairs of a value and the schema of its answer."""
-
-    name: str
-    call_id: str
-    questions: tuple[tuple[Any, Any], ...]
-
-
-@dataclass(slots=True, frozen=True)
-class Told:
-    """What a tool did: it gave this for the call of this name and id, and wrote this to the state by itself."""
-
-    name: str
-    call_id: str
-    outcome: Outcome
-    written: tuple[tuple[str, Any], ...] = ()
-
-
-@dataclass(slots=True, frozen=True)
-class Raised:
-    """What a call of this name and id did: its arguments did not fit, of which the model is told; or it failed, of
-    which the agent's middleware is told.
-    """
-
-    name: str
-    call_id: str
-    error: WrongArguments | RaisedError
-    written: tuple[tuple[str, Any], ...] = ()
-
-
-Done = Asked | Told | Raised
+    def done(self, did: Asked | Told | Raised) -> Done:
+        """What the call did, with its name and id and what it wrote."""
+        return Done(self.name, self.call_id, did, () if isinstance(did, Asked) else tuple(self.written.made))
 
 
 def split_arguments(tool: BaseTool, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -127,11 +130,11 @@ async def call_tool(ask: ToolAsk) -> Done:
             outcome = await ask.tool.ainvoke(call, ask.written.watch(ask.config))
     except GraphInterrupt as exc:
         ask.raised.append(exc)
-        return Asked(ask.name, ask.call_id, tuple((each.value, each.response_schema) for each in exc.args[0]))
+        return ask.done(Asked(tuple((each.value, each.response_schema) for each in exc.args[0])))
     except Exception as exc:
         ask.error = exc
         raise
-    return Told(ask.name, ask.call_id, outcome, tuple(ask.written.made))
+    return ask.done(Told(outcome))
 
 
 class ToolCallCodec(CallCodec[ToolAsk, Done]):
@@ -140,15 +143,16 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
     def dump(self, result: Done) -> Any:
         """What is a result or an error stands at the top, as in our own results, and only there."""
         found: dict[str, Any] = {"tool_name": result.name, "tool_call_id": result.call_id}
-        if isinstance(result, Asked):
-            return {**found, "content": "asked with interrupt()", "asked": [pack(each) for each in result.questions]}
+        did = result.did
+        if isinstance(did, Asked):
+            return {**found, "content": "asked with interrupt()", "asked": [pack(each) for each in did.questions]}
         if result.written:
             found["written"] = pack(result.written)
-        if isinstance(result, Raised):
-            error = result.error
+        if isinstance(did, Raised):
+            error = did.error
             said = error.text if isinstance(error, RaisedError) else str(error.restore())
             return {**found, "error": said, "raised": asdict(error)}
-        outcome = result.outcome
+        outcome = did.outcome
         if not isinstance(outcome, ToolMessage):
             return {**found, "content": _said(outcome), "command": pack(outcome)}
         message = dump_message(outcome)
@@ -159,28 +163,29 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
         return {**found, "json": as_json, "message": message}
 
     def load(self, value: Any) -> Done:
-        if "asked" in value:
-            questions = tuple((asked, schema) for asked, schema in map(unpack, value["asked"]))
-            return Asked(value["tool_name"], value["tool_call_id"], questions)
         written = tuple((channel, each) for channel, each in unpack(value["written"])) if "written" in value else ()
+        return Done(value["tool_name"], value["tool_call_id"], self._load_did(value), written)
+
+    def _load_did(self, value: Any) -> Asked | Told | Raised:
+        if "asked" in value:
+            return Asked(tuple((asked, schema) for asked, schema in map(unpack, value["asked"])))
         if "raised" in value:
             raised = value["raised"]
-            error = RaisedError(**raised) if "classes" in raised else WrongArguments(**raised)
-            return Raised(value["tool_name"], value["tool_call_id"], error, written)
+            return Raised(RaisedError(**raised) if "classes" in raised else WrongArguments(**raised))
         outcome: Any
         if "command" in value:
             outcome = unpack(value["command"])
         else:
             said = value["error"] if "error" in value else value["content"]
             outcome = load_message({**value["message"], "content": json.loads(said) if value["json"] else said})
-        return Told(value["tool_name"], value["tool_call_id"], outcome, written)
+        return Told(outcome)
 
     def _told_anyway(self, arguments: ToolAsk, exc: Exception) -> Done | None:
         """LangChain tells the model of arguments that do not fit, and the agent's middleware of every failure."""
         if is_invalid_resume(exc) or not (arguments.handled or isinstance(exc, ValidationError)):
             return None
         error = WrongArguments.of(exc) if isinstance(exc, ValidationError) else RaisedError.of(exc)
-        return Raised(arguments.name, arguments.call_id, error, tuple(arguments.written.made))
+        return arguments.done(Raised(error))
 
     def _failed(self, arguments: ToolAsk, message: str) -> Done:
         return self._told(arguments, message, "error")
@@ -188,9 +193,9 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
     def by_hand(self, arguments: ToolAsk, value: Any) -> Done:
         return self._told(arguments, text_by_hand(value))
 
-    def _told(self, ask: ToolAsk, text: str, status: Any = "success") -> Told:
+    def _told(self, ask: ToolAsk, text: str, status: Any = "success") -> Done:
         message = ToolMessage(text, tool_call_id=ask.call_id, name=ask.name, status=status)
-        return Told(ask.name, ask.call_id, message, tuple(ask.written.made))
+        return ask.done(Told(message))
 
 
 TOOL_CALL = ToolCallCodec()

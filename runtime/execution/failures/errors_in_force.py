@@ -15,7 +15,7 @@ from orbiter._internal.user_code import text_with_timeout
 from orbiter.errors import ConfigurationError
 from orbiter.steps import RUN_KEY, SWARM_KEY, Step, errors_as_json
 from runtime.execution.run_session import RunSession
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import Classification
@@ -24,7 +24,7 @@ OPTION = "errors"
 """The option of a run that holds its own configuration."""
 
 
-def errors_at(session: RunSession, node_id: str) -> ErrorHandlingConfig:
+def errors_at(session: RunSession, node_id: str) -> FaultHandling:
     """The error configuration in force at a node; the empty id is the run as a whole."""
     return reduce(lambda outer, given: given.over(outer), _given_at(session.state, node_id), session.config.errors)
 
@@ -73,7 +73,7 @@ def parse_errors(given: Any) -> dict[str, Any]:
     """
     if not isinstance(given, Mapping):
         given = errors_as_json(given) if hasattr(given, "model_fields_set") else given
-    return errors_as_json(ErrorHandlingConfig.model_validate(given))
+    return errors_as_json(FaultHandling.model_validate(given))
 
 
 def check_declared(info: Mapping[str, Any] | None) -> None:
@@ -92,7 +92,7 @@ def check_declared(info: Mapping[str, Any] | None) -> None:
                 ) from exc
 
 
-def _given_at(state: DurableRun, node_id: str) -> Iterator[ErrorHandlingConfig]:
+def _given_at(state: DurableRun, node_id: str) -> Iterator[FaultHandling]:
     """What was given for a node, besides the workspace's: what holds over the others comes last."""
     infos = [info for info in _infos_above(state, node_id) if SWARM_KEY in info or RUN_KEY in info]
     if not infos and not state.options.get(OPTION):
@@ -114,5 +114,5 @@ def _infos_above(state: DurableRun, node_id: str) -> Iterator[Mapping[str, Any]]
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str) -> ErrorHandlingConfig:
-    return ErrorHandlingConfig.model_validate_json(text)
+def _parsed(text: str) -> FaultHandling:
+    return FaultHandling.model_validate_json(text)

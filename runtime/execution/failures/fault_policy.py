@@ -9,7 +9,7 @@ from typing import Any
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolError
 from orbiter.steps import Step
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.recorded_fault import recorded_fault
 from runtime.judgement.faults.severity import PROBLEM, ask_author, is_judged
@@ -41,7 +41,7 @@ def classify_failure(
     exc: Exception,
     step: Step[Any, Any],
     path: Iterable[str],
-    config: ErrorHandlingConfig,
+    config: FaultHandling,
     context: Mapping[str, Any],
     *,
     warn: Callable[[str], None],

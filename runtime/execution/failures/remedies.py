@@ -20,7 +20,7 @@ from runtime.execution.failures.reroute import (
     reroute_to_swarm,
 )
 from runtime.execution.step_execution import StepExecution
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.compaction import MAX_ROUNDS, compact_messages
 from runtime.judgement.recovery.fallback import choose_fallback, should_fall_back
 from runtime.judgement.recovery.retry import RetryDecision
@@ -70,7 +70,7 @@ async def find_remedy(execution: StepExecution, fault: Classification, decision:
     return None
 
 
-def long_wait(errors: ErrorHandlingConfig, fault: Classification, decision: RetryDecision) -> float | None:
+def long_wait(errors: FaultHandling, fault: Classification, decision: RetryDecision) -> float | None:
     """How long to park, in seconds: as the server asks, where that is longer than a run should stay in memory; or for a
     quota that is used up, where the configuration says `queue`. None: the step does not go on by itself.
     """
@@ -84,7 +84,7 @@ def long_wait(errors: ErrorHandlingConfig, fault: Classification, decision: Retr
 # -- another model ---------------------------------------------------------------------------------------------------
 
 
-def _may_use_fallback(errors: ErrorHandlingConfig, fault: Classification, decision: RetryDecision) -> bool:
+def _may_use_fallback(errors: FaultHandling, fault: Classification, decision: RetryDecision) -> bool:
     if fault.cause is Cause.QUOTA_EXHAUSTED:
         own = errors.provider(fault.provider)
         # What the configuration says of quotas counts; where it says nothing, a chain that is there is taken.

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from orbiter import errors
 from runtime.execution.gates.blocked import Blocked
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.breaker import (
     Breaker,
     BreakerPolicy,
@@ -186,7 +186,7 @@ class StepBreaker:
     key: str
     caller: str
     """Who asks: the step, in this life of its run."""
-    config: ErrorHandlingConfig
+    config: FaultHandling
     clock: Callable[[], datetime]
 
     async def admit(self) -> Blocked | None:

@@ -39,7 +39,7 @@ def trace_classification(
         record: An error as for `classify_record`.
         now: Epoch seconds at the failure; None: this moment.
         rules: An operator's rules.
-        policy: The retry policy, or what gives one for a fault (`ErrorHandlingConfig.policy_for`); the default one if
+        policy: The retry policy, or what gives one for a fault (`FaultHandling.policy_for`); the default one if
             not given.
         idempotent: Whether the failed call may be repeated whatever it did.
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Self, get_args
 from urllib.parse import urlsplit
 
-from runtime.judgement.error_config import Channel, ErrorHandlingConfig
+from runtime.judgement.fault_handling import Channel, FaultHandling
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Severity
 
@@ -39,7 +39,7 @@ class NoticeRules:
     """How long after a notice a channel stays silent; what comes meanwhile is gathered."""
 
     @classmethod
-    def of_errors(cls, config: ErrorHandlingConfig) -> Self:
+    def of_errors(cls, config: FaultHandling) -> Self:
         """Seed 003's settings: the channels that are told of what is critical or worse."""
         named = config.notification_channels if config.notify_on_critical_errors else ()
         return cls(dict.fromkeys(named, Severity.CRITICAL), config.webhook_url or "")

@@ -154,8 +154,6 @@ def local_transport(  # the arguments of `runtime.daemon.daemon.ensure_runtime`
     state_dir: str | Path,
     *,
     workspace: str | Path | None = None,
-    python: str = "",
-    env_file: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> UnixTransport:
     """The way to the workspace's runtime in the background; `revive` starts it if there is none.
@@ -166,9 +164,7 @@ def local_transport(  # the arguments of `runtime.daemon.daemon.ensure_runtime`
     def ensure() -> RunningRuntime:
         from runtime.daemon import daemon
 
-        return daemon.ensure_runtime(
-            state_dir, workspace=workspace, python=python, env_file=env_file, settings=settings
-        )
+        return daemon.ensure_runtime(state_dir, workspace=workspace, settings=settings)
 
     return UnixTransport(state_dir, reviver=lambda: asyncio.to_thread(ensure))
 

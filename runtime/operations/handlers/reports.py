@@ -15,7 +15,8 @@ from runtime.operations.context import Handler, OperationContext, OperationError
 from runtime.operations.log_lines import read_whole_lines, shorten_event
 from runtime.operations.objects import event_object
 from runtime.operations.requests import reports as asked
-from runtime.operations.requests.struct import JsonObject, Request
+from runtime.operations.requests.event_object import EventObject
+from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
 
 EVENTS_PER_TURN: Final = 50
@@ -75,7 +76,7 @@ async def _log(ops: OperationContext, request: asked.ReadLog, _: Origin) -> tupl
     return tuple(rows)
 
 
-async def _events(ops: OperationContext, request: asked.ReadEvents, _: Origin) -> tuple[JsonObject, ...]:
+async def _events(ops: OperationContext, request: asked.ReadEvents, _: Origin) -> tuple[EventObject, ...]:
     found = await ops.journal.read(request.run_id, after=request.after, limit=request.limit)
     return tuple(event_object(event) for event in found)
 

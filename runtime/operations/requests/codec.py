@@ -6,11 +6,12 @@ field is ignored: the runtime may be of a later version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.struct import Request
 from runtime.record.state.struct_json import explain, struct_to_builtins
 
@@ -53,10 +54,17 @@ def result_type(kind: type[Request[Any]]) -> Any:
 
 def _convert(value: Any, kind: Any, hint: str) -> Any:
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, dec_hook=_convert_event)
     except msgspec.ValidationError as exc:
         said = explain(exc, "")
         raise InvalidField(f"{said}{_choice(kind, said)}" or f"{exc}; {hint}") from exc
+
+
+def _convert_event(kind: type, value: Any) -> EventObject:
+    """The only type of a field that is not msgspec's own."""
+    if kind is not EventObject or not isinstance(value, Mapping):
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return EventObject(value)
 
 
 def _choice(kind: Any, said: str) -> str:

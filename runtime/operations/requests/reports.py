@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Final
 from msgspec import Meta, Struct
 
 from runtime.judgement.reports.report_types import AuditEntry, Digest
-from runtime.operations.requests.struct import Instant, JsonObject, Request, Text
+from runtime.operations.requests.event_object import EventObject
+from runtime.operations.requests.struct import Instant, Request, Text
 
 
 class ListAudit(Request[tuple[AuditEntry, ...]], frozen=True):
@@ -72,7 +73,7 @@ class LogRow(Struct, frozen=True, kw_only=True):
     """An event and its place: in the journal, or its `seq` where one run was asked for."""
 
     at: int
-    event: JsonObject
+    event: EventObject
 
 
 MAX_LOG_ROWS: Final = 2000
@@ -93,11 +94,8 @@ class ReadLog(Request[tuple[LogRow, ...]], frozen=True):
     whole: bool = False
 
 
-class ReadEvents(Request[tuple[JsonObject, ...]], frozen=True):
-    """Events of a run, whole. JSON, not their classes: these are models of pydantic, whose import a console's first
-    frame would wait for, and an event of a newer program has fields that this one does not know. `parse_event` of
-    `runtime.record.state.events` makes the class of it.
-    """
+class ReadEvents(Request[tuple[EventObject, ...]], frozen=True):
+    """Events of a run, whole, oldest first."""
 
     verb: ClassVar[str] = "events"
 

@@ -28,9 +28,9 @@ from runtime.record.ids import new_id
 from runtime.record.journal import CommitUnknown, JournalError, Unwritable
 from runtime.record.postgres import statements as sql
 from runtime.record.postgres.connection import Connection, connect, postgres_errors, roll_back
-from runtime.record.rules.batch import Batch, IncidentRow, RunRow, WrittenEvent
+from runtime.record.rules.batch import Batch, IncidentRow, RunRow, Write, WrittenEvent
 from runtime.record.rules.write_queue import Publish, WriteQueue
-from runtime.record.rules.writes import CreateRun, Write
+from runtime.record.rules.writes import CreateRun
 from runtime.record.state.clock import SERVER_CLOCK
 
 T = TypeVar("T")

@@ -1,15 +1,17 @@
-"""The rows of one transaction of a journal, in memory: no I/O here.
+"""The rows of one transaction of a journal, in memory, and what a `Write` on them is: no I/O here.
 
-A store loads the rows that a batch of operations may touch, lets each operation (`runtime.record.rules.writes`) act on
-them in order, gives new runs and events their places, and writes what came of it.
+A store loads the rows that a batch of operations may touch, lets each operation (`runtime.record.rules.writes`,
+`runtime.record.rules.lease_writes`) act on them in order, gives new runs and events their places, and writes what came
+of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runtime.record.rules.parking import waits_for_nothing
 from runtime.record.rules.rows import EventRow
@@ -183,3 +185,28 @@ class Batch:
     def _close(self, incident: IncidentRow, seq: int) -> None:
         incident.state, incident.closed_seq = "closed", seq
         self.changed_incidents[incident.id] = incident
+
+
+class Write(ABC):
+    """One thing that a caller asked for. `apply` raises before it changes anything, or not at all."""
+
+    sync = False
+    """Whether its transaction must be on disk before it is answered."""
+    counted = False
+    """Whether it writes events, for the test hook that dies after so many."""
+    may_wait = False
+    """Whether it waits in memory where the store cannot be written now: a drive would lose what came of a step."""
+    begins = False
+    """Whether something begins with it: refused where the journal's file is not at its path any more."""
+
+    def run_ids(self) -> Sequence[str]:
+        return ()
+
+    def incident_ids(self) -> Sequence[str]:
+        return ()
+
+    def command_ids(self) -> Sequence[str]:
+        return ()
+
+    @abstractmethod
+    def apply(self, batch: Batch) -> Any: ...

@@ -90,7 +90,7 @@ class RunSearch:
             texts = {**await asyncio.to_thread(index.first_texts, missing, words), **texts}
         return [_found(run_id, texts.get(run_id), words) for run_id in newest]
 
-    async def advance(self, mask: Mask, limit: int = INDEX_ROWS) -> bool:
+    async def advance(self, mask: Mask) -> bool:
         """Take the next events into the index; whether there are more. False where there is no index to write."""
         index = self._index
         if index is None:
@@ -102,14 +102,14 @@ class RunSearch:
         if not self._checked:
             await self.forget_pruned()
             self._checked = True
-        rows = await self._reader.searched_rows(reached.pos, limit, "")
+        rows = await self._reader.searched_rows(reached.pos, INDEX_ROWS, "")
         if not rows:
             return False
         events = await self._decoded(rows)
         last = rows[-1]
         texts = await asyncio.to_thread(_texts_of, events, mask)
         added = await asyncio.to_thread(index.add, texts, IndexedTo(last.pos, last.run, last.seq))
-        return added and len(rows) == limit
+        return added and len(rows) == INDEX_ROWS
 
     async def forget_pruned(self) -> None:
         """Let the index forget the runs that the journal has forgotten."""

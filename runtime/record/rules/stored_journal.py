@@ -12,6 +12,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from runtime.record.found_run import FoundRun
 from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
+from runtime.record.rules.lease_writes import ClaimLease, ExpireLease, ReleaseLease, RenewLease
 from runtime.record.rules.rows import encode_event
 from runtime.record.rules.run_search import RunSearch, SearchIndex
 from runtime.record.rules.search_texts import Mask
@@ -21,14 +22,10 @@ from runtime.record.rules.write_queue import WriteQueue
 from runtime.record.rules.writes import (
     AnswerIncident,
     AppendEvents,
-    ClaimLease,
     CreateRun,
-    ExpireLease,
     PostEvent,
     RebuildSummary,
     RecordCommand,
-    ReleaseLease,
-    RenewLease,
 )
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary

@@ -17,8 +17,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from runtime.record.journal import CommitUnknown, JournalError, Unrecordable, Unwritable
-from runtime.record.rules.batch import WrittenEvent
-from runtime.record.rules.writes import Write
+from runtime.record.rules.batch import Write, WrittenEvent
 
 Work = TypeVar("Work")
 Publish = Callable[[Sequence[WrittenEvent]], None]

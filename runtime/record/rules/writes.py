@@ -1,47 +1,21 @@
-"""What callers may ask of a journal's writer, each as one operation on a batch's rows: no I/O here.
+"""What callers may ask of a journal's writer, but for leases, each as one operation on a batch's rows: no I/O here.
 
 An operation checks before it changes anything, so that one that fails fails alone.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from runtime.record.journal import AnswerRefused, Fenced, JournalError, Lease, StaleSequence
-from runtime.record.rules.batch import INCIDENT_COLUMNS, Batch, RunRow
+from runtime.record.journal import AnswerRefused, JournalError, StaleSequence
+from runtime.record.rules.batch import INCIDENT_COLUMNS, Batch, RunRow, Write
+from runtime.record.rules.lease_writes import LeasedWrite
 from runtime.record.rules.parking import decide_park
 from runtime.record.rules.posting import refusal
 from runtime.record.rules.rows import EventRow, encode_event
 from runtime.record.state import events as ev
-
-
-class Write(ABC):
-    """One thing that a caller asked for. `apply` raises before it changes anything, or not at all."""
-
-    sync = False
-    """Whether its transaction must be on disk before it is answered."""
-    counted = False
-    """Whether it writes events, for the test hook that dies after so many."""
-    may_wait = False
-    """Whether it waits in memory where the store cannot be written now: a drive would lose what came of a step."""
-    begins = False
-    """Whether something begins with it: refused where the journal's file is not at its path any more."""
-
-    def run_ids(self) -> Sequence[str]:
-        return ()
-
-    def incident_ids(self) -> Sequence[str]:
-        return ()
-
-    def command_ids(self) -> Sequence[str]:
-        return ()
-
-    @abstractmethod
-    def apply(self, batch: Batch) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -63,85 +37,6 @@ class CreateRun(Write):
         run.summary = self.summary
         for draft in self.drafts:
             batch.write(run, draft)
-        return True
-
-
-@dataclass(slots=True)
-class ClaimLease(Write):
-    run_id: str
-    owner: str
-    ttl_s: float
-    code: str | None = None
-    queues: Collection[str] | None = None
-    begins = True
-
-    def run_ids(self) -> Sequence[str]:
-        return (self.run_id,)
-
-    def apply(self, batch: Batch) -> Lease | None:
-        run = batch.runs.get(self.run_id)
-        if run is None or not run.runnable(batch.now) or run.leased(batch.now):
-            return None
-        if not run.allows(self.code, self.queues):
-            return None
-        if run.lease_until is not None and run.owner == self.owner:
-            return None  # this process drives it, however late it is: it renews, it does not start a second drive
-        run.epoch += 1
-        run.owner, run.lease_ttl, run.lease_until = self.owner, self.ttl_s, batch.now + self.ttl_s
-        batch.touch(run)
-        return Lease(run.id, run.owner, run.epoch, self.ttl_s, run.last_seq)
-
-
-@dataclass(slots=True)
-class LeasedWrite(Write):
-    """What only the holder of a lease may do. An expired lease that was not taken over is still its holder's."""
-
-    lease: Lease
-
-    def run_ids(self) -> Sequence[str]:
-        return (self.lease.run_id,)
-
-    def leased_run(self, batch: Batch) -> RunRow:
-        run = batch.runs.get(self.lease.run_id)
-        if run is None:
-            raise Fenced(f"run {self.lease.run_id} is not in the journal (pruned?)")
-        if run.lease_until is None or run.epoch != self.lease.epoch or run.owner != self.lease.owner:
-            holder = f"{run.owner} holds epoch {run.epoch}" if run.lease_until is not None else "it was given back"
-            mine = f"the lease of {self.lease.owner} on run {run.id}, epoch {self.lease.epoch}"
-            raise Fenced(f"{mine}, is over: {holder}")
-        return run
-
-
-@dataclass(slots=True)
-class RenewLease(LeasedWrite):
-    def apply(self, batch: Batch) -> None:
-        run = self.leased_run(batch)
-        run.lease_until, run.lease_ttl = batch.now + self.lease.ttl_s, self.lease.ttl_s
-        batch.touch(run)
-
-
-@dataclass(slots=True)
-class ReleaseLease(LeasedWrite):
-    def apply(self, batch: Batch) -> None:
-        try:
-            run = self.leased_run(batch)
-        except Fenced:
-            return
-        run.lease_until, run.owner = None, ""
-        batch.touch(run)
-
-
-@dataclass(slots=True)
-class ExpireLease(LeasedWrite):
-    """False if the lease is another's by now."""
-
-    def apply(self, batch: Batch) -> bool:
-        try:
-            run = self.leased_run(batch)
-        except Fenced:
-            return False
-        run.lease_until = 0.0
-        batch.touch(run)
         return True
 
 

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from runtime.record.journal import Displaced, JournalError
-from runtime.record.rules.batch import Batch, IncidentRow, RunRow, WrittenEvent
+from runtime.record.rules.batch import Batch, IncidentRow, RunRow, Write, WrittenEvent
 from runtime.record.rules.write_queue import Publish, WriteQueue
-from runtime.record.rules.writes import Write
 from runtime.record.sqlite import wal_loss
 from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.sqlite.statements import (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
 from runtime.judgement.reports.narration import LogLevel
 from runtime.judgement.reports.narrator import narrate
+from runtime.operations.requests.event_object import EventObject
+from runtime.operations.requests.reports import LogRow
 from runtime.record.state import events as ev
 from screens.render.glyphs import state_ink
 from screens.render.layout import Span, join_spans, span
@@ -21,23 +23,21 @@ from screens.views.shared.render_context import RenderContext
 _LEVEL_INKS: Final[Mapping[LogLevel, str]] = {"info": "ink", "warning": "severity-warning", "error": "severity-error"}
 
 
-def read_event(body: Mapping[str, Any]) -> ev.JournalEvent:
+def read_event(row: EventObject) -> ev.JournalEvent:
     """The event that a runtime told, or what is left of it if this program cannot read it."""
     try:
-        return ev.parse_event(dict(body))
+        return ev.parse_event(dict(row))
     except ValidationError:
-        return ev.UnknownEvent(
-            type=str(body.get("type", "?")), run_id=str(body.get("run_id", "")), seq=int(body.get("seq", 0))
-        )
+        return ev.UnknownEvent(type=row.type, run_id=row.run_id, seq=row.seq)
 
 
 def event_lines(
-    rows: Sequence[tuple[str, Mapping[str, Any]]], context: RenderContext, title: Callable[[str], str] | None = None
+    rows: Sequence[tuple[str, LogRow]], context: RenderContext, title: Callable[[str], str] | None = None
 ) -> list[LogLine]:
     """Lines of what `log` told, each row with its host; by time, where there are several. `title` says what a run is
     called, where the log is of more than one.
     """
-    found = [(host, row["at"], read_event(row["event"])) for host, row in rows]
+    found = [(host, row.at, read_event(row.event)) for host, row in rows]
     if len({host for host, _, _ in found}) > 1:
         found.sort(key=lambda each: each[2].ts)
     return [_line(host, at, event, context, title) for host, at, event in found if narrate(event).weight != "noise"]

@@ -107,13 +107,13 @@ class LogBuffer:
         return len(self.shown) - 1 if later else 0
 
 
-def mark_matches(spans: Spans, pattern: RowFilter, ink: str = "ink-key") -> Spans:
+def mark_matches(spans: Spans, pattern: RowFilter) -> Spans:
     """The spans with what a pattern finds in them in another ink."""
     found: list[Span] = []
     for piece in spans:
         at = 0
         for start, end in pattern.find_spans(piece.text):
-            found += [piece._replace(text=piece.text[at:start]), Span(piece.text[start:end], ink, bold=True)]
+            found += [piece._replace(text=piece.text[at:start]), Span(piece.text[start:end], "ink-key", bold=True)]
             at = end
         found.append(piece._replace(text=piece.text[at:]))
     return tuple(piece for piece in found if piece.text)

@@ -47,6 +47,7 @@ NEEDS_YOU: Final = "needs you"
 """The state of what waits for a person."""
 _SHOWN_COUNTS: Final = ("retrying", "running", "failed", "degraded", "succeeded")
 
+_TITLE_CHARS: Final = 120
 _ID_END: Final = 4
 """Letters of an id's end, by which a run without a title is told from others of its swarm: the verbs take them."""
 
@@ -57,28 +58,26 @@ def shared_titles(summaries: Iterable[Summary]) -> frozenset[str]:
     return frozenset(title for title, count in counts.items() if count > 1)
 
 
-def title_spans(
-    summary: Summary, context: RenderContext, ink: str = "ink", limit: int = 120, *, shares_title: bool = False
-) -> Spans:
+def title_spans(summary: Summary, context: RenderContext, ink: str = "ink", *, shares_title: bool = False) -> Spans:
     """What a run is called: its title; where others have the same (`shares_title`) or it has none of its own, with its
     swarm and the end of its id.
     """
     title, swarm = (
-        context.sanitize_line(summary.shown_title, limit),
-        context.sanitize_line(summary.ref.rpartition("/")[2], limit),
+        context.sanitize_line(summary.shown_title, _TITLE_CHARS),
+        context.sanitize_line(summary.ref.rpartition("/")[2], _TITLE_CHARS),
     )
     end = context.sanitize_line(summary.id[-_ID_END:], _ID_END)
     if not swarm or (title not in ("", swarm) and not shares_title):
-        return span(title or context.sanitize_line(summary.id, limit), ink)
+        return span(title or context.sanitize_line(summary.id, _TITLE_CHARS), ink)
     if title in ("", swarm):
         return (*span(swarm, ink), Span(f" {end}", "ink-muted"))
     where = f"{context.glyphs.dot}{swarm.rpartition(':')[0] or swarm}"
     return (*span(title, ink), Span(where, "ink-muted"), Span(f" {end}", "ink-muted"))
 
 
-def title_of(summary: Summary, context: RenderContext, limit: int = 120) -> str:
+def title_of(summary: Summary, context: RenderContext) -> str:
     """The same in a sentence."""
-    return plain_text(title_spans(summary, context, limit=limit))
+    return plain_text(title_spans(summary, context))
 
 
 def is_done(summary: Summary) -> bool:

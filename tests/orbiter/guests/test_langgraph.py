@@ -34,7 +34,7 @@ from orbiter.guests.langgraph.middleware import DURABLE_CHANNEL
 from orbiter.guests.langgraph.model_call import MODEL_CALL
 from orbiter.guests.langgraph.saver import JournalSaver
 from orbiter.guests.langgraph.structured_output import dump_structured, load_structured
-from orbiter.guests.langgraph.tool_call import TOOL_CALL, Asked, Told
+from orbiter.guests.langgraph.tool_call import TOOL_CALL, Asked, Done, Told
 from orbiter.types import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 
 
@@ -233,14 +233,14 @@ def _stored(value: Any) -> Any:
     ],
 )
 def test_a_tools_result_is_recorded_whole(outcome: Any) -> None:
-    told = Told("t", "c", outcome)
+    told = Done("t", "c", Told(outcome))
     written = _stored(TOOL_CALL.dump(told))
     assert TOOL_CALL.load(written) == told
     assert (written["tool_name"], written["tool_call_id"]) == ("t", "c")
 
 
 def test_what_a_tool_asked_is_recorded() -> None:
-    asked = Asked("t", "c", (("which?", None), ({"a": [1]}, {"type": "string"})))
+    asked = Done("t", "c", Asked((("which?", None), ({"a": [1]}, {"type": "string"}))))
     assert TOOL_CALL.load(_stored(TOOL_CALL.dump(asked))) == asked
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from orbiter.errors import OrbiterError
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
 from runtime.operations.run_controls import RunControls
@@ -194,7 +194,7 @@ class World:
             grace_s=grace_s,
             deadline_s=deadline_s,
             enable_error_routing=attended,
-            errors=ErrorHandlingConfig(enable_circuit_breaker=False),
+            errors=FaultHandling(enable_circuit_breaker=False),
         )
         self.dead: set[str] = set()
         self.lives = 0

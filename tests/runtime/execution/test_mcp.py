@@ -17,7 +17,7 @@ from orbiter.mcp.sdk import session as sessions
 from orbiter.mcp.table import ServerTable
 from orbiter.redaction import Redactor
 from runtime.config.loader import load_configuration
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.traces.attribute_text import AttributeText
 from runtime.judgement.traces.run_spans import RunSpans
@@ -535,7 +535,7 @@ async def test_a_call_that_needs_a_login_says_how_and_no_token_is_recorded(
 async def test_all_that_a_server_does_shares_one_breaker(mcp: McpBench) -> None:
     mcp.write_server({"command": "/no/such/program"})
     mcp.approve()
-    async with mcp.driving(errors=ErrorHandlingConfig(circuit_breaker_threshold=1)):
+    async with mcp.driving(errors=FaultHandling(circuit_breaker_threshold=1)):
         await mcp.bench.incidents(await mcp.start("reader"))
         events = await mcp.bench.journal.read(ev.WORKSPACE_RUN_ID)
     assert {event.key for event in events if isinstance(event, ev.BreakerChanged)} == {"mcp:ref"}

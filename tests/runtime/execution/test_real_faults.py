@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.reports.prices import PriceTable
 from runtime.record.state import events as ev
@@ -171,7 +171,7 @@ async def test_a_request_that_is_too_large_goes_out_smaller(world: World) -> Non
 async def test_a_provider_that_is_down_opens_its_breaker_for_all_runs(world: World) -> None:
     world.openai.answers = [refusal(SAYS["openai"], 503, "server_error", "down")]
     world.anthropic.answers = [reply(SAYS["anthropic"], "from the other")]
-    errors = ErrorHandlingConfig(circuit_breaker_threshold=3)
+    errors = FaultHandling(circuit_breaker_threshold=3)
     async with world.bench.driving(policy=POLICY, errors=errors):
         first = await world.bench.ended(await world.start("both"))
         asked = len(world.openai.asked)

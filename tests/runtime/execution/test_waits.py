@@ -12,7 +12,7 @@ import pytest
 
 from runtime.execution.deadlines import OVERDUE_SPREAD, overdue_delay
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import JournalError
@@ -75,7 +75,7 @@ async def driving(
         policy=policy or RetryPolicy(max_attempts=1),
         grace_s=grace_s,
         deadline_s=deadline_s,
-        errors=ErrorHandlingConfig(enable_circuit_breaker=False),  # these are about waits, and many runs fail at once
+        errors=FaultHandling(enable_circuit_breaker=False),  # these are about waits, and many runs fail at once
     )
     supervisor = Supervisor(bench.journal, config, clock=clock, period_s=0.02, gap_s=gap_s, slept=clock.slept)
     serving = asyncio.create_task(supervisor.serve())

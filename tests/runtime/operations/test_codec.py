@@ -24,7 +24,7 @@ from runtime.operations.requests.codec import (
     result_type,
 )
 from runtime.operations.requests.permissions import ListGrants, RevokeGrant
-from runtime.operations.requests.reports import ListAudit, NoteLook, ReadLog, ShowStatus, StopRuntime
+from runtime.operations.requests.reports import ListAudit, NoteLook, ReadEvents, ReadLog, ShowStatus, StopRuntime
 from runtime.operations.requests.runs import AbortRun, ListRuns, RewindRun, RunState, SetBreakpoint
 from runtime.operations.requests.struct import Instant, JsonObject, Request
 
@@ -168,3 +168,31 @@ def test_a_result_of_a_later_version_is_read_and_one_of_an_earlier_is_refused() 
     with pytest.raises(InvalidField, match=r"id: is missing|id is missing"):
         decode_result(ListGrants(), [{"grant": {}}])
     assert decode_result(NoteLook(), None) is None
+
+
+def test_an_event_is_read_by_name_and_keeps_what_a_later_program_put_into_it() -> None:
+    told = {"new": [1], "type": "step.ended", "seq": 4, "ts": "2026-11-20T10:00:00Z", "run_id": "r", "node_id": "a~0"}
+    (event,) = decode_result(ReadEvents(run_id="r"), [told])
+    (row,) = decode_result(ReadLog(run_id="r"), [{"at": 9, "event": told}])
+    assert row.event == event
+    assert (event.type, event.seq, event.run_id, event.node_id, event.ts) == (
+        "step.ended", 4, "r", "a~0", "2026-11-20T10:00:00Z",
+    )  # fmt: skip
+    assert json.dumps(encode([event])) == json.dumps([told]), "the same JSON, in the same order"
+    assert json.dumps(encode(row)) == json.dumps({"at": 9, "event": told})
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"seq": "4"}, "seq: Expected `int`, got `str`"),
+        ({"seq": 4, "node_id": None}, "node_id: Expected `str`, got `null`"),
+    ],
+)
+def test_an_event_with_a_field_of_another_type_is_refused(told: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidField, match=words):
+        decode_result(ReadEvents(run_id="r"), [told])
+    with pytest.raises(InvalidField, match=words):
+        decode_result(ReadLog(), [{"at": 1, "event": told}])
+    with pytest.raises(InvalidField, match="event"):
+        decode_result(ReadLog(), [{"at": 1, "event": "started"}])

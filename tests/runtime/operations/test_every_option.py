@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.budget import Budget
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.record.journal import AnswerAccepted
@@ -57,7 +57,7 @@ def conditions(option: str) -> dict[str, Any]:
         return {"budget": Budget(max_tool_calls=0)}
     if option == "reset":
         # Open after the first of a step's attempts: the second finds it so.
-        return {"errors": ErrorHandlingConfig(circuit_breaker_threshold=1, circuit_breaker_timeout=3000)}
+        return {"errors": FaultHandling(circuit_breaker_threshold=1, circuit_breaker_timeout=3000)}
     return {}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 from tests.runtime.bench import ME, Bench
@@ -64,7 +64,7 @@ async def test_an_agent_stands_in_for_an_agent_without_anybody_being_asked(bench
 )
 async def test_a_used_up_quota_is_what_the_configuration_says(bench: Bench, action: str | None, heals: bool) -> None:
     settings = {} if action is None else {"provider_settings": {"scripted": {"insufficient_quota_action": action}}}
-    errors = ErrorHandlingConfig.model_validate(settings)
+    errors = FaultHandling.model_validate(settings)
     async with bench.driving(errors=errors):
         run = await started(bench, "poor")
         if heals:
@@ -189,7 +189,7 @@ async def test_a_retry_policy_that_cannot_be_used_is_said_and_left(bench: Bench)
 async def test_the_configurations_lists_and_rules_are_in_force(
     bench: Bench, lists: dict[str, object], asked: int, impact: str
 ) -> None:
-    async with bench.driving(errors=ErrorHandlingConfig.model_validate(lists)):
+    async with bench.driving(errors=FaultHandling.model_validate(lists)):
         (incident,) = await bench.incidents(await started(bench, "strict"))
     assert len(bench.effects) == asked
     assert incident.opened.fault.impact == impact

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.execution.gates.breaker import fold_breakers
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.record.state import events as ev
 from tests.runtime.bench import Bench
 from tests.runtime.execution.failures.test_remedies import finished, started
@@ -47,7 +47,7 @@ async def test_a_policy_that_goes_on_asks_nobody(bench: Bench, name: str) -> Non
 
 
 async def test_an_open_breaker_lets_the_fallback_go_at_once(bench: Bench) -> None:
-    errors = ErrorHandlingConfig(circuit_breaker_threshold=2)
+    errors = FaultHandling(circuit_breaker_threshold=2)
     async with bench.driving(errors=errors):
         assert (await bench.ended(await started(bench, "flaky"))).output == "good: go"
         asked = bench.effects.count("ask down")
@@ -60,7 +60,7 @@ async def test_an_open_breaker_lets_the_fallback_go_at_once(bench: Bench) -> Non
 
 
 async def test_an_open_breaker_holds_a_step_back_until_somebody_resets_it(bench: Bench) -> None:
-    errors = ErrorHandlingConfig(circuit_breaker_threshold=2, circuit_breaker_timeout=3000)
+    errors = FaultHandling(circuit_breaker_threshold=2, circuit_breaker_timeout=3000)
     async with bench.driving(errors=errors):
         first = await started(bench, "lone")
         await bench.incidents(first)
@@ -77,7 +77,7 @@ async def test_an_open_breaker_holds_a_step_back_until_somebody_resets_it(bench:
 
 
 async def test_after_its_time_one_step_probes(bench: Bench) -> None:
-    errors = ErrorHandlingConfig(circuit_breaker_threshold=2, circuit_breaker_timeout=4.0)
+    errors = FaultHandling(circuit_breaker_threshold=2, circuit_breaker_timeout=4.0)
     async with bench.driving(errors=errors):
         await bench.incidents(await started(bench, "lone"))
         run = await started(bench, "lone")
@@ -91,7 +91,7 @@ async def test_after_its_time_one_step_probes(bench: Bench) -> None:
 
 
 async def test_bad_keys_and_bad_arguments_open_no_breaker(bench: Bench) -> None:
-    async with bench.driving(errors=ErrorHandlingConfig(circuit_breaker_threshold=1), enable_error_routing=False):
+    async with bench.driving(errors=FaultHandling(circuit_breaker_threshold=1), enable_error_routing=False):
         for name in ("strict", "bad_arguments", "tool_continue"):
             await bench.ended(await started(bench, name))
     assert not fold_breakers(await bench.journal.read(ev.WORKSPACE_RUN_ID))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.operations.requests.event_object import EventObject
+from runtime.operations.requests.reports import LogRow
 from runtime.record.state import events as ev
 from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import Span, plain_text, span
@@ -34,6 +37,10 @@ def line(number: int, text: str = "", level: str = "info") -> LogLine:
     return LogLine(str(number), START + timedelta(minutes=number), level, span(text or f"line {number}"))  # type: ignore[arg-type]
 
 
+def row(event: dict[str, Any], *, at: int = 1, host: str = "") -> tuple[str, LogRow]:
+    return host, LogRow(at=at, event=EventObject(event))
+
+
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 30), st.booleans())
 def test_a_book_keeps_its_bound_and_shows_what_it_means(batches: list[int], kept: int, faults: bool) -> None:
     book = LogBuffer(kept=kept, faults_only=faults)
@@ -56,8 +63,8 @@ def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None
 
 
 def test_that_somebody_opened_a_console_is_no_line() -> None:
-    rows = [("", {"at": 1, "event": ev.OperatorLooked(by=ev.Actor(name="ada"), ts=START).model_dump(mode="json")})]
-    assert event_lines(rows, RENDER_CONTEXT) == []
+    looked = ev.OperatorLooked(by=ev.Actor(name="ada"), ts=START)
+    assert event_lines([row(looked.model_dump(mode="json"))], RENDER_CONTEXT) == []
 
 
 def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
@@ -94,7 +101,7 @@ def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
 @pytest.mark.parametrize("context", [RENDER_CONTEXT, RenderContext(START, ASCII_GLYPHS)], ids=["unicode", "ascii"])
 def test_a_story_is_told_one_line_each_in_clean_words(context: RenderContext) -> None:
     events = digest().events
-    rows = [("", {"at": event.seq, "event": event.model_dump(mode="json")}) for event in events]
+    rows = [row(event.model_dump(mode="json"), at=event.seq) for event in events]
     lines = event_lines(rows, context)
     assert len(lines) == len(events)
     said = [plain_text(each.spans) for each in lines]
@@ -106,14 +113,15 @@ def test_a_story_is_told_one_line_each_in_clean_words(context: RenderContext) ->
 
 def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order() -> None:
     newer = {"type": "step.teleported", "run_id": "r", "seq": 3, "ts": START.isoformat()}
-    (line,) = event_lines([("", {"at": 1, "event": newer})], RENDER_CONTEXT)
+    (line,) = event_lines([row(newer)], RENDER_CONTEXT)
     assert plain_text(line.spans).endswith("step.teleported")
-    assert read_event({"type": "node.warned", "seq": 4, "run_id": "r"}).seq == 4, "an event that cannot be read is kept"
+    unread = EventObject({"type": "node.warned", "seq": 4, "run_id": "r"})
+    assert read_event(unread).seq == 4, "an event that cannot be read is kept"
     late, early = (
         ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)).model_dump(mode="json")
         for text, by in (("late", 9), ("early", 1))
     )
-    lines = event_lines([("a", {"at": 1, "event": late}), ("b", {"at": 1, "event": early})], RENDER_CONTEXT)
+    lines = event_lines([row(late, host="a"), row(early, host="b")], RENDER_CONTEXT)
     assert [each.host for each in lines] == ["b", "a"]
     assert "early" in plain_text(lines[0].spans)
 

@@ -18,6 +18,7 @@ from runtime.judgement.recovery.param_validation import check_params
 from runtime.judgement.reports.incident_report import build_report
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.link.client.streamed_text import StreamedText
+from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.runs import (
     AbortRun,
     CancelCall,
@@ -691,7 +692,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
                 lines += [*found.lines, ((found.title, "", False),)]  # type: ignore[list-item]
             else:
                 lines.append(((found, "", False),))  # type: ignore[arg-type]
-    pages.show_event(3, {"type": bad, "ts": bad, bad: [bad], "node_id": bad})
+    pages.show_event(EventObject({"seq": 3, "type": bad, "ts": bad, bad: [bad], "node_id": bad}))
     lines += pages.page_for(state, "", "", context, link).lines
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
     lines += report_lines(build_report(state, incident.opened), context, incident)

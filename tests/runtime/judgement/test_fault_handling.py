@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from orbiter import errors
-from runtime.judgement.error_config import ErrorHandlingConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.recovery.retry import decide_retry
 from runtime.record.state.fault_taxonomy import (
@@ -71,7 +71,7 @@ def _limited(provider: str = "") -> Classification:
 
 
 def test_the_seeds_example_is_a_configuration() -> None:
-    config = ErrorHandlingConfig(**SEED)
+    config = FaultHandling(**SEED)
     assert [config.quota_action(p) for p in ("openai", "anthropic", "google", "mistral")] == [
         "fallback",
         "raise",
@@ -82,7 +82,7 @@ def test_the_seeds_example_is_a_configuration() -> None:
 
 
 def test_a_providers_own_delays_are_in_force() -> None:
-    config = ErrorHandlingConfig(**SEED)
+    config = FaultHandling(**SEED)
     anthropic = config.policy_for(_limited("anthropic"))
     assert (anthropic.max_attempts, [anthropic.delay(n, random.Random(1)) for n in (1, 2)]) == (3, [30, 30])
     openai = config.policy_for(_limited("openai"))
@@ -90,24 +90,24 @@ def test_a_providers_own_delays_are_in_force() -> None:
 
 
 def test_rate_limits_have_attempts_of_their_own() -> None:
-    config = ErrorHandlingConfig(max_rate_limit_retries=1, max_attempts=7)
+    config = FaultHandling(max_rate_limit_retries=1, max_attempts=7)
     assert config.policy_for(_limited()).max_attempts == 2
     assert config.policy_for(classify(TimeoutError(), origin=Origin.MODEL)).max_attempts == 7
 
 
 def test_rate_limits_are_not_repeated_where_that_is_switched_off() -> None:
-    policy = ErrorHandlingConfig(auto_retry_on_rate_limits=False).policy_for(_limited())
+    policy = FaultHandling(auto_retry_on_rate_limits=False).policy_for(_limited())
     assert decide_retry(_limited(), attempt=1, policy=policy, rng=random.Random(1)).remedy is Remedy.ASK_HUMAN
 
 
 def test_the_breaker_is_configured() -> None:
-    policy = ErrorHandlingConfig(circuit_breaker_threshold=2, circuit_breaker_timeout=9).breaker_policy()
+    policy = FaultHandling(circuit_breaker_threshold=2, circuit_breaker_timeout=9).breaker_policy()
     assert (policy.enabled, policy.threshold, policy.cooldown_s) == (True, 2, 9)
-    assert not ErrorHandlingConfig(enable_circuit_breaker=False).breaker_policy().enabled
+    assert not FaultHandling(enable_circuit_breaker=False).breaker_policy().enabled
 
 
 def test_critical_classes_end_the_run() -> None:
-    config = ErrorHandlingConfig(classify_as_critical=("ConfigurationError", "ValueError"))
+    config = FaultHandling(classify_as_critical=("ConfigurationError", "ValueError"))
     for exc in (errors.AgentConfigurationError("x"), UnicodeError("x")):
         found = config.reclassify(classify(exc), exc)
         assert (found.impact, found.rule_id) == (Impact.RUN, "config.critical")
@@ -115,7 +115,7 @@ def test_critical_classes_end_the_run() -> None:
 
 
 def test_recoverable_classes_are_repeated_where_that_is_safe() -> None:
-    config = ErrorHandlingConfig(classify_as_recoverable=("ValueError",))
+    config = FaultHandling(classify_as_recoverable=("ValueError",))
     exc = ValueError("odd")
     safe = config.reclassify(classify(exc, origin=Origin.MODEL), exc)
     assert (safe.persistence, safe.rule_id) == (Persistence.TRANSIENT, "config.recoverable")
@@ -124,18 +124,18 @@ def test_recoverable_classes_are_repeated_where_that_is_safe() -> None:
 
 
 def test_the_lists_are_not_asked_where_classification_is_off() -> None:
-    config = ErrorHandlingConfig(use_error_classification=False, classify_as_critical=("ValueError",))
+    config = FaultHandling(use_error_classification=False, classify_as_critical=("ValueError",))
     exc = ValueError("x")
     facts = classify(exc)
     assert config.reclassify(facts, exc) is facts
 
 
 def test_rules_of_ones_own_are_part_of_it() -> None:
-    config = ErrorHandlingConfig.model_validate({"rules": [{"id": "beam", "text": "beam lost", "cause": "network"}]})
+    config = FaultHandling.model_validate({"rules": [{"id": "beam", "text": "beam lost", "cause": "network"}]})
     assert classify(RuntimeError("Beam lost"), rules=config.rules).rule_id == "beam"
     twice = {"id": "beam", "text": "x", "cause": "network"}
     with pytest.raises(ValidationError, match="given twice"):
-        ErrorHandlingConfig.model_validate({"rules": [twice, twice]})
+        FaultHandling.model_validate({"rules": [twice, twice]})
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_rules_of_ones_own_are_part_of_it() -> None:
 )
 def test_what_cannot_be_is_refused_with_the_nearest_word(given: dict[str, Any], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
-        ErrorHandlingConfig(**given)
+        FaultHandling(**given)

@@ -23,7 +23,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
 )
 
-__all__ = ["BackoffStrategy", "Channel", "ErrorHandlingConfig", "ProviderErrorSettings", "QuotaAction"]
+__all__ = ["BackoffStrategy", "Channel", "FaultHandling", "ProviderErrorSettings", "QuotaAction"]
 
 
 @lru_cache(maxsize=8)
@@ -36,7 +36,7 @@ _OPENROUTER_SERVER_S, _SERVER_ERRORS = 10.0, 500
 # Seed 003: OpenRouter is asked again after these seconds, where no configuration says otherwise.
 
 
-class ErrorHandlingConfig(policy.ErrorHandlingConfig):
+class FaultHandling(policy.ErrorHandlingConfig):
     """The configuration with its rules read, and what follows from it.
 
     Raises:
