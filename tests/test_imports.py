@@ -89,6 +89,13 @@ def test_what_has_no_screen_loads_no_textual(package: str) -> None:
     assert loaded_after("import " + ", ".join(modules), ("textual", "anthropic", "openai")) == set()
 
 
+@pytest.mark.parametrize("code", ["from orbiter import Agent, Swarm, run, tool", "import runtime.record.state.events"])
+def test_models_of_pydantic_are_built_when_they_are_first_used(code: str) -> None:
+    """Before it builds the first validator, pydantic looks for plugins in all packages that are installed."""
+    watched = ("pydantic", "pydantic.plugin._loader")
+    assert loaded_after(code, watched) == {"pydantic"}
+
+
 def test_requests_and_their_codec_load_no_pydantic() -> None:
     """A console has the types of all operations before its first frame."""
     modules = ["runtime.link.client.client", *modules_of("runtime/operations/requests")]
