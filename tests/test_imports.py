@@ -111,6 +111,13 @@ def test_a_verb_loads_what_it_needs_alone() -> None:
     assert loaded_after(f"import {verbs}, {handlers}", others) == set()
 
 
+def test_incidents_are_listed_without_what_explains_them() -> None:
+    """`incidents --json` gives the rows of incidents; the explanations are a report's."""
+    others = ("runtime.judgement.reports.explanation.explain", "runtime.execution.secret_vault", "orbiter.models.types")
+    listing = "runtime.operations.handlers.answers"
+    assert loaded_after(f"import {listing}", (listing, *others)) == {listing}
+
+
 async def test_a_verb_that_lists_loads_no_event_loop_and_no_events(tmp_path: Path) -> None:
     """It prints what the journal's file has: most of its time would be imports."""
     async with await open_journal(tmp_path) as journal:
