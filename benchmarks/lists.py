@@ -8,8 +8,9 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from benchmarks import Ratio
 from runtime.record.state.summary import Summary
@@ -94,7 +95,7 @@ def _frames(frame: Frame, frames: int, *, remembered: bool) -> list[float]:
         now += timedelta(seconds=0.1)
         for changed in range(CHANGED):
             key = f"run-{(number * CHANGED + changed) % RUNS}"
-            runs[key] = replace(runs[key], steps=number + 1)
+            runs[key] = msgspec.structs.replace(runs[key], steps=number + 1)
         began = time.perf_counter()
         frame(runs, RenderContext(now), memory if remembered else RowCache())
         times.append(time.perf_counter() - began)

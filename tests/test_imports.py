@@ -89,6 +89,13 @@ def test_what_has_no_screen_loads_no_textual(package: str) -> None:
     assert loaded_after("import " + ", ".join(modules), ("textual", "anthropic", "openai")) == set()
 
 
+@pytest.mark.parametrize("code", ["from orbiter import Agent, Swarm, run, tool", "import runtime.record.state.events"])
+def test_models_of_pydantic_are_built_when_they_are_first_used(code: str) -> None:
+    """Before it builds the first validator, pydantic looks for plugins in all packages that are installed."""
+    watched = ("pydantic", "pydantic.plugin._loader")
+    assert loaded_after(code, watched) == {"pydantic"}
+
+
 def test_requests_and_their_codec_load_no_pydantic() -> None:
     """A console has the types of all operations before its first frame."""
     modules = ["runtime.link.client.client", *modules_of("runtime/operations/requests")]
@@ -102,6 +109,13 @@ def test_a_verb_loads_what_it_needs_alone() -> None:
     handlers = "runtime.operations.handlers.runs, runtime.operations.operations"
     others = ("runtime.config.loader", "runtime.execution", "runtime.swarms.loader", "orbiter.steps", "rich.table")
     assert loaded_after(f"import {verbs}, {handlers}", others) == set()
+
+
+def test_incidents_are_listed_without_what_explains_them() -> None:
+    """`incidents --json` gives the rows of incidents; the explanations are a report's."""
+    others = ("runtime.judgement.reports.explanation.explain", "runtime.execution.secret_vault", "orbiter.models.types")
+    listing = "runtime.operations.handlers.answers"
+    assert loaded_after(f"import {listing}", (listing, *others)) == {listing}
 
 
 async def test_a_verb_that_lists_loads_no_event_loop_and_no_events(tmp_path: Path) -> None:

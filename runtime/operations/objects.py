@@ -7,9 +7,6 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from runtime.judgement.reports.audit import shown_params
-from runtime.judgement.reports.explanation.explain import explain
-from runtime.judgement.reports.explanation.model_note import model_note
-from runtime.judgement.reports.incident_report import build_report
 from runtime.operations.requests.codec import decode_struct
 from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.incident_results import ExplanationRow, IncidentRow, OpenIncident, ReportRow
@@ -89,6 +86,11 @@ def _incident_fields(run_id: str, incident: Incident) -> dict[str, Any]:
 
 def report_object(state: DurableRun, opened: IncidentOpened) -> ReportRow:
     """The report of an incident, also as `markdown` and as plain `text`, and its explanation."""
+    # Only a report needs the explanations: a verb that lists incidents does not load them.
+    from runtime.judgement.reports.explanation.explain import explain
+    from runtime.judgement.reports.explanation.model_note import model_note
+    from runtime.judgement.reports.incident_report import build_report
+
     found = build_report(state, opened)
     known = state.incidents.get(opened.incident_id) or Incident(opened)
     told, note = explain(known, state), model_note(known)

@@ -220,7 +220,7 @@ def build() -> None:
     for found in vars(events).values():
         if isinstance(found, type) and issubclass(found, BaseModel) and found is not BaseModel:
             found.model_rebuild()
-    events._adapter.rebuild()
+    events._any_event()
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ class CheckedModel(BaseModel):
     A subclass that allows further fields (``extra``) has them.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     _example: ClassVar[str]
     """How one is written, for the error of an unknown field."""

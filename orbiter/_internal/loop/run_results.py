@@ -13,7 +13,7 @@ from orbiter.types import AgentOutput, Message, RunResult, Usage
 if TYPE_CHECKING:
     from orbiter._internal.loop.agent_run import AgentRun
 
-_BLANK = vars(RunResult())
+_BLANK = vars(RunResult.model_construct())  # without validation, which would build a validator while modules load
 
 
 class StreamNotFinishedError(ExecutionError, RuntimeError):

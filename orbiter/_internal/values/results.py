@@ -52,8 +52,8 @@ class Usage(Frozen):
         )
 
 
-NO_USAGE = Usage()
-"""No tokens: what a sum begins with."""
+NO_USAGE = Usage.model_construct()
+"""No tokens: what a sum begins with. Made without validation, which would build a validator while modules load."""
 
 
 class AgentInput(Frozen):

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.comparison.file_write import FileComparison, written_text
 from runtime.judgement.reports.audit import shown_params
 from runtime.operations.context import Handler, OperationContext, OperationError, Origin
@@ -139,6 +138,7 @@ async def _compare_write(ops: OperationContext, request: asked.CompareWrite, _or
     written = written_text(opened.action)
     if written is None:
         raise OperationError("bad_input", f"incident {opened.incident_id} does not ask to write a text to a file")
+    from runtime.execution.secret_vault import make_redactor
     from runtime.operations.file_comparison import compare_with_disk
 
     return await asyncio.to_thread(compare_with_disk, written, make_redactor(ops.config.redact))

@@ -1,9 +1,10 @@
-"""What all events have in common."""
+"""What all events have in common.
 
-from __future__ import annotations
+Annotations are evaluated here at once: else pydantic would evaluate those of `JournalEvent` again for each event class.
+"""
 
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -44,6 +45,10 @@ class Actor(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     name: str = ""
     channel: Literal["console", "cli", "rule", "runtime", "mcp"] = "runtime"
+
+
+RUNTIME: Final = Actor.model_construct()
+"""Who acts where no other is named. Made without validation, which would build a validator while modules load."""
 
 
 class UnknownEvent(JournalEvent):

@@ -10,11 +10,10 @@ What belongs to no run (grants, freezes, each operator's last look) stands in th
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated, Any, Union
 
-from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter
+from pydantic import Discriminator, Tag, TypeAdapter
 
 from runtime.record.state.clock import utc_now
 from runtime.record.state.event_base import (
@@ -184,10 +183,12 @@ def _tag(value: Any) -> str:
     return name if isinstance(name, str) and name in _CLASS_BY_TYPE else "unknown"
 
 
-_EVENT: Any = reduce(or_, (Annotated[kind, Tag(name)] for name, kind in _CLASS_BY_TYPE.items()))
-_adapter: TypeAdapter[JournalEvent] = TypeAdapter(
-    Annotated[_EVENT, Discriminator(_tag)], config=ConfigDict(defer_build=True)
-)
+@cache
+def _any_event() -> TypeAdapter[JournalEvent]:
+    """Reads an event of any class: made when one is first read, since most verbs read none in this way."""
+    kinds = tuple(Annotated[kind, Tag(name)] for name, kind in _CLASS_BY_TYPE.items())
+    any_kind: Any = Annotated[Union[kinds], Discriminator(_tag)]  # noqa: UP007 - `|` makes a union for each kind
+    return TypeAdapter(any_kind)
 
 
 def dump_event(event: JournalEvent) -> str:
@@ -209,10 +210,10 @@ def load_event(body: str | bytes, kind: str | None = None) -> JournalEvent:
         pydantic.ValidationError: the line is not an event of ours.
     """
     if kind is None:
-        return _adapter.validate_json(body)
+        return _any_event().validate_json(body)
     return _CLASS_BY_TYPE.get(kind, UnknownEvent).model_validate_json(body)
 
 
 def parse_event(value: Any) -> JournalEvent:
     """As `load_event`, from parsed JSON."""
-    return _adapter.validate_python(value)
+    return _any_event().validate_python(value)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.record.state.event_base import Actor, JournalEvent
+from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
 from runtime.record.state.incident_title import incident_title
 from runtime.record.state.operator_terms import Reach
@@ -97,7 +97,7 @@ class IncidentAnswered(JournalEvent):
     params: dict[str, Any] = Field(default_factory=dict)
     reach: Reach = "attempt"
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
     @classmethod
     def of(
@@ -132,7 +132,7 @@ class AnswerProposed(JournalEvent):
     option: str
     params: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class IncidentClosed(JournalEvent):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from runtime.record.state.event_base import Actor, JournalEvent
+from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
 
 
@@ -114,7 +114,7 @@ class CancelRequested(JournalEvent):
     DURABLE: ClassVar[bool] = True
     attempt: int
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class StepSettled(JournalEvent):

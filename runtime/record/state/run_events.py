@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from runtime.record.state.event_base import Actor, JournalEvent
+from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.operator_terms import DEFAULT_QUEUE
 
 
@@ -25,7 +25,7 @@ class RunCreated(JournalEvent):
     """The label of the code that it is for; empty: of the first worker that takes it up."""
     queue: str = DEFAULT_QUEUE
     """Which workers are to drive it: those that take this queue."""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class RunStarted(JournalEvent):
@@ -60,7 +60,7 @@ class RunFinished(JournalEvent):
     state: Literal["completed", "degraded", "failed", "interrupted", "aborted"]
     output: str = ""
     error: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class AbortRequested(JournalEvent):
@@ -71,7 +71,7 @@ class AbortRequested(JournalEvent):
     type: Literal["run.abort_requested"] = "run.abort_requested"
     DURABLE: ClassVar[bool] = True
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class RunFrozen(JournalEvent):
@@ -80,7 +80,7 @@ class RunFrozen(JournalEvent):
     type: Literal["run.frozen"] = "run.frozen"
     DURABLE: ClassVar[bool] = True
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class RunMoved(JournalEvent):
@@ -93,13 +93,13 @@ class RunMoved(JournalEvent):
     code: str
     before: str = ""
     queue: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class RunThawed(JournalEvent):
     type: Literal["run.thawed"] = "run.thawed"
     DURABLE: ClassVar[bool] = True
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class RewindRequested(JournalEvent):
@@ -111,7 +111,7 @@ class RewindRequested(JournalEvent):
     DURABLE: ClassVar[bool] = True
     changes: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class RunRewound(JournalEvent):
@@ -122,7 +122,7 @@ class RunRewound(JournalEvent):
     changes: dict[str, Any] = Field(default_factory=dict)
     dropped: int = 0
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class SwarmLoaded(JournalEvent):
@@ -155,14 +155,14 @@ class BreakpointSet(JournalEvent):
     type: Literal["run.breakpoint_set"] = "run.breakpoint_set"
     what: Literal["tool", "agent"]
     pattern: str
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class BreakpointCleared(JournalEvent):
     type: Literal["run.breakpoint_cleared"] = "run.breakpoint_cleared"
     what: Literal["tool", "agent"]
     pattern: str
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class MessageInjected(JournalEvent):
@@ -173,7 +173,7 @@ class MessageInjected(JournalEvent):
     injection_id: str
     agent: str
     text: str
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class MessageDelivered(JournalEvent):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Literal
 
-from runtime.record.state.event_base import Actor, JournalEvent
+from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 
 
 class GrantAdded(JournalEvent):
@@ -22,7 +22,7 @@ class GrantAdded(JournalEvent):
     """The run id or the swarm's reference that the lifetime names."""
     until: datetime | None = None
     incident_id: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
     reading: int = 1
     """How its pattern was read when it was given (`runtime.judgement.permissions.changed_patterns`)."""
 
@@ -39,7 +39,7 @@ class GrantRevoked(JournalEvent):
     type: Literal["grant.revoked"] = "grant.revoked"
     DURABLE: ClassVar[bool] = True
     grant_id: str
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class FreezeSet(JournalEvent):
@@ -49,7 +49,7 @@ class FreezeSet(JournalEvent):
     DURABLE: ClassVar[bool] = True
     ref: str = ""
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class FreezeLifted(JournalEvent):
@@ -58,7 +58,7 @@ class FreezeLifted(JournalEvent):
     type: Literal["freeze.lifted"] = "freeze.lifted"
     DURABLE: ClassVar[bool] = True
     ref: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class AgentRefused(JournalEvent):
@@ -71,7 +71,7 @@ class AgentRefused(JournalEvent):
     subject_run: str = ""
     why: str = ""
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class BreakerChanged(JournalEvent):
@@ -86,7 +86,7 @@ class BreakerChanged(JournalEvent):
     prober: str = ""
     probed_at: float = 0.0
     reason: str = ""
-    by: Actor = Actor()
+    by: Actor = RUNTIME
 
 
 class OperatorLooked(JournalEvent):
