@@ -45,7 +45,7 @@ def test_the_documented_lines_give_colours_and_the_clipboard_and_the_mouse_is_le
     command = ["tmux", "-S", str(place / "tmux"), "-f", str(place / "conf"), "new-session", "-c", str(place), console]
     with Terminal("-c", f"import os; os.execvp('tmux', {command!r})", size=(100, 30), TERM="screen-256color") as screen:
         try:
-            screen.until("permission denied")
+            screen.until("asks permission")
             assert tmux(place, "display-message", "-p", "#{mouse_any_flag} #{pane_current_command}").startswith("0 ")
             assert re.search(r"\x1b\[[0-9;]*38;2;", screen.text), "all colours"
             screen.press("y")
@@ -53,7 +53,7 @@ def test_the_documented_lines_give_colours_and_the_clipboard_and_the_mouse_is_le
             screen.until("\x07")
             found = re.search(r"\x1b\]52;[^;]*;([A-Za-z0-9+/=]+)", screen.since_key)
             assert found is not None
-            assert "permission denied" in base64.b64decode(found[1]).decode()
+            assert "asks permission" in base64.b64decode(found[1]).decode()
             screen.press("q")
             assert screen.ended() == 0
         finally:

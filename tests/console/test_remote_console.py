@@ -94,7 +94,7 @@ def parked(directory: Path) -> Program:
 def test_a_decision_is_made_from_afar_and_the_runtime_goes_on(home: Home, place: Path) -> None:
     program = parked(place / "one")
     with home.console("--host", "one", "--start") as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("\r")
         terminal.until("press a key")
         terminal.press("g")
@@ -194,7 +194,7 @@ def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: P
     there = f"cd {place / 'one'} && TERM=xterm-256color exec {REMOTE}"
     command = [*home.sshd.ssh("key"), "-tt", "far", there]
     with Terminal("-c", f"import os; os.execvp('ssh', {command!r})", size=(120, 30)) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("j")
         terminal.until(";48;5;")
         for number in (1000, 1002, 1003, 1006):

@@ -127,7 +127,7 @@ async def test_the_console_opens_on_the_inbox_of_all_runs() -> None:
         assert isinstance(pilot.app.screen, InboxScreen)
         text = text_of(pilot)
         assert "Needs a decision" in text
-        assert "permission denied" in text
+        assert "asks permission" in text
         assert "translate manual" in text
         assert "◆ 1 decision" in text.splitlines()[0]
         assert "q quit" in text.splitlines()[-1]

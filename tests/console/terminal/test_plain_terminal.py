@@ -37,7 +37,7 @@ def walked(program: Program, *arguments: str, **variables: str) -> Terminal:
     """
     kind, begin = (Terminal, ("-m", "console")) if "LANG" in variables else (ConsoleTerminal, ())
     with kind(*begin, *arguments, size=(80, 24), cwd=program.directory, **variables) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("\r")
         terminal.until("press a key")
         terminal.press("?")

@@ -44,7 +44,7 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
     incident = parked()
     with Terminal("-m", "console", cwd=program.directory) as terminal:
         console = terminal.process.pid
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         runtime = daemon.running_runtime(state)
         assert runtime is not None
         assert _facts(runtime.pid)[1:] == (os.getsid(runtime.pid), 0), "a session of its own, and no terminal"

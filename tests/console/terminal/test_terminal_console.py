@@ -70,7 +70,7 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
 ) -> None:
     parked()
     with opened(program, *arguments) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("\r")
         terminal.until("press a key")
         terminal.press("g")
@@ -126,7 +126,7 @@ def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Cal
     parked()
     with opened(program) as one, opened(program) as other:
         for terminal in (one, other):
-            terminal.until("permission denied")
+            terminal.until("asks permission")
             terminal.press("\r")
             terminal.until("press a key")
         one.press("d")
@@ -144,11 +144,11 @@ def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Cal
 def test_a_hang_up_ends_the_console_and_not_the_run(program: Program, parked: Callable[[], str]) -> None:
     parked()
     with opened(program) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.hang_up()
         assert terminal.ended() in (128 + signal.SIGHUP, -signal.SIGHUP)
     with opened(program) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("\r")
         terminal.until("press a key")
         terminal.press("g")
@@ -159,7 +159,7 @@ def test_a_hang_up_ends_the_console_and_not_the_run(program: Program, parked: Ca
 def test_a_console_that_is_killed_takes_nothing_with_it(program: Program, parked: Callable[[], str]) -> None:
     parked()
     with opened(program) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("\r")
         terminal.until("press a key")
         terminal.press("g")
@@ -175,7 +175,7 @@ def test_a_console_that_is_killed_takes_nothing_with_it(program: Program, parked
 def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, parked: Callable[[], str]) -> None:
     parked()
     with opened(program, size=(120, 30)) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         there = daemon.running_runtime(program.directory / ".orbiter")
         assert there is not None
         os.kill(there.pid, signal.SIGKILL)
@@ -194,7 +194,7 @@ def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, par
 def test_an_idle_console_sends_next_to_nothing(program: Program, parked: Callable[[], str]) -> None:
     parked()
     with opened(program) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         assert terminal.at_rest() <= IDLE_BYTES
 
 
@@ -202,7 +202,7 @@ def test_an_idle_console_sends_next_to_nothing(program: Program, parked: Callabl
 def test_a_storm_of_sizes_leaves_a_whole_screen(program: Program, parked: Callable[[], str]) -> None:
     parked()
     with opened(program) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         for number in range(30):
             terminal.resize(20 + 7 * (number % 13), 4 + number % 29)
         terminal.resize(100, 30)
@@ -239,7 +239,7 @@ def test_the_terminal_is_restored(program: Program) -> None:
 def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Callable[[], str]) -> None:
     incident = parked()
     with opened(program) as terminal:
-        terminal.until("permission denied")
+        terminal.until("asks permission")
         terminal.press("\r")
         terminal.until("press a key")
         for number in range(200):  # no process reads what these paint
@@ -300,8 +300,8 @@ def test_with_the_mouse_a_run_is_opened_a_page_scrolled_and_an_option_taken(
 ) -> None:
     parked()
     with opened(program, "--mouse") as terminal:
-        terminal.until("permission denied")
-        terminal.click(20, row_of(terminal, "permission denied"))
+        terminal.until("asks permission")
+        terminal.click(20, row_of(terminal, "asks permission"))
         terminal.until("press a key")
         terminal.press("?")
         terminal.until("Keys")

@@ -631,7 +631,7 @@ async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:
 async def test_a_decision_that_came_is_marked_as_new() -> None:
     story = digest()
     async with showing(InboxScreen, story) as (pilot, link):
-        assert not line_with(pilot, "permission denied").startswith("+")
+        assert not line_with(pilot, "asks permission").startswith("+")
         new = limited(8, 60)
         link.stories[new.run_id] = new
         link.changed()
