@@ -145,7 +145,7 @@ def _report_page(
     if explained:
         lines += explanation_lines(told.explanation, context, incident, streamed)
     else:
-        lines += evidence_lines(told.explanation, context, incident)
+        lines += evidence_lines(told.explanation, context, incident, streamed)
     lines += [*([()] if lines else []), span("Full report", "ink-accent", bold=True)]
     lines += report_lines(told.report, context, incident, streamed)
     lines += traceback_lines(told.report, context)

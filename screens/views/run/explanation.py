@@ -46,17 +46,19 @@ def explanation_lines(
     proposal = "" if told.kind == "question" else proposal_words(told, context, labels)
     if proposal:
         lines.append(_row(told.advice_label, (Span(proposal, "ink-accent"),)))
-    asked = model_note(incident).state != "not asked yet"
-    model = _model_lines(incident, context, streamed) if asked else ()
-    return [*lines, *_call_lines(told, context, last), *model]
+    return [*lines, *_call_lines(told, context, last), *_asked_model_lines(incident, context, streamed)]
 
 
-def evidence_lines(told: Explanation, context: RenderContext, incident: Incident) -> list[Spans]:
-    """What a page has beside a prompt that explains: the events behind the explanation as links, and latest calls."""
+def evidence_lines(
+    told: Explanation, context: RenderContext, incident: Incident, streamed: StreamedText | None = None
+) -> list[Spans]:
+    """What a page has beside a prompt that explains: the events behind the explanation as links, latest calls, and
+    what the model says, as far as it is there.
+    """
     last = incident.opened.seq
     cited = " ".join(told.cited(told.why))
     shown = [_row("Events", link_events(cited, last))] if cited else []
-    return [*shown, *_call_lines(told, context, last)]
+    return [*shown, *_call_lines(told, context, last), *_asked_model_lines(incident, context, streamed)]
 
 
 def _call_lines(told: Explanation, context: RenderContext, last: int) -> list[Spans]:
@@ -110,6 +112,11 @@ def model_line(incident: Incident, context: RenderContext) -> Spans:
     if model_note(incident).state == "not asked yet":
         return ()
     return next(iter(_model_lines(incident, context, None)), ())
+
+
+def _asked_model_lines(incident: Incident, context: RenderContext, streamed: StreamedText | None) -> Iterable[Spans]:
+    """What a model that was asked says, as far as it is there."""
+    return () if model_note(incident).state == "not asked yet" else _model_lines(incident, context, streamed)
 
 
 def _model_lines(incident: Incident, context: RenderContext, streamed: StreamedText | None) -> Iterable[Spans]:

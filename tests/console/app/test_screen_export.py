@@ -120,7 +120,7 @@ async def test_f2_exports_the_pane_and_f3_a_picture(tmp_path: Path) -> None:
         await pilot.press("f3")
         await until(pilot, lambda: "picture written to" in text_of(pilot))
         written, drawn = sorted((tmp_path / "state" / "exports").iterdir(), key=lambda path: path.suffix == ".svg")
-        assert "researcher asks for permission: write_file needs fs.write:/data/out/digest.md" in written.read_text()
+        assert "◆ PERMISSION REQUEST" in written.read_text()
         page = pilot.app.screen.query_one("#page", TextPage)
         page.show([span("word " * 100)], "long")
         assert page.lines_needed > 1

@@ -180,7 +180,7 @@ PLACES = {
     ),
     "prompt, a text": KeyCase(of(digest()), "enter", "answer", IN_RUN, (("d", "with a word"),), run_id="run-1"),
     "many, an answer": KeyCase(
-        several, "y", "answer_like", MANY, (("B", "None of them"), ("r", "the other 1")), screen="BulkAnswerScreen"
+        several, "y", "answer_like", MANY, (("B", "None of them"), ("r", "the other too")), screen="BulkAnswerScreen"
     ),
     "run, freeze": KeyCase(several, "y", "freeze", ACT, (("p", "Freeze"),), "run-1", CONFIRM),
     "run, abort": KeyCase(several, "y", "abort", ACT, (("A", "why"), ("enter", "keys count")), "run-1", CONFIRM),
