@@ -37,7 +37,7 @@ def legend(choices: Sequence[PromptChoice], glyphs: Glyphs, undo_seconds: float 
     """What the marks behind and before the labels mean, as far as they are in sight. `undo_seconds`: for how long an
     answer can be taken back.
     """
-    acts = f"acts in {undo_seconds:.3g}s" if undo_seconds > 0 else "acts"
+    acts = f"{undo_seconds:.3g}s to undo" if undo_seconds > 0 else "acts"
     marks = (
         (
             f'"{glyphs.opens}" form, (then y) asks, else {acts}',
