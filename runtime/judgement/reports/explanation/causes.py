@@ -354,7 +354,7 @@ KINDS: Final[dict[str, CauseWords]] = {
         ("{node} has not begun: a breakpoint is before it; nothing failed.",),
         (),
         (Advice("retry", ("nothing failed",), ("Read what {tool} would do now", "Read what it would do now"),
-                other="edit", wish="If not", link=". As you want it: "),),
+                other="edit", wish="To change it", link=". Right as it is: "),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),

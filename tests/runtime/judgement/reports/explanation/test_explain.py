@@ -289,7 +289,7 @@ def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None
 def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
     found = explained(dict(every_kind())["breakpoint"])
     assert found.act is not None, "what has an act before it is not marked as what to press"
-    assert dict(found.rows())["Try"] == "Read what book would do now. As you want it: retry. If not: edit."
+    assert dict(found.rows())["Try"] == "Read what book would do now. Right as it is: retry. To change it: edit."
     assert found.consequences["retry"].text.startswith("book runs now ")
 
 
