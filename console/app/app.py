@@ -246,13 +246,15 @@ class OrbiterApp(PatchedApp):
         link = self._session.link
         if self.return_code == 0:  # the operator left; who is killed or loses the terminal has sent nothing
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._session.hold.send_now(), NOTICE_S)
+                async with asyncio.timeout(NOTICE_S):
+                    await self._session.hold.send_now()
         if self._digest:
             from console.app.digest import record_look
             from runtime.link.client.client import LinkError
 
             with suppress(LinkError, TimeoutError):
-                await asyncio.wait_for(record_look(link), NOTICE_S)
+                async with asyncio.timeout(NOTICE_S):
+                    await record_look(link)
         await link.close()
 
     def get_key_display(self, binding: Binding) -> str:

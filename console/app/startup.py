@@ -26,6 +26,7 @@ async def attach_console(link: Link, screen: str) -> None:
     try:
         await asyncio.to_thread(import_module, screen)
         with suppress(TimeoutError):
-            await asyncio.wait_for(told.wait(), FIRST_ATTACH_S)
+            async with asyncio.timeout(FIRST_ATTACH_S):
+                await told.wait()
     finally:
         end()

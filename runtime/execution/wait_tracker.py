@@ -158,5 +158,6 @@ class WaitTracker:
         """Let so much time pass; less where others wait for the room that this run takes."""
         if self._crowded is not None and seconds > WRITE_DELAY_S:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._crowded.wait(), seconds - WRITE_DELAY_S)
+                async with asyncio.timeout(seconds - WRITE_DELAY_S):
+                    await self._crowded.wait()
         await asyncio.sleep(min(seconds, WRITE_DELAY_S))

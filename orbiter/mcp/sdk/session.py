@@ -287,7 +287,8 @@ class Session:
             return LoginNeeded(self.server.name)
         if self._watch.hung_up:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._watch.settled.wait(), _SETTLE_S)
+                async with asyncio.timeout(_SETTLE_S):
+                    await self._watch.settled.wait()
         said = self._watch.account() or clean_line(why)
         return ServerLost(f"the connection to the MCP server {self.server.name!r} ended: {said}")
 

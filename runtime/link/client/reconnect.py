@@ -42,7 +42,8 @@ class ReconnectBackoff:
 
     async def _asked_within(self, seconds: float) -> bool:
         try:
-            await asyncio.wait_for(self._asked.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
         except TimeoutError:
             return False
         self._asked.clear()

@@ -87,7 +87,8 @@ async def read_hello(
     until = loop.time() + transport.hello_timeout_s
     while True:
         try:
-            data = await asyncio.wait_for(reader.read(READ_BYTES), until - loop.time())
+            async with asyncio.timeout_at(until):
+                data = await reader.read(READ_BYTES)
         except TimeoutError as exc:
             raise Unreachable(_silent_error(transport, noise)) from exc
         found = lines.feed(data) if data else []

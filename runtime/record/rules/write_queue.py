@@ -114,7 +114,8 @@ class WriteQueue(ABC, Generic[Work]):
                 while self._queue or self._waiting:
                     if self._waiting and self._holding and not self._closing:
                         with suppress(TimeoutError):
-                            await asyncio.wait_for(self._arrived.wait(), HELD_RETRY_S)
+                            async with asyncio.timeout(HELD_RETRY_S):
+                                await self._arrived.wait()
                         self._arrived.clear()
                     if self._queue and not isinstance(self._queue[0][0], Write):
                         await self._run_exclusive()

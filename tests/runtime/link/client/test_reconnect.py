@@ -11,7 +11,7 @@ from runtime.link.client import reconnect
 from runtime.link.client.client import LinkClient
 from runtime.link.client.reconnect import STABLE_CONNECTION_S, ReconnectBackoff
 from runtime.link.transports.ssh import SSH_RETRY_DELAYS_S
-from runtime.link.transports.transport import PairTransport
+from runtime.link.transports.transport import PairTransport, Streams
 from runtime.link.wire import protocol as p
 
 HELLO = p.Hello(epoch="e", position=0, role="operator", peer="x", program="x").line() + b"\n"
@@ -91,3 +91,44 @@ async def test_a_link_that_answers_and_is_cut_again_and_again_is_tried_every_sec
     transport = PairTransport(answers_once)
     await redialled(transport, waits)
     assert max(waits) == reconnect.STABLE_AFTER_REPLY_S
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_wait_that_is_cancelled_as_it_ends_is_cancelled(turns: int) -> None:
+    backoff = ReconnectBackoff((60.0,))
+    waiting = asyncio.create_task(backoff.wait())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    backoff.reconnect_now()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    cancelled = waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert waiting.cancelled() == cancelled
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_link_that_is_closed_as_it_hears_something_is_closed(turns: int) -> None:
+    heard: list[asyncio.StreamReader] = []
+    ends: list[socket.socket] = []
+
+    class Silent(PairTransport):
+        async def connect(self) -> Streams:
+            reader, writer = await super().connect()
+            heard.append(reader)
+            return reader, writer
+
+    async def adopt(sock: socket.socket) -> None:
+        ends.append(sock)
+
+    link = LinkClient(Silent(adopt, where="far"))
+    link.start()
+    while not heard or heard[0]._waiter is None:  # type: ignore[attr-defined]  # noqa: ASYNC110 - until it reads
+        await asyncio.sleep(0)
+    heard[0].feed_data(b"noise\n")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await link.close()
+    for end in ends:
+        end.close()
