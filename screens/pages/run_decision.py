@@ -84,7 +84,7 @@ class RunDecision:
 
         Args:
             state: the run.
-            incident: the decision that is shown; None: there is none any more.
+            incident: the decision that is shown; None: it was answered or is over.
             nodes: what has the focus then.
             explained: whether the prompt has the explanation.
             beside: whether a page stands beside the nodes, which keeps its rows.

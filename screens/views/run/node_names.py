@@ -31,7 +31,7 @@ def _unescaped(name: str) -> str:
 
 
 def path_words(node_id: str, context: RenderContext) -> str:
-    """`reporter › write_report`: the names of a path without its root, clean; the root's where there is no other."""
+    """`reporter › write_report`: the names of a path without its root, clean; of a root alone its name."""
     names = names_in(node_id)
     return context.glyphs.crumb.join(context.sanitize_line(name, 60) for name in names[1:] or names)
 

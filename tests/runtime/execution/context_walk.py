@@ -78,7 +78,7 @@ class Source:
         self._known: set[str] = set()
 
     def function(self, place: Place) -> Function | None:
-        """A function, or a method as `Class.method`; None where there is none of that name."""
+        """A function, or a method as `Class.method`; None where the module does not define it."""
         self._read(place.module)
         return self._functions.get(place)
 

@@ -267,7 +267,9 @@ def test_of_those_that_are_alike_only_what_tells_them_apart_is_named() -> None:
     def named(*stories: Story) -> list[str]:
         return [item.title for item in items_of(waiting_of(*stories), RenderContext(START))]
 
-    assert named(fetching("r1", "a", "b")) == ['fetch(page="a")', 'fetch(page="b")'], "one run: its title is no help"
+    assert named(fetching("r1", "a", "b")) == ['fetch(page="a")', 'fetch(page="b")'], (
+        "one run: its title tells nothing apart"
+    )
     assert named(fetching("r1", "a"), fetching("r2", "b")) == [
         'survey · r1 · fetch(page="a")',
         'survey · r2 · fetch(page="b")',

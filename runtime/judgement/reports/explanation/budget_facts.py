@@ -152,8 +152,10 @@ def _alike_answers(case: ExplainedIncident) -> Fact | None:
 def _hungry_steps(case: ExplainedIncident) -> list[Node]:
     """The calls that the agent that may be in a loop has made, oldest first."""
     name = _hungry_name(case)
+    if not name:
+        return []
     steps = (node for node in case.state.nodes.values() if node.kind in ("llm", "tool") and node.is_step)
-    return [node for node in steps if name and node.agent == name and 0 < node.closed_seq < case.opened.seq]
+    return [node for node in steps if node.agent == name and 0 < node.closed_seq < case.opened.seq]
 
 
 def latest_calls(case: ExplainedIncident) -> tuple[Sentence, ...]:

@@ -283,7 +283,7 @@ def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None
     assert [each.text for each in differ.calls] == ['"part 9"', '"part 10"', '"part 11"'], "a person can look"
     assert all(each.events for each in (*same.calls, *differ.calls)), "each with the event that says it"
     assert dict(differ.rows())["Calls"] == '"part 9"; "part 10"; "part 11"'
-    assert not explained(out_of_calls(of_a_workflow(4, 4, 3), 4, 4, 3)).calls, "one like the others is no loop"
+    assert not explained(out_of_calls(of_a_workflow(4, 4, 3), 4, 4, 3)).calls, "equal shares show no loop"
 
 
 def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
