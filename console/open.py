@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from console.output import print_note, supports_unicode
@@ -27,6 +28,7 @@ from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import DEFAULT_THEME
 
 if TYPE_CHECKING:
+    from runtime.judgement.reports.explanation.runtime_home import HomeSource, RuntimeHome
     from runtime.link.client.client import LinkClient
     from runtime.link.transports.transport import Transport
     from screens.shell.context import ConsoleContext, Link
@@ -97,7 +99,20 @@ def open_console(
             theme=theme,
             preferences=preferences,
             goes_on=not embedded,
+            home=lambda: _home_of(place, embedded=embedded),
         )
+
+
+def _home_of(place: Workspace, *, embedded: bool) -> RuntimeHome:
+    """The runtime of a workspace: how it is started again, and the file that it has its keys from."""
+    from runtime.config.loader import InvalidConfiguration, load_configuration
+    from runtime.judgement.reports.explanation.runtime_home import RuntimeHome
+
+    try:
+        named = load_configuration(place.root).settings.runtime.env_file
+    except InvalidConfiguration:
+        named = ""  # the page of settings says what is wrong with it
+    return RuntimeHome(embedded=embedded, env_file=str(place.root / Path(named).expanduser()) if named else "")
 
 
 def _to_log(place: Workspace) -> Callable[[str], None]:
@@ -125,12 +140,13 @@ def run_app(
     opening: str = "looking for the runtime of this workspace",
     at_once: bool = False,
     who_may: str = "",
+    home: HomeSource | None = None,
 ) -> int:
     """Run the app on the link that `way` gives, which is called when the first frame stands; the exit code.
 
     `at_once`: `way` takes no time, and the first frame is that of the first screen. `goes_on`: the runs outlive the
     console; else they share its process. `who_may`: what is said where one may only look, if not how to log in as one
-    who may act. Raises what `way` does.
+    who may act. `home`: where the runtime has its keys from. Raises what `way` does.
     """
     preferred = preferences or Preferences()
     gc_policy = GcPolicy(enabled=goes_on if preferred.idle_gc is None else preferred.idle_gc)
@@ -152,7 +168,7 @@ def run_app(
         glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
         letters = preferred.keymap.letters() if preferred.keymap is not None else option_keys()
         hold = AnswerHold(preferred.undo_seconds)
-        made = ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters, hold=hold)
+        made = ConsoleContext(way(), glyphs=glyphs, governor=governor, letters=letters, hold=hold, runtime_home=home)
         return replace(made, who_may=who_may) if who_may else made
 
     governor = FrameRateGovernor()

@@ -174,7 +174,9 @@ class RunScreen(RunActionScreen):
 
     def _draw_page(self, state: DurableRun, *, explained: bool) -> None:
         key, context = self.nodes.cursor_key, self.session.render_context()
-        shown = self._pages.page_for(state, key, self.incident_id, context, self.link, explained=explained)
+        shown = self._pages.page_for(
+            state, key, self.incident_id, context, self.link, explained=explained, home=self.session.runtime_home
+        )
         self.panes.show_page(shown)
 
     # -- looking around --------------------------------------------------------------------------------------

@@ -104,7 +104,8 @@ class RunDecision:
                 for each in nodes_waiting_on(state, incident.opened.node_id)
             ]
             may_act = screen.session.may_act(state.id)
-            told = explain(incident, state) if incident.opened.incident_id != self.incident_id else None
+            home, another_one = screen.session.runtime_home, incident.opened.incident_id != self.incident_id
+            told = explain(incident, state, home) if another_one else None
             another = prompt.ask(
                 incident.opened,
                 held,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from runtime.judgement.reports.explanation.explain import Explanation, explain
+from runtime.judgement.reports.explanation.runtime_home import HomeSource
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.operations.requests.event_object import EventObject
@@ -81,6 +82,7 @@ class DetailPages:
         link: Link,
         *,
         explained: bool = True,
+        home: HomeSource | None = None,
     ) -> DetailPage:
         """The page for the node `key`.
 
@@ -91,6 +93,7 @@ class DetailPages:
             context: signs and time.
             link: what knows texts that are coming.
             explained: whether a report has the explanation; not where the prompt beside it has.
+            home: gives the runtime, for the explanation; None: not known.
         """
         if self._event is not None:
             return _event_page(self._event, context)
@@ -100,7 +103,7 @@ class DetailPages:
         node = state.nodes.get(key)
         incident = _incident_at(state, key, incident_id)
         if incident is not None:
-            told = self._build_report(state, incident, context)
+            told = self._build_report(state, incident, context, home)
             explained = explained or not incident.open
             return _report_page(state, incident, told, context, link, explained=explained)
         if node is None or node.id in state.roots:
@@ -116,12 +119,14 @@ class DetailPages:
             self._run = (seen, outcome_lines(state, context))
         return self._run[1]
 
-    def _build_report(self, state: DurableRun, incident: Incident, context: RenderContext) -> _Told:
+    def _build_report(
+        self, state: DurableRun, incident: Incident, context: RenderContext, home: HomeSource | None
+    ) -> _Told:
         """Explanation and report; made again when the incident changed, else once a second: they go over all nodes."""
         second = int(context.now.timestamp())
         seen = (incident.opened.incident_id, incident.state, incident.analysis, state.terminal or second)
         if self._report[1] is None or seen != self._report[0]:
-            self._report = (seen, _Told(explain(incident, state), build_report(state, incident.opened)))
+            self._report = (seen, _Told(explain(incident, state, home), build_report(state, incident.opened)))
         found = self._report[1]
         assert found is not None
         return found

@@ -21,6 +21,7 @@ from screens.views.shared.list_state import StableOrder
 from screens.views.shared.render_context import RenderContext
 
 if TYPE_CHECKING:
+    from runtime.judgement.reports.explanation.runtime_home import HomeSource
     from runtime.link.client.client import LinkQuality, LinkStatus
     from runtime.link.client.streamed_text import StreamedText
     from runtime.operations.requests.struct import Request
@@ -173,6 +174,9 @@ class ConsoleContext:
 
     who_may: str = WHO_MAY
     """What is said where one may only look: who may do more, or why that is not possible."""
+
+    runtime_home: HomeSource | None = None
+    """Where the runtime has its keys from, and how it is started again; None: not known."""
 
     order: StableOrder = field(default_factory=StableOrder)
     """In which decisions stand; see `decisions`."""

@@ -108,13 +108,13 @@ class ChoiceList(LineView, can_focus=True):
 
     @property
     def how_many(self) -> str:
-        """How many may be ticked, as what follows ``ticks``; empty where any number may."""
+        """How many may be ticked, as what follows ``ticks``."""
         least, most = self._offer.least, self._offer.most
         if least and most:
             return f" {least}" if least == most else f" {least} to {most}"
         if least > 1 or most:
             return f" {least} or more" if not most else f" at most {most}"
-        return ""
+        return " any number"
 
     @property
     def may_be_none(self) -> bool:

@@ -106,7 +106,7 @@ def rate_limited() -> Story:
         hint_source="retry-after header", provider="openai", http_status=429, code="rate_limit_exceeded",
         technical="Rate limit reached for requests per minute", exception="ModelRateLimitError",
     )  # fmt: skip
-    call = failed_model(story, agent, "writer", found, "openai:gpt-5-mini", attempts=3)
+    call = failed_model(story, agent, "writer", found, "openai:gpt-5-mini")
     park(story, call, found, "llm", action={"model": "openai:gpt-5-mini"}, message="HTTP 429")
     return story.wait(65)
 
@@ -302,6 +302,7 @@ async def take(directory: Path) -> None:
     """Write a picture of each, at each size, and their order."""
     from console.app.app import OrbiterApp
     from console.preferences.schema import Preferences
+    from runtime.judgement.reports.explanation.runtime_home import RuntimeHome
     from screens.shell.context import ConsoleContext
     from tests.screens.pictures import stands
     from tests.screens.run_link import RunLink
@@ -312,7 +313,12 @@ async def take(directory: Path) -> None:
         for width, height in SIZES:
             link = RunLink(story())
             link.files = FILES
-            session = ConsoleContext(link, clock=lambda link=link: link.now, arm_after=0.0)  # type: ignore[misc]
+            session = ConsoleContext(
+                link,
+                clock=lambda link=link: link.now,  # type: ignore[misc]
+                arm_after=0.0,
+                runtime_home=lambda: RuntimeHome(env_file="/work/digest/keys.env"),
+            )
             session.hold.seconds = Preferences().undo_seconds
             app = OrbiterApp(session, theme="orbiter-dark", run_id="run-1")
             async with app.run_test(size=(width, height)) as pilot:

@@ -14,19 +14,32 @@ from runtime.judgement.recovery.option_spec import OutcomeCase
 BRIEF_CHARS: Final = 35
 """So long is the last alternative at most: it stands behind the longest label and its key in 80 cells."""
 
+_RESULT_UNRUN: Final = (
+    "You type the result that {agent} gets; {tool} does not run.",
+    "Not run; you type what {agent} gets.",
+    "Not run; you type its result.",
+)
+_SKIP_UNRUN: Final = (
+    "{tool} does not run; {agent} is told so and goes on.",
+    "Not run; {agent} is told so.",
+    "Not run; the run goes on.",
+)
+
 OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     "retry": {
         "model": (
-            "Asks {model} again, same messages, attempt {next_attempt}; earlier calls took {median}.",
-            "Asks {model} again, same messages, attempt {next_attempt}.",
-            "Asks {model} again, same messages.",
-            "Asks the same model again.",
+            "Asks {model} at once; before {hint_until} it may be refused again.",
+            "Asks at once; may be refused before {hint_until}.",
+            "Asks {model} once more, same messages, attempt {next_attempt}; earlier calls took {median}.",
+            "Asks {model} once more, same messages, attempt {next_attempt}.",
+            "Asks {model} once more, same messages.",
+            "Asks the same model once more.",
         ),
         "tool": (
-            "Calls {tool} again, same arguments, attempt {next_attempt}.",
-            "Calls {tool} again, attempt {next_attempt}.",
-            "Calls {tool} again, same arguments.",
-            "Makes the same call again.",
+            "Calls {tool} once more with the same arguments (attempt {next_attempt}).",
+            "Calls {tool} once more (attempt {next_attempt}).",
+            "Calls {tool} once more.",
+            "Makes the same call once more.",
         ),
         "in doubt": (
             "If it did happen, it happens twice: {tool} runs now.",
@@ -40,8 +53,9 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "Begins now; later ones stop too.",
         ),
         "misfit": (
-            "{name} is told what does not fit, and answers again.",
-            "It reads the error and tries again.",
+            "{name} reads what does not fit, and answers again.",
+            "{name} reads the error and answers again.",
+            "It reads the error, answers again.",
         ),
         "agent": (
             "Starts {name} again; what it has finished ({finished_below}) is kept.",
@@ -61,8 +75,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "wait_retry": {
         "any": (
-            "Calls again {hint_due}, or after as many seconds as you type.",
-            "Calls again {hint_due}.",
+            "The form has a wait {hint_left} filled in; enter starts it. Then it calls again.",
+            "Form: wait {hint_left} filled in, enter starts it.",
             "Waits {hint} (or as you say), then calls again. Waiting costs nothing.",
             "Waits {hint}, then calls again.",
             "Waits as long as you say, then calls again. Waiting costs nothing.",
@@ -71,7 +85,9 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "switch_model": {
         "any": (
-            "You choose one for this call; it gets the shortened {compacted_to}; later calls ask {model} again.",
+            "You choose one for this call; later calls ask {model} again{overflows}, and may be too long again.",
+            "You choose one for this call; other models of {provider} have the same key{key_refused}.",
+            "You choose; {provider}'s all have this key{key_refused}.",
             "You choose one for this call; later calls ask {model} again.",
             "You choose another model, for this call only.",
             "You choose one, for this call only.",
@@ -79,14 +95,15 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "edit": {
         "permission": (
-            "You edit the arguments; {tool} runs once with them, nothing else.",
-            "You edit them; then it runs once.",
+            "You edit the arguments; sending them runs {tool} once.",
+            "Sending the form runs {tool} once.",
+            "Sending the form runs it once.",
         ),
         "any": (
-            "You edit the arguments; {tool} runs once; {agent} gets the result.",
-            "You edit the arguments; {tool} runs once with them.",
-            "You edit them; then {tool} runs once.",
-            "You edit them; then it runs once.",
+            "You edit the arguments; sending them runs {tool} once; {agent} gets the result.",
+            "You edit the arguments; sending them runs {tool} once.",
+            "Sending the form runs {tool} once.",
+            "Sending the form runs it once.",
         ),
     },
     "input": {
@@ -110,11 +127,23 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         ),
     },
     "deny": {
-        "any": (
-            "{tool} does not run; {agent} reads your words and goes on.",
-            "{agent} reads your words and goes on.",
-            "{agent} reads your words.",
+        "permission": (
+            "Not run; {agent} reads your words (optional), goes on and may ask again.",
+            "Not run; {agent} reads your words.",
             "Not run; your words are handed on.",
+        ),
+        "breakpoint": (
+            "{tool} does not run; {agent} reads your words instead of a result, and goes on.",
+            "Not run; {agent} reads your words and goes on.",
+            "Not run; {agent} reads your words.",
+            "Not run; your words are handed on.",
+        ),
+        "any": (
+            "{tool} is not called again; {agent} reads your words instead of a result, and goes on.",
+            "{agent} reads your words and goes on.",
+            "{agent} reads your words, goes on.",
+            "{agent} reads your words.",
+            "Your words are handed on.",
         ),
     },
     "result": {
@@ -124,32 +153,44 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "You type the model's answer.",
         ),
         "in doubt": (
-            "You type the result that {agent} gets; {tool} does not run again.",
-            "You type its result; no second run.",
+            "You type what {tool} returned, for {agent}; {tool} does not run again.",
+            "You type what it returned; no new run.",
+            "You type what it returned.",
         ),
+        "permission": _RESULT_UNRUN,
+        "breakpoint": _RESULT_UNRUN,
         "tool": (
-            "You type the result that {agent} gets; {tool} is not called.",
+            "You type the result that {agent} gets; {tool} is not called again.",
+            "You type the result that {agent} gets.",
             "You type the result for {agent}.",
             "You type its result.",
         ),
-        "any": ("You type the result of {name}; {name} is done then.", "You type its result; it is done."),
+        "any": (
+            "You type the result of {name}, which counts as done then.",
+            "You type its result; it counts as done.",
+            "You type its result; it is done.",
+        ),
     },
     "skip": {
         "question": ("{asker} is told that there was no answer.", "There will be no answer."),
         "model": (
+            "{name} ends; {next} gets an empty text and stops at this limit, too{next_stops}.",
+            "{name} ends; then {next} stops here, too{next_stops}.",
             "{name} ends here; {next} gets an empty text.",
             "{name} ends here; its result is an empty text.",
             "{name} ends; its result is empty.",
             "It ends here; its result is empty.",
         ),
+        "permission": _SKIP_UNRUN,
+        "breakpoint": _SKIP_UNRUN,
         "tool": (
-            "{tool} is left out; {agent} is told so and goes on.",
-            "Left out; {agent} is told so.",
+            "{tool} is not called again; {agent} is told that it was skipped, and goes on.",
+            "No new call; {agent} is told so.",
             "It is left out; the run goes on.",
         ),
         "in doubt": (
-            "{agent} is told that it was skipped, even if it did happen.",
-            'Undoes nothing; told as "skipped".',
+            "{tool} does not run again; what it did stays; {agent} is told it was skipped.",
+            "Not run again; what it did stays.",
         ),
         "any": (
             "{name} is left out; {next} gets an empty text.",
@@ -167,12 +208,10 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     },
     "extend": {
         "any": (
-            "Raises {limit_name} from {allowed} to {extended} (about {extension_cost} more), or as you say.",
-            "Raises {limit_name} from {allowed} to {extended}, or as you say.",
-            "Raises it from {allowed} to {extended} (about {extension_cost} more).",
-            "Raises it from {allowed} to {extended}, or as you say.",
-            "Raises it to {extended}, or as you say.",
-            "Raises the limit by what you say.",
+            "You type how much more; {extension} is filled in, which makes {extended} (for about {extension_cost}).",
+            "You type how much more; {extension} is filled in, which makes {extended}.",
+            "You type how much more ({extension} filled in).",
+            "You type how much more is allowed.",
         ),
     },
     "reset": {

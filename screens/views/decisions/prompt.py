@@ -78,7 +78,7 @@ def title_words(opened: IncidentOpened, context: RenderContext) -> str:
         "question": f"{names[-2] if len(names) > 1 else name} asks",
         "breakpoint": f"breakpoint before {name}",
         "no progress": "no progress",
-        "in doubt": f"Did it happen? {name}" if opened.in_doubt else f"{name} failed",
+        "in doubt": f"Did the call of {name} happen?" if opened.in_doubt else f"{name} failed",
     }
     at_model = "model" in opened.action and len(names) > 1
     return words.get(kind, f"{names[-2]}{context.glyphs.dot}{name} failed" if at_model else f"{name} failed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -164,7 +165,10 @@ _NEEDED: Final = {
 """What `Option.needs` of an incident stands for."""
 
 
-_LATER_WORDING: Final = "Nothing runs; it keeps waiting."
+_LATER_WORDINGS: Final = (
+    "Nothing runs; it keeps waiting. You find it here and in the inbox.",
+    "Nothing runs; it keeps waiting.",
+)
 
 
 def explained_choices(
@@ -180,9 +184,8 @@ def explained_choices(
         does = told.lasting if choice.standing else told.wordings.get(choice.option, ())
         wordings = tuple(sentence_words(each, context) for each in does)
         if choice.option == LATER_OPTION:
-            wordings = (_LATER_WORDING,)
-        amount = told.amount if effect_of(choice.option) == "extend" else None
-        value = f"{amount:.10g}" if amount is not None else ""
+            wordings = _LATER_WORDINGS
+        value = _first_value(choice, told, context)
         proposed = choice.option == told.option
         explained = replace(
             choice,
@@ -193,6 +196,15 @@ def explained_choices(
         )
         found.append(_with_models(explained, told, context, keys))
     return found
+
+
+def _first_value(choice: PromptChoice, told: Explanation, context: RenderContext) -> str:
+    """What the field of a choice begins with: how much more is proposed, or what is left of a pause."""
+    effect = effect_of(choice.option)
+    if effect == "extend" and told.amount is not None:
+        return f"{told.amount:.10g}"
+    left = math.ceil((told.due - context.now).total_seconds()) if told.due is not None else 0
+    return str(left) if effect == "wait_retry" and left > 0 else ""
 
 
 OTHER_MODEL: Final = ParamChoice("", "another: type its name")

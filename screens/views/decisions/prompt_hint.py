@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from screens.render.formatting import pluralize
 from screens.render.glyphs import Glyphs
 from screens.render.layout import Span, Spans, join_spans, span
-from screens.views.decisions.prompt_choices import PROPOSED_MARK, PromptChoice
+from screens.views.decisions.prompt_choices import LATER_OPTION, PROPOSED_MARK, PromptChoice
 
 
 def held_hint(sends_in: int) -> Spans:
@@ -33,17 +33,27 @@ def typing_hint(label: str, keys: Mapping[str, str], told: Sequence[Spans], glyp
     return join_spans((named, join_spans(hints, glyphs.dot), *told), "  ")
 
 
-def legend(choices: Sequence[PromptChoice], glyphs: Glyphs, undo_seconds: float = 0.0) -> list[Spans]:
+def mark_words(choices: Sequence[PromptChoice], glyphs: Glyphs, send_keys: Sequence[str] = ("enter",)) -> Spans:
+    """What the marks before and behind the labels mean that say nothing of a second key. `send_keys`: what sends a
+    form, of one line or of several.
+    """
+    form = f'"{glyphs.opens}" is a form: runs when sent ({" or ".join(send_keys)}); esc leaves it.'
+    marks = (
+        (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),
+        (form, any(each.press == "opens" for each in choices)),
+    )
+    return join_spans([span(words, "ink-muted") for words, in_sight in marks if in_sight])
+
+
+def legend(choices: Sequence[PromptChoice], undo_seconds: float = 0.0) -> list[Spans]:
     """What the marks behind and before the labels mean, as far as they are in sight. `undo_seconds`: for how long an
     answer can be taken back.
     """
-    acts = f"{undo_seconds:.3g}s to undo" if undo_seconds > 0 else "acts"
+    acting = [each.key for each in choices if each.press == "acts" and each.option != LATER_OPTION]
+    later = f"{', '.join(acting)}: {undo_seconds:.3g}s to undo it, then it runs"
     marks = (
-        (
-            f'"{glyphs.opens}" form, (then y) asks, else {acts}',
-            any(each.press == "opens" for each in choices),
-        ),
-        (f"{PROPOSED_MARK} proposed", any(each.starred for each in choices)),
+        ("(then y) waits for y", any(each.press == "asks" for each in choices)),
+        (later, bool(acting) and undo_seconds > 0),
         ("(model) a model advises this", any(each.advised for each in choices)),
     )
     return [span(words, "ink-muted") for words, in_sight in marks if in_sight]

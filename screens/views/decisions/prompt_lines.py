@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from runtime.judgement.comparison.file_write import FileState
 from runtime.judgement.forms.url_host import url_host
 from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.reports.explanation.explain import Explanation, explain
@@ -30,6 +31,8 @@ _INLINE_CHARS: Final = 100
 _ONE_LINE_CHARS: Final = 140
 """A call whose arguments are shorter together stands on one line."""
 
+
+_TASK_CHARS: Final = 300
 
 _MODEL, _ORIGIN, _TRIED, _WHY, _TRY = 5, 4, 3, 2, 1
 """Which blocks give way, the highest first (screens.md section 3)."""
@@ -69,17 +72,18 @@ def prompt_blocks(
     call = _call_blocks(opened, context, fold_chars=fold_chars if folded else None)
     proposed = [Block("Agent", tuple(proposal_lines(proposal, context)))] if proposal is not None else []
     if told.kind == "permission":
-        why, safe = _permission_why(opened, context, told), _advice(told, context)
+        file_state = write.comparison.state if write is not None else None
+        why, safe = _permission_why(opened, context, told), _advice(told, context, opened, file_state)
         if write is not None and folded and write.tells_text:  # then the difference says what the argument has
             call = [each for each in call if each.argument != write.comparison.argument]
         file = [file_block(write, context, file_rows if folded else None)] if write is not None else []
-        found = [*_need(opened, context), *call[:1], why, *safe, *proposed, *file, *call[1:], _lineage(opened, context)]
+        found = [*_need(opened, context), *call[:1], why, *file, *call[1:], *safe, *proposed, _lineage(opened, context)]
     elif told.kind == "question":
         found = [block("Asks", context.sanitize_lines(opened.question)), *_address(opened, context)]
-        found += [*_answered(told, context), *proposed, _lineage(opened, context)]
+        found += [*_task(opened, context), *_answered(told, context), *proposed]
         found += call if opened.action.get("arguments") else ()
     else:
-        told_blocks = _told_blocks(told, context) if explained else []
+        told_blocks = _told_blocks(told, context, opened) if explained else []
         found = [*_address(opened, context), *told_blocks, *proposed, *call, *_said(opened, context, told)]
     found += [*_budget(opened, context), *_carried(opened, context)]
     if model and explained:
@@ -150,7 +154,7 @@ def fitting_lines(blocks: Sequence[Block], width: int, rows: int) -> list[Spans]
 # -- blocks --------------------------------------------------------------------------------------------------
 
 
-def _told_blocks(told: Explanation, context: RenderContext) -> list[Block]:
+def _told_blocks(told: Explanation, context: RenderContext, opened: IncidentOpened) -> list[Block]:
     tried = sentence_words(told.tried, context) if told.tried is not None else ""
     rows = (
         ("What", sentence_words(told.what, context), "ink-strong", 0),
@@ -158,19 +162,32 @@ def _told_blocks(told: Explanation, context: RenderContext) -> list[Block]:
         ("Tried", tried, "ink", _TRIED),
     )
     found = [Block(label, (label_row(label, (Span(text, ink),)),), gives) for label, text, ink, gives in rows if text]
-    return [*found, *_advice(told, context)]
+    return [*found, *_advice(told, context, opened)]
 
 
-def _advice(told: Explanation, context: RenderContext) -> list[Block]:
+def _advice(
+    told: Explanation, context: RenderContext, opened: IncidentOpened, file: FileState | None = None
+) -> list[Block]:
     """Which option is proposed, and because of what."""
-    words, label = proposal_words(told, context), told.advice_label
-    return [Block(label, (label_row(label, (Span(words, "ink-accent"),)),), _TRY)] if words else []
+    words, label = proposal_words(told, context, opened, file=file), told.advice_label
+    first, then, last = words.partition(". Then ") if told.act is not None else (words, "", "")
+    lines = (f"{first}.", f"Then {last}") if then else (first,)
+    rows = (label_row("" if number else label, (Span(line, "ink-accent"),)) for number, line in enumerate(lines))
+    return [Block(label, tuple(rows), _TRY)] if words else []
 
 
 def _answered(told: Explanation, context: RenderContext) -> list[Block]:
     """What an answer to a question will do."""
     does = next((told.consequences[each] for each in told.consequences if effect_of(each) == "input"), None)
-    return [block("Then", [sentence_words(does, context)])] if does is not None else []
+    if does is None:
+        return []
+    return [block("Then", [f"{sentence_words(does, context)} Until it is sent nothing runs here; esc sends nothing."])]
+
+
+def _task(opened: IncidentOpened, context: RenderContext) -> list[Block]:
+    """What the one who asks is at work on."""
+    said = context.sanitize_line(opened.task, _TASK_CHARS)
+    return [block("Task", [said], gives_way=_ORIGIN)] if said else []
 
 
 def _need(opened: IncidentOpened, context: RenderContext) -> list[Block]:
@@ -289,12 +306,13 @@ def _call(
     ordered = sorted(long.items(), key=lambda item: len(item[1]) > FOLDED_CHARS)
     for name, value in ordered:
         cut = fold_chars is not None and len(f"{name} = {value}") > fold_chars
-        room = max(0, fold_chars - len(f"{name} = … 99999 more characters")) if cut and fold_chars else len(value)
+        room = max(0, fold_chars - len(f"{name} = … 99999 more characters: pgdn")) if cut and fold_chars else len(value)
         shown = value[:room].split("\n")[: max(FOLDED_ROWS, room // FOLDED_CHARS)] if cut else [value]
         lines = marked(f"{name} = " + "\n".join(shown), whole=False)
         hidden = len(value) - sum(map(len, shown))
         if cut:
-            lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters"
+            reads = context.key("prompt.page_down", "pgdn")
+            lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters: {reads}"
         blocks.append(block("With", lines)._replace(folds=cut, argument=name))
     return blocks
 

@@ -77,10 +77,10 @@ def _state_words(found: FileComparison, context: RenderContext) -> str:
 
 def _short_words(found: FileComparison, context: RenderContext, shown: int, changed: int) -> str:
     """The same where some of the changed rows are left out."""
-    shows = f"{shown} of {changed} changes:"
+    shows = f"{shown} of {changed} changed rows ({context.key('prompt.page_down', 'pgdn')}: all):"
     if found.state == "there":
         lines = pluralize(found.lines_before, "line")
-        return f"exists, would be overwritten: {lines} become {found.lines_after}; {shows}"
+        return f"exists: {lines} would become {found.lines_after}; {shows}"
     name = context.sanitize_line(found.argument, 20)
     return f"not there yet, {name} has {pluralize(found.lines_after, 'line')}; {shows}"
 

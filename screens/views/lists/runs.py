@@ -179,8 +179,12 @@ def progress(summary: Summary, context: RenderContext) -> Spans:
 
 def run_state_spans(run: Summary | DurableRun, context: RenderContext) -> Spans:
     """The state of a run: one that waits for a person says so."""
-    asks = run.shown_phase == "waiting" and bool(run.open_incidents)
-    return context.state_spans(run.shown_phase, NEEDS_YOU if asks else "")
+    return context.state_spans(run.shown_phase, NEEDS_YOU if asks_for_person(run) else "")
+
+
+def asks_for_person(run: Summary | DurableRun) -> bool:
+    """Whether a run goes on only once a person has answered."""
+    return run.shown_phase == "waiting" and bool(run.open_incidents)
 
 
 def node_counts(nodes: Mapping[str, int], asking: int = 0) -> tuple[Spans, ...]:
@@ -228,11 +232,12 @@ def _with_rate(total: str, number: int, minutes: float) -> str:
 
 
 def head_line(state: DurableRun, context: RenderContext) -> Spans:
-    """A run in one line: state, time, nodes by state, tokens, cost."""
+    """A run in one line: state, time, nodes by state, tokens, cost. That it needs one answer is its state."""
+    counts = node_counts(state.leaves, len(state.open_incidents))
     parts = (
         run_state_spans(state, context),
         span(format_elapsed(state.created_at, state.finished_at, context.now), "ink"),
-        *node_counts(state.leaves, len(state.open_incidents)),
+        *(counts[1:] if len(state.open_incidents) == 1 and asks_for_person(state) else counts),
         _unit(format_tokens(state.input_tokens, state.output_tokens), "tokens"),
         span(format_cost(state.cost_usd), "ink-muted"),
         span(restarts_text(state.lives), "ink-muted") if state.lives > 1 else (),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from runtime.judgement.comparison.file_write import FileState
 from runtime.judgement.recovery.option_table import OPTIONS
+from runtime.judgement.recovery.options import confirmation_of
 from runtime.judgement.reports.explanation.explain import CALLS_LABEL, Explanation
 from runtime.judgement.reports.explanation.model_note import model_note
 from runtime.judgement.reports.explanation.sentence import Sentence
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import Incident
+from runtime.record.state.events import IncidentOpened
 from screens.render.formatting import format_cost, format_elapsed
 from screens.render.layout import Span, Spans
 from screens.views.run.report import link_events
@@ -42,8 +45,7 @@ def explanation_lines(
         lines.append(_row("Why", (Span(f"{why} "), *link_events(cited, last))))
     if told.tried is not None:
         lines.append(_row("Tried", (Span(sentence_words(told.tried, context)),)))
-    labels = {each.id: each.label for each in incident.opened.options}
-    proposal = "" if told.kind == "question" else proposal_words(told, context, labels)
+    proposal = "" if told.kind == "question" else proposal_words(told, context, incident.opened, labelled=True)
     if proposal:
         lines.append(_row(told.advice_label, (Span(proposal, "ink-accent"),)))
     return [*lines, *_call_lines(told, context, last), *_asked_model_lines(incident, context, streamed)]
@@ -76,33 +78,42 @@ def unasked_model_lines(incident: Incident, context: RenderContext) -> list[Span
     return [] if asked else [(), *_model_lines(incident, context, None)]
 
 
-def proposal_words(told: Explanation, context: RenderContext, labels: Mapping[str, str] | None = None) -> str:
-    """The key of the option that is proposed, its label, and because of what.
+def proposal_words(
+    told: Explanation,
+    context: RenderContext,
+    opened: IncidentOpened,
+    *,
+    labelled: bool = False,
+    file: FileState | None = None,
+) -> str:
+    """The keys of the option that is proposed, and because of what.
 
     Args:
         told: the explanation.
         context: keys and glyphs.
-        labels: the labels of the options of the incident, by id; None: keys only.
+        opened: the incident.
+        labelled: whether the label of the option follows its key.
+        file: what the file is that a permission asks to write; None: not known.
     """
     if told.option not in OPTIONS or told.because is None:
         return ""
-    named = labels or {}
-    key = _key_words(told.option, context, "" if told.otherwise else named.get(told.option, ""))
-    other = f" {told.wish}: {_key_words(told.other, context)}." if told.other in OPTIONS else ""
+
+    def keys(option: str, *, label: bool = False) -> str:
+        key = context.key(f"decision.{option}", OPTIONS[option].key)
+        said = next((each.label for each in opened.options if each.id == option), "") if label else ""
+        second = ", then y" if confirmation_of(opened, option, file=file) is not None else ""
+        return f"{key}{f' {context.sanitize_line(said, 60)}' if said else ''}{second}"
+
+    key = keys(told.option, label=labelled and not told.otherwise)
+    other = f" {told.wish}: {keys(told.other)}." if told.other in OPTIONS else ""
     page = context.key("run.next_pane", "tab") if told.calls else ""
     if told.act is None:
         shows = f" {page} shows its calls." if page else ""
         return f"{key}{told.link}{sentence_words(told.because, context)}{other}{shows}"
     act = sentence_words(told.act, context) + (f" ({page} shows them)" if page else "")
     if told.otherwise:
-        return f"{act}. Yes: {key}. No: {_key_words(told.otherwise, context)}."
-    return f"{act}{told.link}{key}.{other}"
-
-
-def _key_words(option: str, context: RenderContext, label: str = "") -> str:
-    """The key of an option, and its label if there is one."""
-    key = context.key(f"decision.{option}", OPTIONS[option].key)
-    return f"{key} {context.sanitize_line(label, 60)}" if label else key
+        return f"{act}. If yes: {key}. If no: {keys(told.otherwise)}."
+    return f"{act}{told.link}press {key}.{other}"
 
 
 def model_line(incident: Incident, context: RenderContext) -> Spans:

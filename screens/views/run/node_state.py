@@ -23,7 +23,7 @@ def shown_state(node: Node, holding: Mapping[str, int]) -> str:
 def shown_word(node: Node, holding: Mapping[str, int]) -> str:
     """`shown_state` in words."""
     below = holding.get(node.id)
-    return f"holds, {below} below" if below else node_word(node.phase)
+    return f"waits for {below} below" if below else node_word(node.phase)
 
 
 def node_word(phase: str) -> str:

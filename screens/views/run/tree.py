@@ -28,7 +28,7 @@ from screens.views.shared.row_filter import RowFilter
 
 NODE_COLUMNS: Final = (
     Column("node", width=24, grow=1, both_ends=True),
-    Column("state", width=16),
+    Column("state", width=17),
     Column("tries", width=4, right=True, drop=1),
     Column("time", width=6, right=True),
     Column("tokens", width=6, right=True, drop=2),

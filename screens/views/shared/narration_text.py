@@ -41,7 +41,5 @@ def _part_text(part: Part, ascii_only: bool, now: datetime | None) -> str:
 
 def _due_text(due: datetime, now: datetime | None) -> str:
     at = due.astimezone().strftime("%H:%M:%S")
-    if now is None:
-        return f"at {at}"
-    left = (due - now).total_seconds()
-    return f"in {format_duration(math.ceil(left))} (at {at})" if left > 0 else f"now ({at} is past)"
+    left = (due - now).total_seconds() if now is not None else 0.0
+    return format_duration(math.ceil(left)) if left > 0 else f"until {at}"

@@ -218,9 +218,9 @@ class AnswerField(Vertical):
         if not picks.several:
             return {"down": "or a digit marks one", "enter": "sends it"}
         ticked = context.sanitize_line(", ".join(picks.ticked_titles), 60)
-        sends = f"sends {ticked}" if ticked else "sends the ticked (none: asks)" if picks.may_be_none else "sends"
+        sends = f"sends {ticked}" if ticked else "sends (none: asks if sure)" if picks.may_be_none else "sends"
         digits = "1" if picks.count == 1 else f"1-{min(9, picks.count)}"
-        return {f"{digits} or {context.key('picks.tick', 'space')}": f"ticks{picks.how_many}", "enter": sends}
+        return {digits: f"ticks{picks.how_many}", "enter": sends}
 
     @property
     def _needs_text(self) -> bool:

@@ -59,9 +59,11 @@ class OptionColumns(LineView, can_focus=True):
 
     def __init__(self, glyphs: Glyphs = UNICODE_GLYPHS, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._glyphs = glyphs
+        self.glyphs = glyphs
         self._choices: tuple[PromptChoice, ...] = ()
         self._cursor = 0
+        self._moved = False
+        """The cursor is shown once it was moved: until then the only mark is that of what is proposed."""
         self._has_free_rows = False
 
     def prepare(self, choices: Sequence[PromptChoice], *, afresh: bool, has_free_rows: bool) -> None:
@@ -70,7 +72,7 @@ class OptionColumns(LineView, can_focus=True):
         """
         self._has_free_rows = has_free_rows
         if afresh:
-            self._cursor = 0
+            self._cursor, self._moved = 0, False
         self._choices = tuple(choices)
         self._cursor = min(self._cursor, max(0, len(choices) - 1))
 
@@ -126,13 +128,13 @@ class OptionColumns(LineView, can_focus=True):
         for column in range(columns):
             at = column * rows + index
             if at < len(self._choices) and index < rows:
-                cell = self._cell(self._choices[at], marked=at == self._cursor)
-                found.extend(fit_spans(cell, width // columns - 1, ellipsis=self._glyphs.ellipsis))
+                cell = self._cell(self._choices[at], marked=self._moved and at == self._cursor)
+                found.extend(fit_spans(cell, width // columns - 1, ellipsis=self.glyphs.ellipsis))
                 found.append(Span(" "))
         return (tuple(found), self.GROUND)
 
     def _cell(self, choice: PromptChoice, *, marked: bool) -> Spans:
-        sign = self._glyphs.cursor if marked and self.has_focus else " "
+        sign = self.glyphs.cursor if marked and self.has_focus else " "
         ink = "ink-muted" if choice.refused else "ink-strong" if marked else "ink"
         cell = self._head(choice, sign, ink, marked=marked)
         if choice.outcome and not choice.refused:
@@ -170,7 +172,7 @@ class OptionColumns(LineView, can_focus=True):
             Span(sign, "line-focus"),
             Span(star, "ink-accent", bold=True),
             Span(f"{key:>{_KEY_WIDTH - 1 - len(star)}} ", "ink-key", bold=True),
-            Span(choice.shown_label(self._glyphs.opens), ink, bold=marked),
+            Span(choice.shown_label(self.glyphs.opens), ink, bold=marked),
         ]
         if choice.advised:
             cell.append(Span(ADVISED_WORD, "ink-accent"))
@@ -189,7 +191,7 @@ class OptionColumns(LineView, can_focus=True):
 
     def _put(self, index: int) -> None:
         if 0 <= index < len(self._choices):
-            self._cursor = index
+            self._cursor, self._moved = index, True
             self.scroll_to(y=index % max(1, self.rows), animate=False)
             self.repaint_changed()
             self.post_message(self.Marked(self.marked))

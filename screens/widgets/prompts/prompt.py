@@ -7,6 +7,7 @@ Its manners are rules (`arms after a moment`, `enter never grants`, …), each w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from textual import events
 
@@ -42,6 +43,10 @@ _MOVES = frozenset(
 
 _LEAVES = frozenset({"escape", "question_mark", "f1", "ctrl+q", "ctrl+c"})
 """Keys that lead away; they are never ignored."""
+
+
+_TAKEN_BACK: Final = ("Taken back: nothing was sent.", "severity-info")
+_TYPED: Final = ("Several keys at once look like typing: nothing was sent.", "severity-warning")
 
 
 class Prompt(ChoosingPrompt):
@@ -139,6 +144,8 @@ class Prompt(ChoosingPrompt):
         if self.mode in ("choose", "sent"):
             self._note = ()
             self._turn("held")
+            if self._is_word:
+                self.post_message(self.TakenBack())
         if self.mode == "held" and self._sends_in != sends_in:
             self._sends_in = sends_in
             self._hint()
@@ -153,16 +160,27 @@ class Prompt(ChoosingPrompt):
     def take_back(self) -> None:
         """The answer was not sent: choose again. A text that was typed stands there again."""
         self._turn("choose")
-        self._note = span("Taken back: nothing was sent.", "severity-info")
+        self._note = span(*(_TYPED if self._is_word else _TAKEN_BACK))
+        self._is_word = False
         self._hint()
         self._open_field()
 
     def _take_while_held(self, event: events.Key) -> bool:
+        """`u` takes it back, and so does any other letter that comes at once: a word that is typed is no decision."""
         if event.key == "u":
             self.post_message(self.TakenBack())
+        elif self._continues_word(event):
+            self.post_message(self.TakenBack())
+            return True
         elif event.key == "enter" and self._arming.accept(event.key):
             self.post_message(self.SentNow())
         return event.key in ("u", "enter")
+
+    def _continues_word(self, event: events.Key) -> bool:
+        """Whether a letter follows the one that decided at once: then someone types, and nothing is to be sent."""
+        follows = event.is_printable and self._session.monotonic() < self._word_until
+        self._is_word = self._is_word or follows
+        return follows
 
     # -- arming ----------------------------------------------------------------------------------------------
 
@@ -188,8 +206,10 @@ class Prompt(ChoosingPrompt):
 
     def take_key(self, event: events.Key) -> bool:
         """A key was pressed outside of text fields. True if it was the prompt's: then it goes no further."""
-        if self.opened is None or self.mode == "sent":
+        if self.opened is None:
             return False
+        if self.mode == "sent":
+            return self._continues_word(event)
         if self.mode == "held":
             return self._take_while_held(event)
         if self.mode == "type":

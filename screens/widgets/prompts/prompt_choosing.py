@@ -145,6 +145,9 @@ class ChoosingPrompt(PromptDisplay):
             self._show_error(exc)
             return
         confirmed, opened = self.mode == "confirm", self.opened
+        held = self.mode == "choose" and self._session.hold.seconds > 0
+        self._word_until = self._session.monotonic() + self._session.arm_after if held else 0.0
+        self._is_word = False
         self._set_mode("sent")
         self._arming.disarm()
         self._hint()

@@ -91,6 +91,10 @@ class PromptDisplay(Vertical):
         self.opened: IncidentOpened | None = None
         self.mode: PromptMode = "choose"
         self._sends_in = 0
+        self._word_until = 0.0
+        """Until then (monotonic) another letter means that the one that decided was typed as text."""
+        self._is_word = False
+        """Such a letter came: what is held is taken back."""
         self._arming = Arming(self, session, self._armed_changed, laid_out=self._laid_out)
         self._opens_field = False
         """A field opened by itself and takes the focus once keys count."""
@@ -130,7 +134,7 @@ class PromptDisplay(Vertical):
         yield RequestText()
         options = OptionColumns(self._session.glyphs)
         yield options
-        yield OutcomeText(options)
+        yield OutcomeText(options, self._session.render_context().key("editor.send", "ctrl+s"))
         yield AnswerField(self._session)
         yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
 
@@ -221,7 +225,8 @@ class PromptDisplay(Vertical):
             self._arming.ask((*about, self._choice.option if self._choice is not None else ""))
         else:
             decides = tuple(
-                replace(each, advised=False, proposed=False, looks_first=False, wordings=()) for each in offered
+                replace(each, advised=False, proposed=False, looks_first=False, wordings=(), value="")
+                for each in offered
             )
             self._arming.ask((*about, decides, tuple(question)), second=self.mode == "confirm")
 
@@ -330,7 +335,7 @@ class PromptDisplay(Vertical):
         does = "one key goes on" if self.mode == "lifetime" else "press a key"
         ready = span(does if self.armed else "keys count in a moment", "ink-muted")
         choices, undo = self.query_one(OptionColumns).choices, self._session.hold.seconds
-        marks = legend(choices, self._session.glyphs, undo) if self.mode == "choose" else ()
+        marks = legend(choices, undo) if self.mode == "choose" else ()
         return join_spans((swallowed, ready, *marks))
 
     def _explain_marked(self) -> None:
@@ -352,12 +357,11 @@ class PromptDisplay(Vertical):
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
         kept = " (kept)" if field.keeps_typed else " (ticks lost)" if field.loses_ticks else ""
-        others = f"other options{kept}" if field.picks_several or field.warning else f"later or other options{kept}"
-        keys = {**field.keys(), "esc": others if self._by_itself else "goes back"}
+        keys = {**field.keys(), "esc": f"other options{kept}" if self._by_itself else f"goes back, sends nothing{kept}"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
         told = (self._arming.ignored_text(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))
-        label = "Your answer" if opened.question and effect_of(choice.option) == "input" else choice.label
+        label = "" if opened.question and effect_of(choice.option) == "input" else choice.label
         return typing_hint("" if field.picks_several else label, keys, told, self._session.glyphs)
 
     def _fit(self) -> None:

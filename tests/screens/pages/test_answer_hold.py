@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
 from screens.dialogs.bulk_answer import BulkAnswerScreen
 from screens.pages.inbox import InboxScreen
 from screens.shell.answer_hold import AnswerHold
+from screens.shell.armed_keys import ARM_AFTER_S
 from screens.shell.context import ConsoleContext
 from screens.widgets.editor import Editor
 from tests.console.app.test_app import prompt_of, settled, text_of
 from tests.screens.pictures import asks
 from tests.screens.run_link import RunLink
+from tests.screens.stepping import Clock
 from tests.screens.stories import Story, limited
 from tests.screens.waiting import until
 
@@ -138,6 +141,41 @@ async def test_a_second_answer_sends_the_first() -> None:
         await pilot.press("r")
         await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
         await until(pilot, lambda: prompt_of(pilot).mode == "held")
+
+
+@asynccontextmanager
+async def prompted() -> AsyncIterator[tuple[Pilot[None], RunLink, Clock]]:
+    """A run's decision whose keys count, with a clock that stands."""
+    link, clock = RunLink(limited(1)), Clock()
+    session = ConsoleContext(link, clock=lambda: link.now, monotonic=clock, hold=AnswerHold(LONG_S))
+    async with OrbiterApp(session, run_id="run-1").run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 60
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        yield pilot, link, clock
+
+
+@pytest.mark.parametrize("word", ["rest", "run", "rk", "r7"])
+async def test_a_word_is_no_decision(word: str) -> None:
+    """The first letter decides, and the next one that comes at once says that it was typed as text."""
+    async with prompted() as (pilot, link, _):
+        await pilot.press(*word)
+        await until(pilot, lambda: prompt_of(pilot).mode == "choose")
+        if word[1] != "u":  # that takes it back, as it always does
+            await until(pilot, lambda: "look like typing: nothing was sent." in text_of(pilot))
+        assert answers(link) == []
+
+
+async def test_a_letter_that_comes_later_leaves_what_is_held() -> None:
+    async with prompted() as (pilot, link, clock):
+        await pilot.press("r")
+        await until(pilot, lambda: prompt_of(pilot).mode == "held")
+        clock.now += ARM_AFTER_S
+        await pilot.press("k")
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        assert prompt_of(pilot).mode == "held"
+        await pilot.press("enter")
+        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
 
 
 async def test_a_text_that_is_taken_back_stands_in_its_field_again() -> None:

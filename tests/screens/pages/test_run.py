@@ -395,9 +395,7 @@ async def test_one_of_several_answers_is_marked_and_sent_with_enter_and_escape_g
     async with opened(asks({"enum": ["low", 7, None]})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
-        await until(
-            pilot, lambda: shown(pilot, "down or a digit marks one · enter sends it · esc later or other options")
-        )
+        await until(pilot, lambda: shown(pilot, "down or a digit marks one · enter sends it · esc other options"))
         await pilot.press("down", "escape")
         await until(pilot, lambda: prompt_of(pilot).armed)
         assert link.said == []
@@ -464,7 +462,7 @@ async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() ->
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
         await until(
-            pilot, lambda: shown(pilot, "space ticks · enter sends the ticked (none: asks) · esc other options")
+            pilot, lambda: shown(pilot, "ticks any number · enter sends (none: asks if sure) · esc other options")
         )
         await pilot.press(*["down"] * 12)
         await until(pilot, lambda: shown(pilot, "colour number 11") and not shown(pilot, "colour number 3"))

@@ -101,5 +101,5 @@ async def test_a_parent_of_what_waits_does_not_run() -> None:
     tool = story.start("tool", "ask", story.open("agent", "a", story.begin()), 0)
     story.park(tool, MISSING, question="For whom?")
     async with opened(story) as (pilot, _):
-        assert "holds, 1 below" in text_of(pilot)
+        assert "waits for 1 below" in text_of(pilot)
         assert "running" not in text_of(pilot)

@@ -43,7 +43,7 @@ async def test_the_difference_stands_above_the_options_which_all_say_what_they_d
         await until(pilot, lambda: "File" in text_of(pilot))
         lines = text_of(pilot).splitlines()
         found = [line.strip() for line in lines]
-        assert "File   exists, would be overwritten: 31 lines become 35; 2 of 6 changes:" in found
+        assert "File   exists: 31 lines would become 35; 2 of 6 changed rows (pgdn: all):" in found
         removed, added = (
             found.index("- * two projects: orbiter, apollo"),
             found.index("+ * three projects: orbiter, apollo, gemini"),
@@ -58,7 +58,7 @@ async def test_to_write_over_a_file_takes_a_second_key_and_the_difference_stands
         await pressed(pilot, "g")
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
         assert "What stands in the file may be lost." in text_of(pilot)
-        assert "31 lines become 35" in text_of(pilot), "it can be read until the second key"
+        assert "31 lines would become 35" in text_of(pilot), "it can be read until the second key"
         await pilot.press("y")
         await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
 

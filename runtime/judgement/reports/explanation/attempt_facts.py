@@ -13,7 +13,9 @@ from runtime.judgement.reports.explanation.model_choices import models_that_answ
 from runtime.judgement.reports.explanation.sentence import Fact
 from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words, model_name
 from runtime.judgement.reports.narration import Count, Foreign, Instant, Part, Seconds
+from runtime.judgement.reports.transcript import reply_message
 from runtime.record.state.events import IncidentAnswered
+from runtime.record.state.fault_taxonomy import Cause
 
 _MAX_CITED: Final = 4
 
@@ -99,6 +101,52 @@ def _compacted_to(case: ExplainedIncident) -> Fact | None:
     return ((format_bytes(made[-1].bytes_after),), (made[-1].seq,)) if made and made[-1].bytes_after else None
 
 
+_BYTES_OF_A_TOKEN: Final = 4
+
+
+def _compacted_tokens(case: ExplainedIncident) -> Fact | None:
+    """``about 160000 tokens``: the same in the unit of a model's limit, as texts go."""
+    made = case.node.compacted if case.node is not None else []
+    if not made or not made[-1].bytes_after:
+        return None
+    tokens = made[-1].bytes_after // _BYTES_OF_A_TOKEN
+    rounded = round(tokens, -max(0, len(str(tokens)) - 2))
+    return ((f"about {rounded} tokens",), (made[-1].seq,))
+
+
+def _overflows(case: ExplainedIncident) -> Fact | None:
+    """Known if the conversation is longer than the model can read."""
+    return (("",), case.here) if case.cause is Cause.CONTEXT_OVERFLOW else None
+
+
+def _key_refused(case: ExplainedIncident) -> Fact | None:
+    """Known if the provider did not accept the key of a model's call."""
+    return (("",), case.here) if case.cause is Cause.AUTH_FAILED else None
+
+
+def _called_nothing(case: ExplainedIncident) -> Fact | None:
+    """Known if no call of a tool is recorded below the node, and the node is one that calls tools."""
+    node = case.node
+    if node is None or node.is_step:
+        return None
+    below = [each for _, each in case.state.walk(node.id)]
+    models = [each.closed_seq for each in below if each.kind == "llm" and each.closed_seq]
+    if not models or any(each.kind not in ("llm", "agent") for each in below):
+        return None
+    return (("",), tuple(models[-_MAX_CITED:]))
+
+
+def _own_answers(case: ExplainedIncident) -> Fact | None:
+    """``twice``: how often the agent whose answer does not fit has answered; a call of tools is no answer."""
+    node = case.node
+    if node is None or node.kind != "agent" or case.cause is not Cause.OUTPUT_INVALID:
+        return None
+    calls = [each for _, each in case.state.walk(node.id) if each.kind == "llm" and each.closed_seq and each.recorded]
+    made = [each.closed_seq for each in calls if not reply_message(each).calls]
+    times = {1: "once", 2: "twice"}.get(len(made), f"{len(made)} times")
+    return ((times,), tuple(made[-_MAX_CITED:])) if made else None
+
+
 def _stood_in(case: ExplainedIncident) -> Fact | None:
     """The last model that stood in, as recorded."""
     made = case.node.fell_back if case.node is not None else []
@@ -141,7 +189,7 @@ def _after_answer(case: ExplainedIncident) -> Fact | None:
     if found is None or not 0 < after < len(made):
         return None
     words, events = found
-    return ((f": {len(made) - after}, then {after} after ", *words), events)
+    return ((f": {len(made) - after}, then {after} more after ", *words), events)
 
 
 def _not_an_attempt(case: ExplainedIncident) -> Fact | None:
@@ -229,13 +277,18 @@ ATTEMPT_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "attempts": _attempts,
     "began": _began,
     "compacted_sizes": _compacted_sizes,
+    "called_nothing": _called_nothing,
     "compacted_to": _compacted_to,
+    "compacted_tokens": _compacted_tokens,
     "compactions": _compactions,
     "doubt": _doubt,
     "failed_alike": _failed_alike,
     "may_have_happened": _may_have_happened,
+    "key_refused": _key_refused,
     "median": _median,
     "next_attempt": _next_attempt,
+    "overflows": _overflows,
+    "own_answers": _own_answers,
     "no_attempt": _no_attempt,
     "not_an_attempt": _not_an_attempt,
     "other_model": _other_model,

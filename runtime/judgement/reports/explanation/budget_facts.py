@@ -76,11 +76,6 @@ def _allowed_words(case: ExplainedIncident) -> str:
     return quantity_words(about.get("limit"), about.get("allowed"))
 
 
-def _allowed(case: ExplainedIncident) -> Fact | None:
-    said = _allowed_words(case)
-    return ((said,), case.here) if said else None
-
-
 def _extension(case: ExplainedIncident) -> Fact | None:
     """How much more is proposed."""
     amount = proposed_extension(case.opened, case.state)
@@ -201,6 +196,23 @@ def _top_users(case: ExplainedIncident) -> Fact | None:
     return (tuple(parts), tuple(last[agent] for agent, _ in named))
 
 
+_STOPS_MODELS: Final = frozenset({"max_steps", "max_llm_calls", _COST, "max_total_tokens"})
+"""Limits that the first call of a model reaches again."""
+
+
+def _next_stops(case: ExplainedIncident) -> Fact | None:
+    """Known if the agent that comes next is under the limit that is used up, and calls a model first."""
+    about = _budget(case)
+    used, allowed = about.get("used"), about.get("allowed")
+    full = isinstance(used, int | float) and isinstance(allowed, int | float) and used >= allowed
+    if not full or about.get("limit") not in _STOPS_MODELS:
+        return None
+    above = next((each.node_id for each in case.waiting if each.then), "")
+    scope = str(about.get("scope") or "")
+    under = not scope or any(each.id == scope for each in case.state.lineage(above))
+    return (("",), case.here) if above and under else None
+
+
 def _turns(case: ExplainedIncident) -> Fact | None:
     """``2 of 5``: members of the outermost swarm that are done."""
     root = case.state.nodes.get(case.state.roots[0]) if case.state.roots else None
@@ -259,7 +271,6 @@ def _extension_cost(case: ExplainedIncident) -> Fact | None:
 
 
 BUDGET_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
-    "allowed": _allowed,
     "alike_answers": _alike_answers,
     "alike_answers_known": lambda case: (("",), case.here) if _alike_answers(case) is not None else None,
     "extended": _extended,
@@ -269,6 +280,7 @@ BUDGET_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "limit_name": _limit_name,
     "limit_owner": _limit_owner,
     "members_left": _members_left,
+    "next_stops": _next_stops,
     "spent": _spent,
     "top_users": _top_users,
     "turns": _turns,

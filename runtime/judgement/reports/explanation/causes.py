@@ -42,22 +42,30 @@ _STILL_TOO_LARGE: Final[Alternatives] = (
     "Shortened {compactions}, {compacted_sizes}, it is still too large.",
     "Shortened {compactions}, it is still too large.",
 )
+_STILL_TOO_LONG: Final[Alternatives] = (
+    "Shortened to {compacted_tokens} ({compacted_to}), it is still too long.",
+    *_STILL_TOO_LARGE,
+)
 _ONLY_SAID: Final[Alternatives] = ("{said}.", "{where}.")
-_AT_CODE: Final[Alternatives] = ("{exception} in {frame}.", "{exception}.")
+_AT_CODE: Final[Alternatives] = ("It raised {exception} in {frame}.", "It raised {exception}.")
 _SWITCH: Final = Advice("switch_model", ("{other_model} answered in this run", "another model may take it"))
 _TELL: Final = Advice("deny", ("the agent may find another way when it is told why",))
 _RETRY_ONCE_MENDED: Final = Advice("retry", ("it can go on once that is corrected",))
 _LOOK_FIRST: Final[Alternatives] = (
-    "Check at {host_argument} whether {tool} took effect",
-    "Check where {tool} acts whether it took effect",
-    "Check whether it took effect",
+    "Check at {host_argument} whether the call of {tool} was carried out",
+    "Check where {tool} acts whether its call was carried out",
+    "Check whether it was carried out",
 )
 _LOOK: Final = Advice("result", ("{may_have_happened}it may have taken effect",), _LOOK_FIRST)
-_START_SERVER: Final[Alternatives] = ("Start what should listen on {host}",)
-_CORRECT_KEY: Final = (
-    "Correct {key_variable} in the runtime's environment or env_file and restart it: orbiter-console stop, then serve"
-    " (if --embedded: quit and open the console). Runs go on from their last step; a call that is cut off may ask first"
+_START_SERVER: Final[Alternatives] = ("Start the service that should answer on {host}",)
+_GOES_ON: Final = "Runs go on from their last step; of a call that this cuts off you may be asked whether it happened"
+_START_AGAIN: Final = f"then start it again: orbiter-console stop, then orbiter-console serve. {_GOES_ON}"
+_CORRECT_KEY: Final[Alternatives] = (
+    f"Put the right {{key_variable}} into {{key_place}}, then start the runtime again: {{restart}}. {_GOES_ON}",
+    f"Put the right {{key_variable}} where the runtime reads it (its environment, or its env_file), {_START_AGAIN}",
+    "Correct the credentials of {node}",
 )
+_REPEATS: Final = "{hungry} repeats itself{alike_answers_known}: more calls may bring the same"
 _BY_HAND: Final = Advice("result", ("its result can be given in its place",))
 
 FAILURES: Final[dict[Cause, CauseWords]] = {
@@ -66,8 +74,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_SAID, ("It asks for a pause of {hint} ({hint_source}).", "It asks for a pause of {hint}.")),
         (
             Advice("wait_retry",
-                   ("the limit ends by itself at {hint_until}, {hint} after the refusal",
-                    "a rate limit ends by itself")),
+                   ("the limit ends by itself at {hint_until}", "a rate limit ends by itself")),
             Advice("retry", ("a rate limit ends by itself",)),
             _SWITCH,
         ),
@@ -86,9 +93,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (
             Advice("retry", ("it goes on once the key of {provider} is right for the runtime",
                              "it goes on once the credentials are right"),
-                   (_CORRECT_KEY,
-                    "Correct the credentials of {node}"),
-                   link=". Then "),
+                   _CORRECT_KEY, link=". Then "),
             _SWITCH,
         ),
     ),
@@ -134,9 +139,9 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     ),
     Cause.CONTEXT_OVERFLOW: CauseWords(
         ("The conversation is longer than {model} can read.", "The conversation is longer than the model can read."),
-        (_SAID, _STILL_TOO_LARGE),
+        (_SAID, _STILL_TOO_LONG),
         (
-            Advice("switch_model", ("a model that reads longer texts can take the shortened {compacted_to}",
+            Advice("switch_model", ("a model that reads more than {compacted_tokens} can take it",
                                     "a model that reads longer texts can take it")),
             _BY_HAND,
         ),
@@ -159,7 +164,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (
             _LOOK,
             Advice("retry", ("{retried_by_hand} did not help: nothing listens on {refusing_argument}",), _START_SERVER,
-                   other="edit", wish="Wrong address"),
+                   other="edit", wish="If the address is wrong"),
             Advice("retry", ("{retried_by_hand} did not help: nothing listens on {refusing}",), _START_SERVER),
             Advice("edit", ("{retried_by_hand} did not help, and {host_argument} may be the wrong address",),
                    other="retry", wish="When it answers there again"),
@@ -188,11 +193,11 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (Advice("switch_model", ("{other_model} answered in this run", "the same model refuses the same")), _BY_HAND),
     ),
     Cause.OUTPUT_INVALID: CauseWords(
-        ("The answer of {name} does not fit the form that the swarm asks for.", "The answer does not fit its form."),
-        (_ONLY_SAID,),
+        ("The answer of {name} does not fit the type that it must have.", "The answer does not fit its type."),
+        (_ONLY_SAID, ("{name} has called no tool{called_nothing}: nothing was done outside.",)),
         (
             Advice("input", ("{retried_by_hand} did not help, and your words may",)),
-            Advice("retry", ("{name} is told the error and answers again", "the next answer may fit")),
+            Advice("retry", ("{name} can correct it when it reads the error", "the next answer may fit")),
             Advice("input", ("{name} can correct it when it is told what is wrong",)),
             _BY_HAND,
         ),
@@ -222,8 +227,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         (_AT_CODE,),
         (
             _LOOK,
-            Advice("edit", ("correct {unknown_name}; check the rest too",),
-                   other="deny", wish="If you are not sure of the rest", link=": "),
+            Advice("edit", ("the error does not know {unknown_name}",), other="deny", wish="If not",
+                   link=" if you know the right arguments: "),
             Advice("edit", ("{has_arguments}other arguments may work",)),
             _TELL,
             Advice("retry", ("what it needs may be there now",)),
@@ -261,8 +266,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
           "{hungry} took far more than the others: perhaps a loop."),
          ("Spent so far: {spent}.",), ("{turns} members are done.",), ("{said}.",)),
         (
-            Advice("skip", ("{hungry} repeats itself{alike_answers_known}: more calls may bring the same",),
-                   other="abort", wish="To end the whole run"),
+            Advice("skip", (f"{_REPEATS}. {{next}} then stops at this limit, too{{next_stops}}; extend it there",
+                            _REPEATS)),
             Advice("extend", ("{hungry} may be in a loop",), ("Look at the last calls of {hungry}",),
                    other="skip", wish="If so", link=": do they repeat? If not: "),
             Advice("extend", ("{members_left}: {extension} more, for about {extension_cost}",
@@ -342,8 +347,8 @@ KINDS: Final[dict[str, CauseWords]] = {
     "permission": CauseWords(
         ("{agent} asks for permission to invoke {invokes}.", "{agent} asks for permission: {tool} needs {need}.",
          "{node} asks for permission: it needs {need}."),
-        (("No grant and no rule covers it.",), ("To be done: {call}.",)),
-        (Advice("deny", ("nothing runs then",), other="grant", wish="Only if you want exactly this"),),
+        (("It is not allowed yet: no grant and no rule covers it.",), ("To be done: {call}.",)),
+        (Advice("deny", ("nothing runs then",), other="grant", wish="If you want exactly this"),),
     ),
     "question": CauseWords(
         ("{question}", "{node} asks a question."),
@@ -351,10 +356,10 @@ KINDS: Final[dict[str, CauseWords]] = {
         (Advice("input", ("only a person can answer it",)),),
     ),
     "breakpoint": CauseWords(
-        ("{node} has not begun: a breakpoint is before it; nothing failed.",),
+        ("{node} has not run: a breakpoint stopped it. Nothing failed.",),
         (),
-        (Advice("retry", ("nothing failed",), ("Read what {tool} would do now", "Read what it would do now"),
-                other="edit", wish="To change it", link=". Right as it is: "),),
+        (Advice("retry", ("nothing failed",), ("Read the call{is_call}", "Read what it would do now"),
+                other="deny", wish="If not, tell the agent", link=". If it is right: "),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),
@@ -362,8 +367,8 @@ KINDS: Final[dict[str, CauseWords]] = {
         (Advice("acknowledge", ("it may still finish",)),),
     ),
     "in doubt": CauseWords(
-        ("{node} may have run: it is not known whether it took effect.",),
-        (("It {doubt}, and no result is recorded; it began at {began}.", "It {doubt}, and no result is recorded.",
+        ("Whether the call of {tool} was carried out is not known.", "Whether {node} was carried out is not known."),
+        (("It {doubt} (it began at {began}); no result is recorded.", "It {doubt}, and no result is recorded.",
           "It began at {began}, and no result is recorded: {said}.", "It began, and no result is recorded: {said}.",
           "It began at {began}, and no result is recorded.", "It began, and no result is recorded."),
          ("{tool} is not marked as safe to repeat.",)),
@@ -376,11 +381,13 @@ KINDS: Final[dict[str, CauseWords]] = {
 TRIED: Final[tuple[Alternatives, ...]] = (
     (
         "{attempts} ({pauses}){after_answer}",
+        "{name} answered {own_answers}",
         "{attempts}{after_answer}",
         "{attempts} ({pauses})",
         "{attempts}",
         "nothing: it was asked before the first call{no_attempt}",
     ),
+    ("shortened {compactions} {compacted_sizes}", "shortened {compactions}"),
     ("{stood_in} instead",),
     ("passed over: {passed_over}",),
     ("{answered_before}, and it failed again{not_an_attempt}",),

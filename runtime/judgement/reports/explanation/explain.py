@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from runtime.judgement.recovery.budget_extension import proposed_extension
@@ -15,6 +16,7 @@ from runtime.judgement.reports.explanation.explained_incident import ExplainedIn
 from runtime.judgement.reports.explanation.incident_kind import Kind
 from runtime.judgement.reports.explanation.model_choices import ModelChoice, model_choices
 from runtime.judgement.reports.explanation.run_facts import RUN_FACTS
+from runtime.judgement.reports.explanation.runtime_home import HOME_FACTS, HomeSource, home_fact
 from runtime.judgement.reports.explanation.sentence import (
     Fact,
     FactSource,
@@ -23,7 +25,7 @@ from runtime.judgement.reports.explanation.sentence import (
     every_filled,
     first_filled,
 )
-from runtime.judgement.reports.explanation.step_facts import STEP_FACTS
+from runtime.judgement.reports.explanation.step_facts import STEP_FACTS, pause_end
 from runtime.judgement.reports.narration import Part
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.fault_taxonomy import Cause
@@ -47,6 +49,7 @@ class Explanation:
         tried: what was tried before a person was asked; None where nothing was.
         option: the id of the option that is proposed, one that the incident offers; empty where none is.
         because: why that one.
+        due: when a pause is over that was asked for; None where none was, or none is known.
         act: what a person has to do outside before it; None where nothing is.
         link: what stands between the option and the reason, or between the act and the option.
         otherwise: the id of the option to take if a look shows that it did not happen; empty where nothing is in doubt.
@@ -69,6 +72,7 @@ class Explanation:
     wordings: Mapping[str, tuple[Sentence, ...]]
     lasting: tuple[Sentence, ...] = ()
     amount: float | None = None
+    due: datetime | None = None
     act: Sentence | None = None
     link: str = ", because "
     otherwise: str = ""
@@ -108,7 +112,7 @@ class Explanation:
         if self.because is None:
             return ""
         if self.otherwise and self.act is not None:
-            return f"{self.act.text}. Yes: {self.option}. No: {self.otherwise}."
+            return f"{self.act.text}. If yes: {self.option}. If no: {self.otherwise}."
         other = f" {self.wish}: {self.other}." if self.other else ""
         if self.act is not None:
             return f"{self.act.text}{self.link}{self.option}.{other}"
@@ -144,12 +148,13 @@ def _sentence_json(sentence: Sentence | None) -> dict[str, Any] | None:
     return {"text": sentence.text, "events": list(sentence.events)} if sentence is not None else None
 
 
-def explain(incident: Incident, state: DurableRun) -> Explanation:
+def explain(incident: Incident, state: DurableRun, home: HomeSource | None = None) -> Explanation:
     """The explanation of one incident.
 
     Args:
         incident: the incident, open or not.
         state: its run; an empty one where it is not at hand: then what only the run knows is left out.
+        home: gives the runtime that the front end is connected to; None: not known.
 
     Returns:
         Its sentences. Each has the events that say it; texts of others in them are marked (`Foreign`) and pass a
@@ -160,7 +165,8 @@ def explain(incident: Incident, state: DurableRun) -> Explanation:
 
     def facts(name: str) -> Fact | None:
         if name not in known:
-            known[name] = _FACTS[name](case)
+            told = home() if home is not None and name in HOME_FACTS else None
+            known[name] = home_fact(name, told, case.here) if name in HOME_FACTS else _FACTS[name](case)
         return known[name]
 
     words = _words(case)
@@ -177,6 +183,7 @@ def explain(incident: Incident, state: DurableRun) -> Explanation:
         wordings=_wordings(case, facts),
         lasting=_lasting(case, facts),
         amount=proposed_extension(case.opened, state),
+        due=pause_end(case),
         act=capitalized(act) if act is not None else None,
         link=(advice.link if advice is not None else "") or (", then " if act is not None else ", because "),
         otherwise=_otherwise(case) if act is not None else "",

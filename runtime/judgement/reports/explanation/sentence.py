@@ -95,7 +95,7 @@ def _plain_part(part: Part) -> str:
         case Instant():
             return part.value.strftime("%H:%M:%S")
         case Due():
-            return f"at {part.value:%H:%M:%S}"
+            return f"until {part.value:%H:%M:%S}"
 
 
 def one_line(text: str, limit: int) -> str:

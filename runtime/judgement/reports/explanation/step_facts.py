@@ -160,18 +160,18 @@ def _hint(case: ExplainedIncident) -> Fact | None:
 
 def _hint_until(case: ExplainedIncident) -> Fact | None:
     """When a pause that was asked for is over."""
-    due = _pause_end(case)
+    due = pause_end(case)
     return ((Instant(due),), case.here) if due is not None else None
 
 
-def _hint_due(case: ExplainedIncident) -> Fact | None:
-    """``in 24s (at 09:01:37)``: the same, from now, where the time is known."""
-    due = _pause_end(case)
+def _hint_left(case: ExplainedIncident) -> Fact | None:
+    """``24s``: how long that is from now; ``until 09:01:37`` where the time is not known."""
+    due = pause_end(case)
     return ((Due(due),), case.here) if due is not None else None
 
 
-def _pause_end(case: ExplainedIncident) -> datetime | None:
-    """It counts from the refusal, as the wait does that an answer asks for."""
+def pause_end(case: ExplainedIncident) -> datetime | None:
+    """When the pause is over that was asked for; it counts from the refusal. None where none was."""
     hint = case.opened.fault.retry_after_s
     if not hint or not 0 < hint < _LONGEST_HINT_S or case.opened.seq <= 0:
         return None
@@ -233,7 +233,7 @@ _WORD: Final = re.compile(r"[^\W\d_][\w./:-]{2,60}\w")
 
 
 def _unknown_name(case: ExplainedIncident) -> Fact | None:
-    """``"releases" in sql (the error has "release")``: a name of an argument that the error does not know."""
+    """``"releases" in sql, but names "release"``: a name of an argument that the error does not know."""
     arguments = case.action.get("arguments")
     if not isinstance(arguments, Mapping):
         return None
@@ -244,7 +244,7 @@ def _unknown_name(case: ExplainedIncident) -> Fact | None:
         if named is None:
             continue
         near = get_close_matches(word, [each for each in _WORD.findall(said) if each != word], n=1, cutoff=0.75)
-        hint = (' (the error has "', Foreign(near[0], 40), '")') if near else ()
+        hint = (', but names "', Foreign(near[0], 40), '"') if near else ()
         return (('"', Foreign(word, 40), '" in ', Foreign(named, 40), *hint), case.here)
     return None
 
@@ -252,6 +252,11 @@ def _unknown_name(case: ExplainedIncident) -> Fact | None:
 def _has_arguments(case: ExplainedIncident) -> Fact | None:
     """Known if the call was given arguments."""
     return (("",), case.here) if case.action.get("arguments") else None
+
+
+def _is_call(case: ExplainedIncident) -> Fact | None:
+    """Known if it is a call with its arguments."""
+    return (("",), case.here) if isinstance(case.action.get("arguments"), Mapping) else None
 
 
 STEP_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
@@ -263,11 +268,12 @@ STEP_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "frame": _frame,
     "has_arguments": _has_arguments,
     "hint": _hint,
-    "hint_due": _hint_due,
+    "hint_left": _hint_left,
     "hint_source": _hint_source,
     "hint_until": _hint_until,
     "host": _host,
     "host_argument": _host_argument,
+    "is_call": _is_call,
     "key_variable": _key_variable,
     "largest": _largest,
     "message": _message,

@@ -42,8 +42,9 @@ TOLD_APART = {
     "edit": {"any", "permission"},
     "input": {"any", "correction", "question"},
     "grant": {"any", "lasting"},
-    "result": {"any", "in doubt", "model", "tool"},
-    "skip": {"any", "in doubt", "model", "question", "tool"},
+    "deny": {"any", "breakpoint", "permission"},
+    "result": {"any", "breakpoint", "in doubt", "model", "permission", "tool"},
+    "skip": {"any", "breakpoint", "in doubt", "model", "permission", "question", "tool"},
     "acknowledge": {"any", "no progress"},
 }
 """Kinds of incident for which an option has a sentence of its own; of the others ``any`` is told."""

@@ -227,12 +227,12 @@ def test_a_parent_below_which_everything_waits_holds_and_says_how_many() -> None
     assert shown_words(story)["a~0"] == "running"
     first = story.park(tools[0], MISSING, question="?")
     found = shown_words(story)
-    assert (found["a~0"], found["b~1"], found["weekly_digest~0"]) == ("holds, 1 below", "running", "running")
+    assert (found["a~0"], found["b~1"], found["weekly_digest~0"]) == ("waits for 1 below", "running", "running")
     story.park(tools[1], MISSING, question="?")
-    assert shown_words(story)["weekly_digest~0"] == "holds, 2 below"
+    assert shown_words(story)["weekly_digest~0"] == "waits for 2 below"
     assert plain_text(head_line(story.state, at(story))) == "◆ needs you · 0s · 2 need you", "leaves are counted"
     assert plain_text(progress(story.state.summary(), at(story))) == "2 need you"
-    assert words(node_lines(story.state, root, at(story)))[2] == "◇ holds, 2 below · swarm"
+    assert words(node_lines(story.state, root, at(story)))[2] == "◇ waits for 2 below · swarm"
     story.answer(first, "input")
     found = shown_words(story)
     assert (found["a~0"], found["weekly_digest~0"]) == ("running", "running")

@@ -31,6 +31,6 @@ def test_no_type_of_event_lets_hostile_text_through(payload: dict[str, Any]) -> 
 def test_what_is_waited_for_is_told_from_now_where_the_time_is_known() -> None:
     due = datetime(2026, 11, 20, 9, 1, 37, tzinfo=UTC)
     at = f"{due.astimezone():%H:%M:%S}"
-    assert parts_text(("again ", Due(due))) == f"again at {at}"
-    assert parts_text((Due(due),), now=due - timedelta(seconds=24.4)) == f"in 25s (at {at})"
-    assert parts_text((Due(due),), now=due) == f"now ({at} is past)"
+    assert parts_text(("waits ", Due(due))) == f"waits until {at}"
+    assert parts_text(("waits ", Due(due)), now=due - timedelta(seconds=24.4)) == "waits 25s"
+    assert parts_text(("waits ", Due(due)), now=due) == f"waits until {at}"

@@ -20,6 +20,7 @@ from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS
 from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED
 from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.judgement.reports.explanation.run_facts import RUN_FACTS
+from runtime.judgement.reports.explanation.runtime_home import HOME_FACTS, RuntimeHome
 from runtime.judgement.reports.explanation.sentence import Sentence, read_template
 from runtime.judgement.reports.explanation.step_facts import STEP_FACTS
 from runtime.judgement.reports.narration import Foreign
@@ -53,7 +54,7 @@ def test_every_cause_and_every_option_has_words() -> None:
 def test_every_name_in_a_template_is_a_fact_and_every_fact_is_used() -> None:
     used = {name for text in every_template() for name in read_template(text).names}
     used.add("author")  # told before every rule's sentence
-    assert used == {*STEP_FACTS, *ATTEMPT_FACTS, *RUN_FACTS, *BUDGET_FACTS}
+    assert used == {*STEP_FACTS, *ATTEMPT_FACTS, *RUN_FACTS, *BUDGET_FACTS, *HOME_FACTS}
 
 
 @pytest.mark.parametrize(("name", "run"), EVERY, ids=[name for name, _ in EVERY])
@@ -130,7 +131,9 @@ def test_after_a_retry_by_hand_what_refuses_connections_is_what_to_start() -> No
     run.tell(again, node, "flow/booker")
     found = rows(run)
     assert found["Tried"].endswith("; the operator ada chose Retry operation, and it failed again.")
-    assert found["Try"] == ("Start what should listen on 127.0.0.1:8931, then retry. Wrong address: edit.")
+    assert found["Try"] == (
+        "Start the service that should answer on 127.0.0.1:8931, then retry. If the address is wrong: edit."
+    )
     assert explained(run).act is not None, "what has an act before it is not marked as what to press"
 
 
@@ -138,18 +141,18 @@ def test_after_a_retry_by_hand_what_refuses_connections_is_what_to_start() -> No
     ("said", "sql", "cure"),
     [
         ("no such table: releases. Tables are: release, author", "select 1 from releases",
-         'correct "releases" in sql (the error has "release")'),
-        ('relation "seats" does not exist', "select 1 from seats", 'correct "seats" in sql'),
-        ("Unknown column years in the field list", "select years from seats", 'correct "years" in sql'),
+         '"releases" in sql, but names "release"'),
+        ('relation "seats" does not exist', "select 1 from seats", '"seats" in sql'),
+        ("Unknown column years in the field list", "select years from seats", '"years" in sql'),
         ("no such table: seats", "create table other as select 1", ""),
-        ("column years does not exist", "alter table seats drop column years", 'correct "years" in sql'),
+        ("column years does not exist", "alter table seats drop column years", '"years" in sql'),
         ("the table seats is locked", "select 1 from seats", ""),
     ],
 )  # fmt: skip
 def test_a_name_that_the_error_does_not_know_is_what_to_correct(said: str, sql: str, cure: str) -> None:
     run = failed(Cause.TOOL_FAILED, technical=said, action={"tool": "book", "arguments": {"sql": sql}})
-    unsure = "If you are not sure of the rest: deny."
-    tried = f"edit: {cure}; check the rest too. {unsure}" if cure else "edit, because other arguments may work."
+    known = f"edit if you know the right arguments: the error does not know {cure}. If not: deny."
+    tried = known if cure else "edit, because other arguments may work."
     assert rows(run)["Try"] == tried
 
 
@@ -157,7 +160,10 @@ def test_a_rate_limit_says_for_how_long() -> None:
     run = failed(Cause.RATE_LIMITED, "llm")
     until = f"{run.incident.opened.ts + timedelta(seconds=42):%H:%M:%S}"
     found = explained(run)
-    assert found.consequences["wait_retry"].text == f"Calls again at {until}, or after as many seconds as you type."
+    assert found.consequences["wait_retry"].text == (
+        f"The form has a wait until {until} filled in; enter starts it. Then it calls again."
+    )
+    assert found.due == run.incident.opened.ts + timedelta(seconds=42), "what is left of it stands in the form"
     assert found.what.text == "anthropic refused the call: too many requests."
     assert [each.text for each in found.why] == [
         'HTTP 429 rate_limit_exceeded: "Rate limit reached for requests per minute".',
@@ -165,9 +171,11 @@ def test_a_rate_limit_says_for_how_long() -> None:
     ]
     assert (found.option, found.because and found.because.text) == (
         "wait_retry",
-        f"the limit ends by itself at {until}, 42s after the refusal.",
+        f"the limit ends by itself at {until}.",
     )
-    assert found.consequences["retry"].text == ("Asks anthropic:claude-haiku-4-5 again, same messages, attempt 4.")
+    assert found.consequences["retry"].text == (
+        f"Asks anthropic:claude-haiku-4-5 at once; before {until} it may be refused again."
+    )
     assert found.consequences["skip"].text == ("booker ends here; reporter gets an empty text.")
 
 
@@ -175,9 +183,9 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     found = explained(failed(Cause.AUTH_FAILED, "llm"))
     assert found.act is not None
     assert found.act.text == (
-        "Correct ANTHROPIC_API_KEY in the runtime's environment or env_file and restart it: orbiter-console stop, then"
-        " serve (if --embedded: quit and open the console). Runs go on from their last step; a call that is cut off may"
-        " ask first"
+        "Put the right ANTHROPIC_API_KEY where the runtime reads it (its environment, or its env_file), then start it"
+        " again: orbiter-console stop, then orbiter-console serve. Runs go on from their last step; of a call that this"
+        " cuts off you may be asked whether it happened"
     )
     assert dict(found.rows())["Try"] == f"{found.act.text}. Then retry."
     local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
@@ -185,8 +193,32 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     assert "API_KEY" not in local.act.text
 
 
+@pytest.mark.parametrize(
+    ("home", "place", "again"),
+    [
+        (RuntimeHome(env_file="/srv/keys.env"), "into /srv/keys.env,", ": orbiter-console stop, then orbiter-console"),
+        (RuntimeHome(embedded=True), "of this console,", ": quit this console and open it again."),
+        (RuntimeHome(host="rail"), "that it is started in,", ": on rail, orbiter-console stop, then"),
+    ],
+)
+def test_who_knows_the_runtime_is_told_the_one_way_to_start_it_again(home: RuntimeHome, place: str, again: str) -> None:
+    run = failed(Cause.AUTH_FAILED, "llm")
+    found = explain(run.incident, run.state, lambda: home)
+    assert found.act is not None
+    assert place in found.act.text
+    assert f"start the runtime again{again}" in found.act.text
+
+
+def test_the_runtime_is_looked_at_only_where_a_sentence_needs_it() -> None:
+    def home() -> RuntimeHome:
+        raise AssertionError("no sentence needs it")
+
+    run = failed(Cause.TIMEOUT)
+    assert explain(run.incident, run.state, home).option == "retry"
+
+
 def test_what_may_have_happened_says_where_to_look_and_what_to_take_then() -> None:
-    at = "Check at 127.0.0.1:8931 whether book took effect. Yes: result. No: retry."
+    at = "Check at 127.0.0.1:8931 whether the call of book was carried out. If yes: result. If no: retry."
     for run in (failed(Cause.CANCELLED, attempts=1, in_doubt=True, effect=Effect.UNKNOWN),
                 failed(Cause.TIMEOUT, effect=Effect.UNKNOWN)):  # fmt: skip
         assert rows(run)["Try"] == at
@@ -205,7 +237,8 @@ def test_a_used_up_budget_says_what_was_spent_and_what_more_of_it_costs() -> Non
     amount = found.amount
     assert amount
     assert found.consequences["extend"].text == (
-        f"Raises model calls from 20 to {20 + amount:.0f} (about ${0.02 * amount:.2f} more), or as you say."
+        f"You type how much more; {amount:.0f} is filled in, which makes {20 + amount:.0f}"
+        f" (for about ${0.02 * amount:.2f})."
     )
 
 
@@ -277,7 +310,7 @@ def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None
     used = (4, 4, 12)
     same, differ = (explained(out_of_calls(of_a_workflow(*used, says=says), *used)) for says in ("again", "part {}"))
     assert same.why[1].text == "The last 12 answers of agent2 are the same: a loop."
-    assert (same.option, same.other) == ("skip", "abort"), "more calls are not proposed to who repeats itself"
+    assert same.option == "skip", "more calls are not proposed to who repeats itself"
     assert differ.why[1].text == "agent2 took far more than the others: perhaps a loop."
     assert (differ.option, differ.other) == ("extend", "skip")
     assert [each.text for each in differ.calls] == ['"part 9"', '"part 10"', '"part 11"'], "a person can look"
@@ -289,14 +322,14 @@ def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None
 def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
     found = explained(dict(every_kind())["breakpoint"])
     assert found.act is not None, "what has an act before it is not marked as what to press"
-    assert dict(found.rows())["Try"] == "Read what book would do now. Right as it is: retry. To change it: edit."
+    assert dict(found.rows())["Try"] == "Read the call. If it is right: retry. If not, tell the agent: deny."
     assert found.consequences["retry"].text.startswith("book runs now ")
 
 
 def test_a_used_up_budget_proposes_an_amount() -> None:
     found = explained(failed(Cause.LIMIT_REACHED, "llm", attempts=0, effect=Effect.NOT_ATTEMPTED))
     assert found.what.text == "The run used all of its model calls: 20 of 20."
-    assert found.consequences["extend"].text == ("Raises model calls from 20 to 22, or as you say.")
+    assert found.consequences["extend"].text == ("You type how much more; 2 is filled in, which makes 22.")
     assert found.option == "extend"
     assert found.amount is not None
     assert f"{found.amount:.10g}" in found.consequences["extend"].text
@@ -319,7 +352,7 @@ def test_a_permission_and_a_question_are_no_failures() -> None:
     asks = explained(kinds["permission"])
     assert asks.what.text == "booker asks for permission: book needs fs.write:/srv/a.md."
     assert (asks.option, asks.kind) == ("deny", "permission"), "a grant is never proposed"
-    assert dict(asks.rows())["Safe"] == "deny, because nothing runs then. Only if you want exactly this: grant."
+    assert dict(asks.rows())["Safe"] == "deny, because nothing runs then. If you want exactly this: grant."
     question = explained(kinds["question"])
     assert (question.what.text, question.option, question.tried) == ("Which days?", "input", None)
 
