@@ -10,15 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbiter.config import parse_model_string
-from orbiter.models.provider import model_registry
-from orbiter.parsing.near_names import did_you_mean
 from runtime.config.loader import load_configuration
 from runtime.execution.failures.errors_in_force import parse_errors
 from runtime.execution.gates.budget import parse_run_budget
 from runtime.execution.secret_vault import make_redactor
 from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor, has_mark
 from runtime.judgement.permissions.patterns import Verbs
+from runtime.judgement.recovery.input_validation import InvalidInput
+from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.operations.answer_params import InvalidCommand, checked_params
@@ -269,7 +268,7 @@ class Decisions:
         given = checked_params(opened, option, self._restore_params(opened, params))
         for param in OPTIONS[option].params:
             if param.kind == "model" and param.name in given:
-                await self._check_provider(run_id, str(given[param.name]))
+                await self._check_model(run_id, option, str(given[param.name]))
         return given
 
     def _restore_params(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,19 +286,11 @@ class Decisions:
             raise InvalidCommand(str(exc)) from exc
         return shown
 
-    async def _check_provider(self, run_id: str, model: str) -> None:
-        provider, name = parse_model_string(model)
-        if not name or model in model_registry:  # a provider's name alone would be taken for that of a model
-            raise InvalidCommand(f"{model!r} names no model: give --model provider:name")
-        if provider in model_registry:
-            return
-        # One that the swarm registers itself is not known here, but its runs have used it.
-        state = fold_events(await self._journal.read(run_id))
-        used = {str(node.requested.get("model", "")).partition(":")[0] for node in state.nodes.values()}
-        if provider not in used:
-            known = sorted(model_registry.list_all())
-            hint = did_you_mean(provider, known, form=f"'{{}}:{name}'")
-            raise InvalidCommand(f"unknown provider {provider!r}: {hint}The providers are {', '.join(known)}")
+    async def _check_model(self, run_id: str, option: str, model: str) -> None:
+        try:
+            check_model_name(model, fold_events(await self._journal.read(run_id)))
+        except InvalidInput as exc:
+            raise InvalidCommand(f"{option!r}: {exc}") from exc
 
     async def _standing_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.execution.step_overrides import first_model_step_id
+from runtime.judgement.recovery.input_validation import InvalidInput
+from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.options import ends_run
 from runtime.operations.answer_params import InvalidCommand
 from runtime.record.state import events as ev
@@ -69,12 +71,12 @@ def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dic
     user says, for an agent or its first question to the model.
 
     Raises:
-        InvalidControl: the node takes no such change.
+        InvalidControl: the node takes no such change, or the model's name cannot be one.
     """
     changes: dict[str, Any] = {}
     for key, value in wanted.items():
         if key == "model" and isinstance(value, str) and value and (node.kind == "llm" or not node.is_step):
-            changes["model"] = value
+            changes["model"] = _checked_model(value, state)
         elif key == "arguments" and isinstance(value, Mapping) and node.kind == "tool" and node.is_step:
             changes["arguments"] = dict(value)
         elif key == "input" and isinstance(value, str):
@@ -85,6 +87,14 @@ def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dic
                 "agent or its call, an input for an agent or its first call, arguments (an object) for a tool's call"
             )
     return changes
+
+
+def _checked_model(model: str, state: DurableRun) -> str:
+    try:
+        check_model_name(model, state)
+    except InvalidInput as exc:
+        raise InvalidControl(str(exc)) from exc
+    return model
 
 
 def _with_user_message(node: Node, state: DurableRun, text: str) -> list[Any]:

@@ -25,6 +25,7 @@ from screens.views.decisions import bulk_answer as view
 from screens.views.decisions import choices
 from screens.views.decisions.batch_action import BatchOutcome, item_lines, outcome_summary
 from screens.views.decisions.incident_groups import OpenDecision
+from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.decisions.typed_answer import wanted_words
 from screens.views.lists.inbox import incident_words
@@ -90,7 +91,8 @@ class BulkAnswerScreen(ArmedScreen[None]):
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def _offer(self) -> list[PromptChoice]:
-        return view.common_choices(self._alike, self._session.render_context(), self._session.letters)
+        keys = self._session.link.provider_keys(self._alike[0].run_id)
+        return view.common_choices(self._alike, self._session.render_context(), self._session.letters, keys)
 
     def _show(self) -> None:
         if not self.is_attached:
@@ -218,7 +220,25 @@ class BulkAnswerScreen(ArmedScreen[None]):
         except ValueError as exc:
             self._show_error(str(exc))
 
+    def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
+        """The name of a model is typed; keys that were on their way to the list come here, too."""
+        if self._plan.choice is None or not self._plan.choice.takes_model:
+            return
+        if self._picks is not None:
+            self._type_instead("")
+        self.query_one("#value", Editor).insert(message.letter)
+
+    def _type_instead(self, begin: str) -> None:
+        """What is wanted is not in the list."""
+        self._picks = None
+        self._show()
+        self.query_one("#value", Editor).begin(begin, single=True)
+
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
+        begin = typed_from(message.value) if self._plan.choice is not None and self._plan.choice.takes_model else None
+        if begin is not None:
+            self._type_instead(begin)
+            return
         try:
             self._give(message.value)
         except ValueError as exc:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar, Final
 
 from textual.app import ComposeResult
@@ -25,8 +26,11 @@ from screens.render.layout import (
 )
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
+from screens.views.decisions.choices import ChoiceOffer
+from screens.views.decisions.model_list import OTHER_MODEL, model_rows, typed_from
 from screens.views.decisions.run_actions import RUN_ACTIONS, WHILE_IT_LASTS, RunAction
 from screens.widgets.bar import Bar
+from screens.widgets.choice_list import ChoiceList
 from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
 from screens.widgets.text_page import TextPage
@@ -46,8 +50,10 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
         Binding("escape", "leave", "Leave it", key_display="esc", id="ask.leave"),
     ]
 
-    def __init__(self, session: ConsoleContext, act: RunAction) -> None:
+    def __init__(self, session: ConsoleContext, act: RunAction, keys: Collection[str] = ()) -> None:
+        """`keys`: the names of the providers' keys that the run's runtime has."""
         super().__init__(session)
+        self._keys = keys
         self._act = act
         self._request: Request[Any] | None = None
         self._problem = ""
@@ -60,6 +66,8 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
                 label = Bar(id="label", ellipsis=self._session.glyphs.ellipsis)
                 label.show(span(self._act.input_field.label, "ink-accent"))
                 yield label
+                if self._act.input_field.models:
+                    yield ChoiceList(self._session)
                 yield Editor()
             yield LinkLine(self._session)
             yield Bar(id="hint", ellipsis=self._session.glyphs.ellipsis)
@@ -69,9 +77,16 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
         asks = self._act.input_field
         if asks is None:
             self._ask()
+            return
+        if asks.models:
+            rows = (*asks.models, *model_rows((), self._keys, self._session.render_context()), OTHER_MODEL)
+            values, titles = tuple(row.value for row in rows), tuple(row.words for row in rows)
+            offer = ChoiceOffer(values, several=False, titles=titles)
+            self.query_one(Editor).display = False
+            self.query_one(ChoiceList).begin(offer, marked=0)
         else:
             self.query_one(Editor).begin(asks.text, single=asks.single)
-            self.arming.ask("typing")
+        self.arming.ask("typing")
 
     # -- one after the other: type, read, decide -------------------------------------------------------------
 
@@ -79,20 +94,57 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
         self._problem = message.why
         self._show_hint()
 
+    def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
+        message.stop()
+        begin = typed_from(message.value)
+        if begin is None:
+            self._take(message.value)
+        else:
+            self._type_instead(begin)
+
+    def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
+        """A name is typed; keys that were on their way to the list come here, too."""
+        message.stop()
+        if not self.query_one(Editor).display:
+            self._type_instead("")
+        self.query_one(Editor).insert(message.letter)
+
+    def _type_instead(self, begin: str) -> None:
+        self.query_one(ChoiceList).display = False
+        editor = self.query_one(Editor)
+        editor.display = True
+        editor.begin(begin, single=True)
+        self._show_hint()
+
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()
+        self._take(message.text)
+
+    def _take(self, text: str) -> None:
+        """What was typed or chosen."""
         try:
-            request = self._act.filled(message.text)
+            request = self._act.filled(text)
         except ValueError as exc:
             self._problem = str(exc)
             self._show_hint()
             return
         if self._act.confirms:
+            self._show_model(text)
             self._request = request
             self._problem = ""
             self._ask()
         elif self.arming.accept("enter") and self._session.link.status.phase != "lost":
             self.dismiss(request)
+
+    def _show_model(self, name: str) -> None:
+        """Of a list of models only what was chosen is left."""
+        asks = self._act.input_field
+        if asks is None or not asks.models:
+            return
+        self.query_one(ChoiceList).display = self.query_one(Editor).display = False
+        context = self._session.render_context()
+        words = (Span("Asked from here on: ", "ink-accent"), Span(context.sanitize_line(name, 60), "ink-strong"))
+        self.query_one("#label", Bar).show(words)
 
     def _ask(self) -> None:
         """All is said: from a moment on one key does it."""
@@ -219,7 +271,8 @@ class RunActionScreen(RuntimeScreen):
             if request is not None:
                 self.run_worker(self._carry_out(act, request), group="act", exit_on_error=False)
 
-        self.app.push_screen(ConfirmActionScreen(self.session, act), decided)
+        keys = self.session.link.provider_keys(state.id)
+        self.app.push_screen(ConfirmActionScreen(self.session, act, keys), decided)
 
     async def _carry_out(self, act: RunAction, request: Request[Any]) -> None:
         await self.session.hold.send_now()  # answers and acts come in the order in which they were given

@@ -99,6 +99,7 @@ class RunDecision:
             prompt.put_away(_outcome_text(before))
         another = False
         if incident is not None:
+            prompt.state = state
             held = [
                 shown_name(state.nodes[each.node_id], state)
                 for each in nodes_waiting_on(state, incident.opened.node_id)

@@ -1,5 +1,5 @@
-"""A list to choose from: one answer, or several with `space`. Nothing is chosen at first, and of several `enter` sends
-none only when it is pressed twice, so that no stray `enter` answers.
+"""A list to choose from: one answer, or several with `space`. Where it answers, nothing is chosen at first, and of
+several `enter` sends none only when it is pressed twice, so that no stray `enter` answers.
 """
 
 from __future__ import annotations
@@ -58,18 +58,29 @@ class ChoiceList(LineView, can_focus=True):
     class Changed(Message):
         """What enter would send is another now."""
 
+    @dataclass
+    class Typed(Message):
+        """A letter, which means nothing to the list: what is typed may be the answer."""
+
+        letter: str
+
     def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self._session = session
         self._offer = ChoiceOffer((), several=False)
         self._cursor = _NO_ROW
+        self._first = _NO_ROW
+        """Where the cursor began."""
         self._ticked: set[int] = set()
         self._sends_none = False
         """Enter was pressed with nothing ticked: once more sends that."""
 
-    def begin(self, offer: ChoiceOffer, *, focus: bool = True) -> None:
-        """Offer these, none of them chosen."""
-        self._offer, self._cursor, self._ticked = offer, self._first_row(offer), set()
+    def begin(self, offer: ChoiceOffer, *, focus: bool = True, marked: int | None = None) -> None:
+        """Offer these, none of them ticked. `marked`: the row that `enter` sends if nothing is changed, where a stray
+        `enter` does no harm; None: as the offer says.
+        """
+        self._first = self._first_row(offer) if marked is None else marked
+        self._offer, self._cursor, self._ticked = offer, self._first, set()
         self._sends_none = False
         self.styles.height = min(len(offer.values), self.MAX_HEIGHT)
         self.set_line_count(len(offer.values))
@@ -86,7 +97,7 @@ class ChoiceList(LineView, can_focus=True):
     @property
     def touched(self) -> bool:
         """Whether the cursor was moved, or anything is ticked."""
-        return self._cursor != self._first_row(self._offer) or bool(self._ticked)
+        return self._cursor != self._first or bool(self._ticked)
 
     @property
     def ticked_titles(self) -> list[str]:
@@ -145,12 +156,13 @@ class ChoiceList(LineView, can_focus=True):
         self.repaint_changed()
 
     def on_key(self, event: events.Key) -> None:
-        """Letters mean nothing here, though they mean something around it."""
+        """Letters mean nothing here, though they mean something around it: who holds the list is told."""
         if event.key.isdecimal() and len(event.key) == 1:
             self._choose(int(event.key) - 1)
             event.stop()
         elif event.is_printable and event.key not in _OWN:
             event.stop()
+            self.post_message(self.Typed(event.character or ""))
 
     def _choose(self, index: int) -> None:
         if 0 <= index < len(self._offer.values):

@@ -7,6 +7,7 @@ that for silence of the far side.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
@@ -21,6 +22,10 @@ DEAD_BEATS = 25
 """So many, and the connection is given up. Longer than ssh's own patience, which says more about a dead network."""
 AVERAGE_WEIGHT = 0.25
 """Of a new measurement in the average."""
+LOOKED_BACK = 3
+"""So many measurements are looked at, the shortest of which counts: a link that is slow is slow in each, and one that
+waited behind the first picture, or for a busy machine, is not. Before there are so many nothing is shown.
+"""
 SHOWN_CHANGE = 0.3
 """By which part the average must leave what is shown, before something else is shown: a screen must come to rest."""
 
@@ -33,12 +38,13 @@ class Heartbeat:
     average: float = 0.0
     """Seconds there and back, smoothed; 0.0 while unknown."""
     shown: float = 0.0
-    """As `average`, but at rest while that stays near it."""
+    """As `average`, but at rest while that stays near it; 0.0 until there are `LOOKED_BACK` measurements."""
     silent: int = 0
     """Beats since a byte came, while an answer is due."""
     _beats: int = 0
     _sent: dict[int, float] = field(default_factory=dict)
     _next: int = 0
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=LOOKED_BACK))
 
     def connected(self) -> None:
         """A connection stands: what an earlier one was waiting for does not come any more."""
@@ -65,9 +71,10 @@ class Heartbeat:
         sent = self._sent.pop(number, None)
         if sent is None:
             return
-        took = self.clock() - sent
-        self.average = took if not self.average else self.average + AVERAGE_WEIGHT * (took - self.average)
-        if abs(self.average - self.shown) > SHOWN_CHANGE * self.shown:
+        self._recent.append(self.clock() - sent)
+        took = min(self._recent)
+        self.average = self.average + AVERAGE_WEIGHT * (took - self.average) if self.shown else took
+        if len(self._recent) == LOOKED_BACK and abs(self.average - self.shown) > SHOWN_CHANGE * self.shown:
             self.shown = self.average
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,7 @@ from screens.render.layout import (
 )
 from screens.views.decisions.batch_action import BatchItem, BatchOutcome
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice, prompt_choices
+from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice, prompt_choices, with_models
 from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
 
@@ -92,11 +92,13 @@ def _item_parts(found: OpenDecision, context: RenderContext) -> _ItemParts:
 
 
 def common_choices(
-    alike: Sequence[OpenDecision], context: RenderContext, letters: Mapping[str, str]
+    alike: Sequence[OpenDecision], context: RenderContext, letters: Mapping[str, str], keys: Collection[str] = ()
 ) -> list[PromptChoice]:
-    """What may be said to all of them: once, and nothing that every one of them would have to be read for."""
+    """What may be said to all of them: once, and nothing that every one of them would have to be read for. `keys`: the
+    names of the providers' keys that the runtime has.
+    """
     return [
-        _for_all(choice, alike)
+        _for_all(with_models(choice, (), keys, context), alike)
         for choice in prompt_choices(alike[0].opened, context, letters)
         if choice.option != LATER_OPTION
     ]

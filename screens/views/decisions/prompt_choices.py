@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from runtime.judgement.comparison.file_write import FileState
-from runtime.judgement.recovery.option_spec import Confirmation, KeyPress, OptionParam, ParamChoice, pressed_label
+from runtime.judgement.recovery.option_spec import Confirmation, KeyPress, OptionParam, pressed_label
 from runtime.judgement.recovery.option_table import LIFETIMES, OPTIONS, consequence_text, effect_of, option_keys
 from runtime.judgement.recovery.options import confirmation_of, press_of
 from runtime.judgement.reports.explanation.explain import Explanation
-from runtime.judgement.reports.explanation.model_choices import provider_choices
+from runtime.judgement.reports.explanation.model_choices import ModelChoice
 from runtime.record.state.events import AnswerProposed, IncidentOpened, Option
 from screens.render.layout import Span, Spans, span
+from screens.views.decisions.model_list import OTHER_MODEL, model_rows
 from screens.views.decisions.prompt import is_whole
 from screens.views.decisions.prompt_lines import proposal_lines
 from screens.views.run.explanation import sentence_words
@@ -194,7 +195,7 @@ def explained_choices(
             looks_first=told.act is not None,
             value=value,
         )
-        found.append(_with_models(explained, told, context, keys))
+        found.append(with_models(explained, told.models, keys, context))
     return found
 
 
@@ -207,31 +208,16 @@ def _first_value(choice: PromptChoice, told: Explanation, context: RenderContext
     return str(left) if effect == "wait_retry" and left > 0 else ""
 
 
-OTHER_MODEL: Final = ParamChoice("", "another: type its name")
-"""Of a list of models the row after which a name is typed."""
-
-
-def typed_from(value: str) -> str | None:
-    """What a name is typed behind, where a row of a list of models lacks the name; None where it has it."""
-    return value if value == OTHER_MODEL.value or value.endswith(":") else None
-
-
-def _with_models(
-    choice: PromptChoice, told: Explanation, context: RenderContext, keys: Collection[str]
+def with_models(
+    choice: PromptChoice, models: Iterable[ModelChoice], keys: Collection[str], context: RenderContext
 ) -> PromptChoice:
     """A choice that takes a model, with the models that the run knows to choose from, and the providers that can be
     asked.
     """
     if choice.param is None or not choice.takes_model:
         return choice
-    found = (*told.models, *provider_choices(keys))
-    if not found:
-        return choice
-    known = tuple(
-        ParamChoice(each.name, f"{context.sanitize_line(each.name, 60)}{context.glyphs.dot}{each.why}")
-        for each in found
-    )
-    return replace(choice, param=replace(choice.param, choices=(*known, OTHER_MODEL)))
+    known = model_rows(models, keys, context)
+    return replace(choice, param=replace(choice.param, choices=(*known, OTHER_MODEL))) if known else choice
 
 
 def lifetime_choices() -> list[PromptChoice]:

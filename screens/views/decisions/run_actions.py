@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from runtime.judgement.recovery.input_validation import json_object
+from runtime.judgement.recovery.model_name import check_model_name
+from runtime.judgement.recovery.option_spec import ParamChoice
+from runtime.judgement.reports.explanation.model_choices import models_of_run
 from runtime.operations.requests.runs import (
     AbortRun,
     BreakpointKind,
@@ -26,6 +30,7 @@ from runtime.record.state.rewind import nodes_dropped_by, repeated_effects
 from screens.render.formatting import format_cost, pluralize
 from screens.render.layout import Span, Spans, span
 from screens.views.decisions.batch_action import CONSEQUENCES
+from screens.views.decisions.model_list import model_rows
 from screens.views.run.json_lines import json_text
 from screens.views.run.node import KIND_WORDS
 from screens.views.run.status import in_flight_words
@@ -44,6 +49,10 @@ class ActionField:
     text: str = ""
     needed: bool = False
     single: bool = True
+    models: tuple[ParamChoice, ...] = ()
+    """Of a model: what is asked if nothing is changed, then what the run knows."""
+    check: Callable[[str], None] | None = None
+    """Raises `ValueError` for what would be refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +77,16 @@ class RunAction:
         if self.input_field is None:
             return self.request
         name, said = self.input_field.name, text.strip()
+        if self.input_field.models and said == self.input_field.models[0].value:
+            return self.request
         if not said:
             if self.input_field.needed:
                 raise ValueError(f"something is needed here: {self.input_field.label}")
             return self.request
         if name in ("reason", "text"):
             return replace(self.request, **{name: text})
+        if self.input_field.check is not None:
+            self.input_field.check(said)
         value: Any = said if name != "arguments" else json_object(said)
         if name == "arguments" and text == self.input_field.text:
             return self.request
@@ -154,7 +167,9 @@ def rewind(state: DurableRun, node_id: str, context: RenderContext) -> RunAction
         lines.append(span("No side effect would be repeated."))
     request = RewindRun(run_id=state.id, node_id=node_id, confirm=bool(repeated))
     said = "The run is being started again from there."
-    return RunAction(request, "Run again from here", tuple(lines), "start again from here", said, _change(node))
+    return RunAction(
+        request, "Run again from here", tuple(lines), "start again from here", said, _change(node, state, context)
+    )
 
 
 def fork(state: DurableRun, node_id: str, context: RenderContext) -> RunAction | str:
@@ -173,7 +188,9 @@ def fork(state: DurableRun, node_id: str, context: RenderContext) -> RunAction |
         span(f"It takes over {pluralize(kept, 'completed step')}, and asks models and tools again from there on."),
     )
     request = ForkRun(run_id=state.id, node_id=node_id)
-    return RunAction(request, "Another run from here", lines, "fork it", "The fork has begun.", _change(node))
+    return RunAction(
+        request, "Another run from here", lines, "fork it", "The fork has begun.", _change(node, state, context)
+    )
 
 
 def inject(state: DurableRun, node_id: str, context: RenderContext) -> RunAction | str:
@@ -230,13 +247,20 @@ def _why_ended(state: DurableRun) -> str:
     return f"The run has ended: it is {state.phase}."
 
 
-def _change(node: Node) -> ActionField | None:
+_SAME: Final = ParamChoice("the same models as before", "the same models as before")
+
+
+def _change(node: Node, state: DurableRun, context: RenderContext) -> ActionField | None:
     """What can be different when a node runs again."""
     if node.kind == "tool" and node.is_step:
         arguments = node.effective.get("arguments", node.requested.get("arguments"))
         return ActionField("arguments", "its arguments (JSON)", json_text(arguments or {}), single=False)
     if node.kind == "llm" or not node.is_step:
-        return ActionField("model", "another model, as provider:name (empty: the same)")
+        now = str(node.effective.get("model") or node.name) if node.kind == "llm" else ""
+        same = ParamChoice(now, f"{context.sanitize_line(now, 60)}{context.glyphs.dot}the same") if now else _SAME
+        rows = (same, *model_rows(models_of_run(state, now), (), context))
+        check = partial(check_model_name, state=state)
+        return ActionField("model", "Which model is asked from here on", models=rows, check=check)
     return None
 
 

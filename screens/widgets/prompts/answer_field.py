@@ -19,7 +19,8 @@ from screens.shell.context import ConsoleContext
 from screens.shell.external_editor import editor_command
 from screens.views.decisions import answer_form
 from screens.views.decisions import choices as picks
-from screens.views.decisions.prompt_choices import PromptChoice, typed_from
+from screens.views.decisions.model_list import typed_from
+from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.run.json_lines import json_text
 from screens.widgets.choice_list import ChoiceList, read_typed_answer
 from screens.widgets.editor import Editor, SecretInput
@@ -267,6 +268,15 @@ class AnswerField(Vertical):
             self._type_instead(begin)
         else:
             self.post_message(self.Sent(message.value))
+
+    def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
+        """The name of a model is typed; keys that were on their way to the list come here, too."""
+        message.stop()
+        if self._choice is None or not self._choice.takes_model:
+            return
+        if self.has_class("-picks"):
+            self._type_instead("")
+        self.query_one("#editor", Editor).insert(message.letter)
 
     def _type_instead(self, begin: str) -> None:
         """What is wanted is not in the list: it is typed, behind what is known of it."""

@@ -7,7 +7,9 @@ from typing import Any
 
 from textual.message import Message
 
+from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.param_validation import check_params
+from runtime.record.state.durable_run import DurableRun
 from screens.render.layout import span
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
 from screens.views.decisions.typed_answer import answer_params
@@ -18,6 +20,9 @@ from screens.widgets.prompts.prompt_display import PromptDisplay, PromptMode, Re
 
 class ChoosingPrompt(PromptDisplay):
     """Carries a choice to its answer: `Answered` says what was decided. Which key chooses is `Prompt`'s matter."""
+
+    state: DurableRun | None = None
+    """The run of the decision, if it is known: the name of a model is checked against it."""
 
     @dataclass
     class Answered(Message, namespace="prompt"):
@@ -139,6 +144,8 @@ class ChoosingPrompt(PromptDisplay):
         try:
             params = dict(adopted.params) if adopted is not None else answer_params(choice, value)
             check_params(self.opened, choice.option, params, self._session.clock())
+            if choice.takes_model and self.state is not None:
+                check_model_name(str(params.get("model", "")), self.state)
             if adopted is None and params.get("arguments", self) == self.opened.action.get("arguments"):
                 raise ValueError("Nothing is changed: change an argument, or go back with esc.")
         except ValueError as exc:

@@ -384,6 +384,7 @@ async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
             ("antropic:claude", "did you mean 'anthropic:claude'"),
             ("openai:", "names no model"),
             ("anthropic", "names no model"),
+            ("nonsense", "names no provider"),
         ):
             with pytest.raises(InvalidCommand, match=said):
                 await bench.decisions.answer(incident.opened.incident_id, "switch_model", {"model": model}, by=ME)

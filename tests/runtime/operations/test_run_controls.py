@@ -152,6 +152,24 @@ async def test_rewind_with_another_model(bench: Bench, controls: RunControls) ->
     assert state.nodes[node].effective == {"model": "scripted:zoo/handing"}
 
 
+async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_to(
+    bench: Bench, controls: RunControls
+) -> None:
+    async with bench.driving():
+        run, before = await _completed(bench, "workflow")
+    node = "swarm(noter...)~0/plain~2/llm~0"
+    for model, said in (
+        ("antropic:claude", "did you mean 'anthropic:claude'"),
+        ("openai:", "names no model"),
+        ("nonsense", "names no provider"),
+    ):
+        with pytest.raises(InvalidControl, match=said):
+            await controls.rewind(run, node, changes={"model": model}, by=ME)
+        with pytest.raises(InvalidControl, match=said):
+            await controls.fork(run, node, changes={"model": model}, by=ME)
+    assert (await bench.state(run)).last_seq == before.last_seq
+
+
 async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(
     bench: Bench, controls: RunControls
 ) -> None:

@@ -451,6 +451,18 @@ async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said(
         assert "2 not yet" in text_of(pilot)
 
 
+async def test_for_all_of_them_a_model_is_chosen_from_the_list_of_providers() -> None:
+    async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, link):
+        link.keys = ("ANTHROPIC_API_KEY",)
+        await pilot.press("B")
+        await until(pilot, lambda: "None of them was answered" in text_of(pilot))
+        await pilot.press("m")
+        await until(pilot, lambda: "1 anthropic: · its key is there; you name the model" in text_of(pilot))
+        await pilot.press("1", "enter")
+        await pilot.press(*"claude-haiku-4-5", "enter")
+        await until(pilot, lambda: "Retry with another model: anthropic:claude-haiku-4-5" in text_of(pilot))
+
+
 def asks(number: int, schema: dict[str, Any]) -> Story:
     story = Story(f"run-{number}", f"chapter {number}", START)
     ask = story.start("value", "ask", story.open("agent", "asker", story.begin("Ask.")), agent="asker")

@@ -254,6 +254,38 @@ async def test_a_fork_is_shown_at_once() -> None:
         assert link.said[0][1]["changes"] == {"model": "openai:o1"}
 
 
+async def test_from_which_step_on_another_model_is_asked_is_chosen_from_the_runs_models() -> None:
+    story = limited(1)
+    async with opened(story) as (pilot, link):
+        link.keys = ("ANTHROPIC_API_KEY",)
+        await pilot.press("home")
+        screen = await act(pilot, "K")
+        for row in (
+            "1 the same models as before",
+            "2 openai:gpt-4o · answered in this run",
+            "3 anthropic: · its key is there",
+            "4 another: type its name",
+        ):
+            assert shown(pilot, row)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: screen.armed and shown(pilot, "Asked from here on: openai:gpt-4o"))
+        await pilot.press("y")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["changes"] == {"model": "openai:gpt-4o"}
+
+
+async def test_a_model_that_would_be_refused_is_said_before_anything_is_sent() -> None:
+    async with opened(limited(1)) as (pilot, link):
+        await pilot.press("home")
+        screen = await act(pilot, "R")
+        await pilot.press(*"antropic:x", "enter")
+        await until(pilot, lambda: shown(pilot, "did you mean 'anthropic:x'?"))
+        assert not screen.armed
+        await pilot.press(*["backspace"] * 10, *"nonsense", "enter")
+        await until(pilot, lambda: shown(pilot, "'nonsense' names no provider"))
+        assert link.said == []
+
+
 async def test_a_message_is_typed_and_sent_without_another_question() -> None:
     story = digest()
     async with opened(story) as (pilot, link):

@@ -94,3 +94,13 @@ async def test_where_the_run_knows_no_other_model_the_name_is_typed() -> None:
         await until(pilot, lambda: "as provider:model" in text_of(pilot))
         await pilot.press(*"groq:x", "enter")
         await until(pilot, lambda: answers(link) == [("switch_model", {"model": "groq:x"})])
+
+
+async def test_a_name_that_would_be_refused_is_said_in_the_field_and_a_letter_in_the_list_begins_it() -> None:
+    async with console(limited("anthropic:claude-sonnet-4-5"), run_id="run-8") as (pilot, link):
+        await pressed(pilot, "m")
+        await until(pilot, lambda: "2 another: type its name" in text_of(pilot))
+        await pilot.press(*"antropic:x", "enter")
+        await until(pilot, lambda: "did you mean 'anthropic:x'?" in text_of(pilot))
+        assert "antropic:x" in text_of(pilot)
+        assert answers(link) == []

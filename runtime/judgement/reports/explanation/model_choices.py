@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +10,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.judgement.recovery.option_table import effect_of
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.step_facts import model_name
-from runtime.record.state.durable_run import Node
+from runtime.record.state.durable_run import DurableRun, Node
 
 MAX_MODELS: Final = 6
 """So many are named; the latest first."""
@@ -34,8 +34,17 @@ def model_choices(case: ExplainedIncident) -> tuple[ModelChoice, ...]:
     now = model_name(case)
     if not now:
         return ()
-    found = dict.fromkeys((name for name, _ in models_that_answered(case)), "answered in this run")
-    for name in _chosen(case):
+    return _choices((name for name, _ in models_that_answered(case)), case.state, now)
+
+
+def models_of_run(state: DurableRun, now: str = "") -> tuple[ModelChoice, ...]:
+    """What a run knows of models. `now`: one that is named elsewhere already."""
+    return _choices((name for name, _ in _answered(state)), state, now)
+
+
+def _choices(answered: Iterable[str], state: DurableRun, now: str) -> tuple[ModelChoice, ...]:
+    found = dict.fromkeys(answered, "answered in this run")
+    for name in _chosen(state):
         found.setdefault(name, "was chosen in this run before")
     names = [name for name in found if name != now and ":" in name]
     return tuple(ModelChoice(name, found[name]) for name in names[:MAX_MODELS])
@@ -53,14 +62,17 @@ def provider_choices(keys: Collection[str]) -> tuple[ModelChoice, ...]:
 
 def models_that_answered(case: ExplainedIncident) -> Iterator[tuple[str, Node]]:
     """Models that answered before the incident, each with its step, the latest first."""
-    for node in reversed(case.state.nodes.values()):
-        answered = node.kind == "llm" and node.phase == "succeeded" and node.by is None
-        if answered and 0 < node.closed_seq <= case.opened.seq:
+    return (found for found in _answered(case.state) if found[1].closed_seq <= case.opened.seq)
+
+
+def _answered(state: DurableRun) -> Iterator[tuple[str, Node]]:
+    for node in reversed(state.nodes.values()):
+        if node.kind == "llm" and node.phase == "succeeded" and node.by is None and node.closed_seq > 0:
             yield str(node.effective.get("model") or node.name), node
 
 
-def _chosen(case: ExplainedIncident) -> list[str]:
+def _chosen(state: DurableRun) -> list[str]:
     """Models that an operator chose by an answer, the latest first."""
-    given = [each.answer for each in reversed(case.state.incidents.values()) if each.answer is not None]
+    given = [each.answer for each in reversed(state.incidents.values()) if each.answer is not None]
     chosen = [each.params.get("model") for each in given if effect_of(each.option) == "switch_model"]
     return [name for name in chosen if isinstance(name, str)]
