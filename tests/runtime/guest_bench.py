@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from runtime.record.journal import OpenIncident
+from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from tests.runtime.bench import ME, Bench
 
@@ -38,13 +39,13 @@ async def two(bench: Bench, run: str) -> list[OpenIncident]:
 
 
 async def asked(bench: Bench, run: str, question: str) -> OpenIncident:
-    """The incident that asks this."""
+    """The incident that asks this, and perhaps says more after it on the same line."""
 
-    def waits(state: DurableRun) -> bool:
-        return any(each.opened.question == question for each in state.open_incidents)
+    def asks(incident: ev.IncidentOpened) -> bool:
+        return incident.question == question or incident.question.startswith(f"{question} ")
 
-    await bench.until(run, waits)
-    return next(each for each in await bench.journal.incidents(run) if each.opened.question == question)
+    await bench.until(run, lambda state: any(asks(each.opened) for each in state.open_incidents))
+    return next(each for each in await bench.journal.incidents(run) if asks(each.opened))
 
 
 def parked(state: DurableRun) -> bool:

@@ -7,8 +7,10 @@ it gives is the decision in the framework's words. Everything else is a question
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from langgraph.types import Interrupt
@@ -22,6 +24,7 @@ from orbiter.guests.langgraph.approval import (
     approve,
 )
 from orbiter.guests.langgraph.life import Life, ordinal
+from orbiter.parsing.nesting import check_json
 from orbiter.steps import Codec, Place, Step
 
 ASK = "ask"
@@ -158,15 +161,49 @@ async def _ask(arguments: tuple[str, Any]) -> Any:
 
 
 async def ask(life: Life, question: str, schema: Any, place: Place) -> Any:
-    """A person's answer. Without a schema, a text that is JSON is the value that it stands for."""
+    """A person's answer. Without a schema, a text that is JSON is the value that it stands for; one that has what JSON
+    does not have, as `NaN`, is asked for again.
+    """
     form = schema if isinstance(schema, Mapping) else None
-    given = await life.scope.step(Step("value", ASK, life.agent, place, (question, form), _ask, _QUESTION))
-    if form is None and isinstance(given, str):
-        try:
-            return json.loads(given)
-        except ValueError:
+    name, wording = ASK, question
+    for again in count(1):
+        given = await life.scope.step(Step("value", name, life.agent, place, (wording, form), _ask, _QUESTION))
+        if form is not None or not isinstance(given, str):
             return given
-    return given
+        try:
+            return _read(given)
+        except _NotInJSON as exc:
+            name, wording = f"{ASK} again {again}", f"{question}\n{exc}"
+    raise AssertionError("it is asked until it is answered")
+
+
+class _NotInJSON(Exception):
+    """A person wrote what some readers of JSON take and JSON does not have."""
+
+
+def _read(text: str) -> Any:
+    """The value of a text that is JSON, else the text.
+
+    Raises:
+        _NotInJSON: It has a number that JSON does not have.
+    """
+    try:
+        check_json(text)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except ValueError:
+        return text
+
+
+def _refuse(word: str) -> Any:
+    raise _NotInJSON(
+        f"The answer before was not taken: {word[:40]} is not a number of JSON. Write a number, as 2.5, or"
+        f' "{word[:40]}" with its quotes for the text.'
+    )
+
+
+def _finite(digits: str) -> float:
+    found = float(digits)
+    return found if math.isfinite(found) else _refuse(digits)
 
 
 __all__ = ["BY_DECISION", "answer_all", "ask"]

@@ -94,7 +94,8 @@ async def _model_step(
         life.new_from = life.sent if life.sent < len(request.messages) else 0
     place = life.begin_turn()
     handled = call is not None and failed is None
-    ask = ModelAsk(request, handler, model, life.models, life.new_from, turn=life.turn, handled=handled)
+    warn = life.scope.warn
+    ask = ModelAsk(request, handler, model, life.models, warn, life.new_from, turn=life.turn, handled=handled)
     before.append(place)
     traits = Traits(retry_policy=ask.requests.retry_policy)
     step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_CALL, traits, handled=handled, failed=failed)

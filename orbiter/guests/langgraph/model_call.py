@@ -16,6 +16,7 @@ from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 
+from orbiter.guests.langgraph.client_retries import single_attempt_request, warning
 from orbiter.guests.langgraph.failed_requests import FailedRequests
 from orbiter.guests.langgraph.life import entered
 from orbiter.guests.langgraph.messages import arguments_text, dump_message, load_message, to_ours
@@ -31,13 +32,15 @@ Handler = Callable[[ModelRequest[Any]], Awaitable[Any]]
 class ModelAsk:
     """One request to a model. `new_from`: the index from which the conversation is new since the request before.
     `turn`: the number of the next request. `handled`: middleware outside of ours is told of a failure. `requests` are
-    those that failed in the present attempt, and `error` is what came of them in this life.
+    those that failed in the present attempt, and `error` is what came of them in this life. `warn` is told of a client
+    whose own retries cannot be turned off.
     """
 
     request: ModelRequest[Any]
     handler: Handler
     model: str
     models: Mapping[str, Any]
+    warn: Callable[[str], None]
     new_from: int = 0
     turn: int = 0
     handled: bool = False
@@ -48,8 +51,8 @@ class ModelAsk:
 async def ask_model(ask: ModelAsk) -> dict[str, Any]:
     """The reply: its messages, the structured response, and what middleware inside ours adds to the state."""
     try:
-        with entered(None), ask.requests.counted():
-            found = await ask.handler(ask.request)
+        with entered(None), ask.requests.counted(), warning(ask.warn):
+            found = await ask.handler(single_attempt_request(ask.request))
     except Exception as exc:
         ask.error = exc
         raise

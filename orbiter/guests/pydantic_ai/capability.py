@@ -21,6 +21,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunCont
 
 from orbiter._internal.loop.value_step import record_value
 from orbiter.guests.pydantic_ai.backend import METADATA_KEY, StepBackend
+from orbiter.guests.pydantic_ai.client_retries import single_attempts
 from orbiter.guests.pydantic_ai.deferred import resolve
 from orbiter.guests.pydantic_ai.life import current_life
 from orbiter.steps import Place
@@ -69,6 +70,11 @@ class OrbiterDurability(BaseDurabilityCapability[Any]):
     def get_ordering(self) -> CapabilityOrdering:
         """Outside of `RequestInput`, which is told through the waiter what it asks about."""
         return CapabilityOrdering(position="innermost", wrapped_by=(ModelFallback,), wraps=(RequestInput,))
+
+    def get_wrapper_model(self, model: Model) -> Model | None:
+        """Within a step the retries of a model's client are off."""
+        life = current_life()
+        return None if life is None else single_attempts(model, life.scope.warn)
 
     async def resolve_model_id(self, ctx: ModelResolutionContext[Any], *, model_id: str) -> Model | None:
         """The model of this name: one that was registered, or that code of the agent's own gave in this life."""

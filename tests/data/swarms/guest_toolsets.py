@@ -100,6 +100,28 @@ named = Agent(
         Counting(FunctionToolset([book])).prefixed("c"),
     ],
 )
+
+
+async def _of_the_step(ctx: RunContext[object], definitions: list[ToolDefinition]) -> list[ToolDefinition]:
+    return [each for each in definitions if each.name == ("book" if ctx.run_step == 1 else "find")]
+
+
+prepared = Agent(
+    scripted([call("book", "a", row=1)], [call("find", "b", row=2)], told), toolsets=[_two.prepared(_of_the_step)]
+)
+searched = Agent(
+    scripted([call("search_tools", "a", queries=["seat"])], [call("find", "b", row=1), call("book", "c", row=2)], told),
+    toolsets=[_two.defer_loading(["find"])],
+)
+
+
+def push(ctx: RunContext[object]) -> str:
+    """Put something into the conversation."""
+    ctx.enqueue("by the way")
+    return "pushed"
+
+
+enqueuing = Agent(scripted([call("push", "a")], told), tools=[push])
 same_names = Agent(scripted([call("book", "a", row=1)], results), toolsets=[FunctionToolset([book]), _two])
 
 # -- pydantic-ai: values ------------------------------------------------------------------------------------------

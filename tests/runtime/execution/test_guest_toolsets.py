@@ -22,6 +22,8 @@ start = starts(FILE)
     [
         ("at_run_time", ["note booked 1", "note found 2"]),
         ("decorated", ["note booked 1", "note found 2"]),
+        ("prepared", ["note booked 1", "note found 2"]),
+        ("searched", ["note booked 2", "note found 1"]),
         ("named", [f"note booked {row}" for row in range(1, 6)]),
         ("binary", ["note load b'abc'", "note photo", "note scan", "note where"]),
         ("values", ["note fetched 1", "note measured 1", "note point 1"]),
@@ -55,3 +57,11 @@ async def test_a_name_that_two_tool_sets_have_is_refused_as_by_the_framework_alo
         (asked,) = await bench.incidents(run)
     assert "defines a tool whose name conflicts" in asked.opened.message
     assert effects(bench) == []
+
+
+async def test_what_a_tool_would_put_into_the_conversation_is_refused_in_words(bench: Bench) -> None:
+    async with bench.driving(grace_s=0.0):
+        run = await start(bench, "enqueuing")
+        (asked,) = await bench.incidents(run)
+    assert asked.opened.node_id == "enqueuing~0/push~0.0"
+    assert "`ctx.enqueue()` is not supported inside a durable step" in asked.opened.message

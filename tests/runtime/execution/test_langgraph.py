@@ -132,7 +132,15 @@ async def test_questions_in_parallel_in_a_loop_and_in_a_graph_within_a_node(benc
         waiting = {each.opened.question: each for each in await bench.incidents(run, 2)}
         await bench.answer(waiting["right of t?"], "input", value="R")
         await bench.answer(waiting["left of t?"], "input", value="L")
-        for question, said in (("how many?", "many"), ("'many' is not a number. how many?", "3"), ("deep of t?", "D")):
+        not_taken = "how many?\nThe answer before was not taken: {} is not a number of JSON."
+        for question, said in (
+            ("how many?", "NaN"),
+            (not_taken.format("NaN"), '{"most": -Infinity}'),
+            (not_taken.format("-Infinity"), "[1e999]"),
+            (not_taken.format("1e999"), "many"),
+            ("'many' is not a number. how many?", "3"),
+            ("deep of t?", "D"),
+        ):
             found = await asked(bench, run, question)
             await bench.answer(found, "input", value=said)
         found = await asked(bench, run, "which one?")
