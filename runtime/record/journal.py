@@ -280,7 +280,9 @@ class Journal(WorkerRegistry, Protocol):
         ...
 
     async def next_wake(self) -> datetime | None:
-        """The earliest `wake_at` of a run that waits; None if no run waits for an instant."""
+        """When next a run may become one that can go on, by time alone: the earliest `wake_at` of a run that waits, or
+        the earliest end of a lease of one that runs. None: at no known instant.
+        """
         ...
 
     async def stranded(self, *, code: str | None = None, queues: Collection[str] | None = None) -> list[str]:

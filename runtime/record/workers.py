@@ -42,6 +42,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
         draining: Whether it takes no more runs, and ends when those that it drives are at rest.
         held_up: What holds it up, in words; else empty.
         queue_error: Why the engine's queue gives it no runs, in words; else empty.
+        refused: Ids of runs that it found the engine's queue not to take, with the reason in words.
     """
 
     id: str
@@ -55,6 +56,7 @@ class WorkerReport(msgspec.Struct, frozen=True, kw_only=True):
     draining: bool = False
     held_up: str = ""
     queue_error: str = ""
+    refused: dict[str, str] = {}
 
 
 class ListedWorker(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,12 +142,19 @@ def leaves_default_queue(listed: Iterable[ListedWorker]) -> bool:
     return bool(working) and not any(each.takes_queue(DEFAULT_QUEUE) for each in given)
 
 
+def refused_runs(listed: Iterable[ListedWorker]) -> dict[str, str]:
+    """Ids of the runs that the engine's queue does not take, as present workers say, with the reason in words."""
+    return {run_id: why for each in listed if not each.is_lost for run_id, why in each.report.refused.items()}
+
+
 def unserved_runs(placed: Iterable[PlacedRun], listed: Iterable[ListedWorker]) -> dict[WorkerNeed, list[str]]:
     """Ids of the runs that no worker takes up, by what they need of a worker."""
     listed = list(listed)
+    refused = refused_runs(listed)
     found: dict[WorkerNeed, list[str]] = {}
     for run in placed:
-        if not any(run.need.is_met_by(each) and not each.report.queue_error for each in listed):
+        taken = any(run.need.is_met_by(each) and not each.report.queue_error for each in listed)
+        if run.run_id in refused or not taken:
             found.setdefault(run.need, []).append(run.run_id)
     return found
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from orbiter.errors import OrbiterError
@@ -32,7 +33,15 @@ from runtime.worker.engines.port import EngineError
 from runtime.worker.journal_loss import check_for_loss, end_displaced, sign_journal
 from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
-from runtime.worker.presence import QUEUE_WORDS, Presence, provider_keys, queue_words, unserved_words
+from runtime.worker.presence import (
+    MOST_TOLD,
+    QUEUE_WORDS,
+    Presence,
+    provider_keys,
+    queue_words,
+    refused_words,
+    unserved_words,
+)
 from runtime.worker.reply_publisher import ReplyPublisher
 from runtime.worker.run_mark import mark_this_process
 from runtime.worker.supervisor import Supervisor
@@ -174,7 +183,8 @@ class DrivingThread:
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
-        return unserved_words(self._presence.unserved) if self._presence is not None else ""
+        unserved = unserved_words(self._presence.unserved) if self._presence is not None else ""
+        return unserved or (refused_words(self._supervisor.refused_runs) if self._supervisor is not None else "")
 
     @property
     def displaced(self) -> str:
@@ -246,7 +256,8 @@ class DrivingThread:
             fault = supervisor.queue_fault
             queue_error = queue_words(fault) if fault is not None else ""
             blocked = self.held_back or queue_error
-            blocked = blocked or next((each.reason for each in self.blocked_runs), "")
+            refused = dict(islice(supervisor.refused_runs.items(), MOST_TOLD))
+            blocked = blocked or next((each.reason for each in self.blocked_runs), "") or refused_words(refused)
             return WorkerReport(
                 id=supervisor.owner,
                 place=f"{socket.gethostname()}:{os.getpid()}",
@@ -259,6 +270,7 @@ class DrivingThread:
                 draining=supervisor.is_stopping,
                 held_up=(self._displaced or blocked)[:QUEUE_WORDS],
                 queue_error=queue_error,
+                refused={run_id: why[:QUEUE_WORDS] for run_id, why in refused.items()},
             )
 
         return Presence(journal, report, policy=given.code_policy, continue_since=supervisor.continue_since)

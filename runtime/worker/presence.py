@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -119,6 +119,8 @@ class Presence:
             self._continue_since(min(since))
 
 
+MOST_TOLD = 50
+"""So many runs that the engine's queue does not take are told of by one worker."""
 QUEUE_WORDS = 400
 """The longest words of what holds a worker up, in characters."""
 
@@ -127,6 +129,13 @@ def queue_words(fault: Classification) -> str:
     """Why a worker is given no runs, and what helps, in words."""
     advice = f" ({fault.suggestions[0]})" if fault.suggestions else ""
     return fault.user_message[: QUEUE_WORDS - len(advice)] + advice
+
+
+def refused_words(refused: Mapping[str, str]) -> str:
+    """Which runs the engine's queue does not take, in words; empty if it takes all."""
+    run_id = next(iter(refused), "")
+    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+    return f"run {run_id}{more} goes on without the queue and its limits: {refused[run_id]}" if refused else ""
 
 
 def unserved_words(unserved: dict[WorkerNeed, list[str]]) -> str:

@@ -144,6 +144,11 @@ class Supervisor:
         return self._queue_fault
 
     @property
+    def refused_runs(self) -> dict[str, str]:
+        """Runs that the engine's queue does not take, with the reason in words. For any thread."""
+        return dict(self._engine.refused)
+
+    @property
     def blocked_runs(self) -> list[BlockedRun]:
         """Runs that could not be carried on, and why, until they are taken up again; and those whose import hangs. For
         any thread.

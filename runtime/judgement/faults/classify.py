@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from orbiter.errors import text_of
 from orbiter.redaction import REDACTED, Redactor, redact
 from runtime.judgement.faults import cause_text, retry_after
+from runtime.judgement.faults.client_libraries import is_of_another_service
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence, as_text
 from runtime.judgement.faults.evidence_extraction import from_exception, from_record
 from runtime.judgement.faults.rules.builtin import builtin_rules
@@ -232,7 +233,11 @@ def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: fl
 
 
 def _guess_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
-    if found.from_api or cause in _MODEL_CAUSES or {found.where, where} & _CALL_STRETCHES:
+    if found.provider or {found.where, where} & _CALL_STRETCHES:
+        return Origin.MODEL
+    if is_of_another_service(found.names):
+        return Origin.RUNNER
+    if found.from_api or cause in _MODEL_CAUSES:
         return Origin.MODEL
     if found.logged and cause in (Cause.NETWORK, Cause.TIMEOUT):
         return Origin.MODEL  # a log line that names no place speaks of a model call

@@ -43,13 +43,15 @@ class Worker(Struct, frozen=True, kw_only=True):
 
 class UnservedRuns(Struct, frozen=True, kw_only=True):
     """Runs that could go on, and wait for a worker with code of the label `code` (empty: any) that takes `queue`.
-    `queue_error`: why the engine's queue gives them to no such worker, where there is one; else empty.
+    `queue_error`: why the engine's queue gives them to no such worker, where there is one; else empty. `refused`: why
+    the engine's queue does not take them, so that a worker must find them without it; else empty.
     """
 
     code: str
     queue: str = DEFAULT_QUEUE
     runs: tuple[str, ...]
     queue_error: str = ""
+    refused: str = ""
 
     @classmethod
     def by_need(cls, found: Iterable[tuple[tuple[str, str], Sequence[str]]]) -> tuple[UnservedRuns, ...]:
@@ -61,7 +63,8 @@ class UnservedRuns(Struct, frozen=True, kw_only=True):
         """What they wait for, after the word ``for``."""
         if self.queue_error:
             return f"the queue, which gives no runs to workers now: {self.queue_error}"
-        return f"a worker {need_words(self.code, self.queue)}"
+        without = f", without the queue: {self.refused}" if self.refused else ""
+        return f"a worker {need_words(self.code, self.queue)}{without}"
 
 
 class WorkerList(Struct, frozen=True, kw_only=True):

@@ -87,6 +87,9 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
     ) -> list[str]:
         return await self._reader.runnable(self._given_seconds(), limit, code, queues)
 
+    async def next_wake(self) -> datetime | None:
+        return await self._reader.next_wake(self._given_seconds())
+
     async def stranded(self, *, code: str | None = None, queues: Collection[str] | None = None) -> list[str]:
         return await self._reader.stranded(self._given_seconds(), code, queues)
 

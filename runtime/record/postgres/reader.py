@@ -71,7 +71,10 @@ _RUNNABLE: LiteralString = f"""{_CLOCK}
 _STRANDED: LiteralString = f"""{_CLOCK}
     SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND open_incidents = 0 AND {_MINE}
     ORDER BY rid"""  # noqa: S608 - constants
-_NEXT_WAKE: LiteralString = "SELECT min(wake_at) FROM run WHERE state = 'waiting'"
+# A lease that ended a moment ago counts too: the last look may have been too early for it.
+_NEXT_WAKE: LiteralString = f"""{_CLOCK}
+    SELECT least((SELECT min(wake_at) FROM run WHERE state = 'waiting'),
+        (SELECT min(lease_until) FROM run WHERE state IN ('queued', 'running') AND lease_until > {_NOW} - 1))"""  # noqa: S608 - constants
 _LEASES: LiteralString = "SELECT id, owner, epoch, lease_ttl FROM run WHERE lease_until IS NOT NULL"
 
 
@@ -164,8 +167,8 @@ class Reader(StoredReader):
         given = {"now": now, "code": code, "queues": _listed(queues)}
         return [row[0] for row in await self.rows(_STRANDED, given)]
 
-    async def next_wake(self) -> datetime | None:
-        ((wake_at,),) = await self.rows(_NEXT_WAKE)
+    async def next_wake(self, now: float | None) -> datetime | None:
+        ((wake_at,),) = await self.rows(_NEXT_WAKE, {"now": now})
         return to_instant(wake_at)
 
     async def reply(self, command_id: str) -> str | None:

@@ -126,9 +126,6 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
             failed.set_exception(exc)
             return failed
 
-    async def next_wake(self) -> datetime | None:
-        return await self._reader.next_wake()
-
     async def runs(self, limit: int = 200, *, states: Sequence[str] = ()) -> list[Summary]:
         found = await self._reader.summaries(limit, states)
         await self._keep_renewed()

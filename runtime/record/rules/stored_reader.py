@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 from runtime.record.journal import AmbiguousId, Lease, OpenIncident, PlacedEvent
@@ -91,9 +90,6 @@ class StoredReader(ABC):
     @abstractmethod
     async def leases(self) -> list[Lease]:
         """Leases that were not given back, run out or not."""
-
-    @abstractmethod
-    async def next_wake(self) -> datetime | None: ...
 
     @abstractmethod
     async def reply(self, command_id: str) -> str | None:

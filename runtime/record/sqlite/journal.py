@@ -158,6 +158,9 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     ) -> list[str]:
         return await self._reader.runnable(self._seconds(), limit, code, queues)
 
+    async def next_wake(self) -> datetime | None:
+        return await self._reader.next_wake(self._seconds())
+
     async def stranded(self, *, code: str | None = None, queues: Collection[str] | None = None) -> list[str]:
         return await self._reader.stranded(self._seconds(), code, queues)
 

@@ -35,6 +35,11 @@ _RUNNABLE = (
     " SELECT id FROM run WHERE state = 'waiting' AND wake_at <= :now AND " + _MINE + " UNION ALL"
     " SELECT id FROM run WHERE state = 'frozen' AND lease_until IS NOT NULL AND " + _MINE + " LIMIT :limit"
 )
+# A lease that ended a moment ago counts too: the last look may have been too early for it.
+_NEXT_WAKE = (
+    "SELECT min(instant) FROM (SELECT min(wake_at) AS instant FROM run WHERE state = 'waiting' UNION ALL"
+    " SELECT min(lease_until) FROM run WHERE state IN ('queued', 'running') AND lease_until > :now - 1)"
+)
 # As `runtime.record.rules.parking.waits_for_nothing` says.
 _STRANDED = (
     "SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND " + _MINE + " AND NOT EXISTS"  # noqa: S608 - no input in it
@@ -150,8 +155,8 @@ class Reader(StoredReader):
         given = {"now": now, "limit": limit, "code": code, "queues": _json(queues)}
         return [row[0] for row in await self.rows(_RUNNABLE, given)]
 
-    async def next_wake(self) -> datetime | None:
-        rows = await self.rows("SELECT min(wake_at) FROM run WHERE state = 'waiting'")
+    async def next_wake(self, now: float) -> datetime | None:
+        rows = await self.rows(_NEXT_WAKE, {"now": now})
         return to_instant(rows[0][0])
 
     async def stranded(self, now: float, code: str | None, queues: Collection[str] | None) -> list[str]:

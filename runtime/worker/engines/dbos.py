@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, Protocol
@@ -26,13 +26,14 @@ from dbos import error as dbos_error
 from runtime.execution.execution_config import SwarmLimit
 from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
 from runtime.record.state.operator_terms import DEFAULT_QUEUE
-from runtime.record.workers import newest_label
+from runtime.record.workers import ListedWorker, newest_label
 from runtime.worker.engines.dbos_tables import (
     APPLICATION,
     KEPT_S,
     UNCLAIMED_S,
     WORKFLOW,
     QueueTables,
+    RefusedRun,
     code_version,
     dispatch_queue,
     init_queue,
@@ -43,11 +44,12 @@ from runtime.worker.engines.port import DriveRun, EngineError, FindRuns, TakenUp
 log = logging.getLogger("runtime.supervisor")
 
 LOOK_S = 1.0
-"""How often, in seconds, a worker looks at the queue itself, beside what DBOS does."""
+"""How often, in seconds, a worker looks at the queue itself, beside what DBOS does; and when a lease ends."""
 POLL_S = 0.25
 """How often, in seconds, DBOS looks for a slice that a worker could take."""
 CARE_S = 5.0
 """For how long, in seconds, one worker cares for the queue before another one does, where it says nothing more."""
+_AFTER_LEASE_S = 0.02
 CARE = "queue"
 """The claim of the worker that cares for the queue."""
 
@@ -56,6 +58,8 @@ class Claims(Protocol):
     """What an engine needs of a journal."""
 
     async def take_claim(self, name: str, owner: str, ttl_s: float) -> bool: ...
+
+    async def drop_claim(self, name: str, owner: str) -> None: ...
 
 
 _serving: list[DbosEngine] = []
@@ -121,13 +125,15 @@ class DbosEngine:
         self._tables = QueueTables(address)
         self._room = asyncio.Semaphore(slots)
         self._driving: dict[str, asyncio.Future[str]] = {}
-        self._refused: dict[str, asyncio.Task[str]] = {}
+        self._refused: dict[str, RefusedRun] = {}
+        self._unqueued: dict[str, asyncio.Task[str]] = {}
         self._has_room = True
         self._held: frozenset[str] = frozenset()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._launching: asyncio.Task[None] | None = None
         self._pool: sqlalchemy.Engine | None = None
         self._look_at = 0.0
+        self._care_at = 0.0
         self._latest = ""
         self._leaving = False
         self._served = False
@@ -135,6 +141,10 @@ class DbosEngine:
     @property
     def driving(self) -> list[str]:
         return list(self._driving)
+
+    @property
+    def refused(self) -> dict[str, str]:
+        return {each.run_id: str(each.error) for each in self._refused.values()}
 
     @property
     def _dispatched(self) -> list[str]:
@@ -149,10 +159,15 @@ class DbosEngine:
         if time.monotonic() < self._look_at:
             return TakenUp(found=False, has_room=self._has_room)
         found = 0
-        if await self._journal.take_claim(CARE, self._worker_id, self._care_s):
+        cares = time.monotonic() >= self._care_at
+        if cares and await self._journal.take_claim(CARE, self._worker_id, self._care_s):
             found = await self._care()
-        self._has_room = not await self._tables.has_waiting(self._dispatched)
-        self._look_at = time.monotonic() + self._look_s
+        else:
+            self._keep_refused(())
+        outlook = await self._tables.outlook(self._dispatched, self._now() if self._now is not None else None)
+        self._has_room = not outlook.has_waiting
+        ends_s = self._look_s if outlook.lease_ends_s is None else outlook.lease_ends_s + _AFTER_LEASE_S
+        self._look_at = time.monotonic() + min(self._look_s, ends_s)
         return TakenUp(found=bool(found), has_room=self._has_room)
 
     async def serve(self, run_id: str, slice_id: str) -> str:
@@ -165,8 +180,8 @@ class DbosEngine:
 
     async def join(self) -> None:
         self._leaving = True
-        while self._driving or self._refused:
-            await asyncio.wait([*self._driving.values(), *self._refused.values()])
+        while self._driving or self._unqueued:
+            await asyncio.wait([*self._driving.values(), *self._unqueued.values()])
         if self._launching is not None:
             await asyncio.gather(self._launching, return_exceptions=True)
             await asyncio.to_thread(self._end)
@@ -209,22 +224,35 @@ class DbosEngine:
             # Slices without a label are given to workers of the version that is called the latest.
             await self._ask(DBOS.set_latest_application_version, code_version(newest))
             self._latest = newest
-        return await self._enqueue_missing(now)
+        return await self._enqueue_missing(now, workers)
 
-    async def _enqueue_missing(self, now: float | None) -> int:
+    async def _enqueue_missing(self, now: float | None, workers: Sequence[ListedWorker] = ()) -> int:
         found, refused = await self._tables.enqueue_missing(now)
-        for run_id, exc in refused.items():
-            self._drive_refused(run_id, exc)
+        for each in refused:
+            if each.run_id not in self._refused:
+                log.error("run %s is driven without the queue, and no limit holds for it: %s", each.run_id, each.error)
+        self._keep_refused(refused)
+        left = [each for each in refused if not self._drive_refused(each)]
+        if any(each.need.is_met_by(worker) for each in left for worker in workers):
+            # Another worker may drive it, and does so when it cares for the queue.
+            self._care_at = time.monotonic() + 3 * self._look_s
+            await self._journal.drop_claim(CARE, self._worker_id)
         return found
 
-    def _drive_refused(self, run_id: str, exc: EngineError) -> None:
-        """Drive a run here that the queue refuses: an enqueue never decides whether a run goes on."""
-        if run_id in self._refused:
-            return
-        log.error("run %s is driven without the queue, so no limit holds for it: %s", run_id, exc, exc_info=exc)
-        task = asyncio.create_task(self._drive(run_id, ""), name=f"drive {run_id}")
-        self._refused[run_id] = task
-        task.add_done_callback(lambda _: self._refused.pop(run_id, None))
+    def _keep_refused(self, refused: Iterable[RefusedRun]) -> None:
+        driven = [each for each in self._refused.values() if each.run_id in self._unqueued]
+        self._refused = {each.run_id: each for each in (*driven, *refused)}
+
+    def _drive_refused(self, refused: RefusedRun) -> bool:
+        """Drive a run here that the queue refuses, if this worker may: an enqueue may not keep a run from going on."""
+        need, run_id = refused.need, refused.run_id
+        if need.code not in ("", self._code) or need.queue not in self._queues:
+            return False
+        if run_id not in self._unqueued:
+            task = asyncio.create_task(self._drive(run_id, ""), name=f"drive {run_id}")
+            self._unqueued[run_id] = task
+            task.add_done_callback(lambda _: self._unqueued.pop(run_id, None))
+        return True
 
     async def _ask(self, call: Callable[[Any], object], given: Any) -> None:
         """Have DBOS do something, in a thread.

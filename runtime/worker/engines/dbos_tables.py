@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, LiteralString, Self
+from typing import Any, LiteralString, NamedTuple, Self
 
 import psycopg
 from msgspec.json import decode
@@ -19,7 +19,7 @@ from psycopg import sql
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError
 from runtime.record.state.operator_terms import DEFAULT_QUEUE
-from runtime.record.workers import ListedWorker, WorkerReport, newest_label
+from runtime.record.workers import ListedWorker, WorkerNeed, WorkerReport, newest_label
 from runtime.worker.engines.port import EngineError
 
 APPLICATION = "orbiter"
@@ -152,9 +152,11 @@ _WORKERS: LiteralString = """
     WHERE seen > coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8) - %(lost)s
     ORDER BY number"""
 _ADD: LiteralString = "SELECT {queue}.enqueue_run(%s, %s, %s, %s, %s)"
-_WAITING: LiteralString = """
-    SELECT EXISTS (SELECT 1 FROM {queue}.workflow_status WHERE status = 'ENQUEUED' AND application_name = {application}
-    AND queue_name = ANY(%s) AND created_at < extract(epoch FROM clock_timestamp()) * 1000 - 1000)"""
+_OUTLOOK: LiteralString = f"""{_CLOCK}
+    SELECT EXISTS (SELECT 1 FROM {{queue}}.workflow_status WHERE status = 'ENQUEUED'
+        AND application_name = {{application}} AND queue_name = ANY(%(queues)s) AND created_at < clock.ms - 1000),
+    (SELECT min(run.lease_until) - clock.now FROM {{journal}}.run
+        WHERE run.state IN ('queued', 'running') AND run.lease_until > clock.now) FROM clock"""  # noqa: S608 - constants
 _MINE: LiteralString = """
     SELECT EXISTS (SELECT 1 FROM {queue}.workflow_status
     WHERE workflow_uuid = %s AND status = 'PENDING' AND executor_id = %s)"""
@@ -199,6 +201,26 @@ def queue_errors(doing: str) -> Iterator[None]:
 
 
 NO_QUEUE = "the workspace has no queue: make it with orbiter-console database init --dbos, as the owner of the schema"
+
+
+class RefusedRun(NamedTuple):
+    """A run that can go on, and that the queue does not take."""
+
+    run_id: str
+    need: WorkerNeed
+    error: EngineError
+    """Why, in the words of the database."""
+
+
+class Outlook(NamedTuple):
+    """What a look at the queue says of the next one."""
+
+    has_waiting: bool
+    """Whether a run has waited for more than a second."""
+    lease_ends_s: float | None
+    """After how many seconds the next lease ends of a run that is driven, which its worker may have left; None: none
+    is.
+    """
 
 
 class QueueTables:
@@ -246,19 +268,20 @@ class QueueTables:
         given = {"now": now, "unclaimed": unclaimed_s, "lost": LOST_S, "retry": RETRY_S, "kept": kept_s}
         return [row[0] for row in await self._rows(_OBSOLETE, given)]
 
-    async def enqueue_missing(self, now: float | None) -> tuple[int, dict[str, EngineError]]:
+    async def enqueue_missing(self, now: float | None) -> tuple[int, list[RefusedRun]]:
         """Queue runs that can go on and are not queued; how many there were, and those that the queue refuses. Each on
         its own: no two rows are held, and none keeps another out.
         """
         missing = await self._rows(_MISSING, {"now": now})
-        refused: dict[str, EngineError] = {}
+        refused: list[RefusedRun] = []
         for row in missing:
+            run_id, _, code, _, queue = row
             try:
-                await self._rows(_ADD, row)
+                await self._rows(_ADD, row, doing="the queue refuses it")
             except EngineError as exc:
                 if not isinstance(exc.__cause__, _OF_ONE_RUN):
                     raise
-                refused[row[0]] = exc
+                refused.append(RefusedRun(run_id, WorkerNeed(code, queue), exc))
         return len(missing), refused
 
     async def workers(self, now: float | None) -> list[ListedWorker]:
@@ -266,9 +289,10 @@ class QueueTables:
         rows = await self._rows(_WORKERS, {"now": now, "lost": LOST_S})
         return [ListedWorker(report=decode(text, type=WorkerReport), heard_s=0.0, driving=()) for (text,) in rows]
 
-    async def has_waiting(self, queues: Collection[str]) -> bool:
-        """Whether a run has waited in one of these queues of DBOS for more than a second."""
-        return bool((await self._rows(_WAITING, (list(queues),)))[0][0])
+    async def outlook(self, queues: Collection[str], now: float | None = None) -> Outlook:
+        """What comes next, as seen from workers of these queues of DBOS."""
+        ((has_waiting, lease_ends_s),) = await self._rows(_OUTLOOK, {"queues": list(queues), "now": now})
+        return Outlook(has_waiting, lease_ends_s)
 
     async def is_mine(self, slice_id: str, worker_id: str) -> bool:
         """Whether a slice is still this worker's."""
@@ -278,8 +302,10 @@ class QueueTables:
         """How many slices wait (`ENQUEUED`), and are driven (`PENDING`)."""
         return dict(await self._rows(_COUNTS))
 
-    async def _rows(self, text: LiteralString, parameters: Any = None) -> list[Any]:
-        with queue_errors("the queue cannot be used"):
+    async def _rows(
+        self, text: LiteralString, parameters: Any = None, *, doing: str = "the queue cannot be used"
+    ) -> list[Any]:
+        with queue_errors(doing):
             if self._connection is None or self._connection.closed:
                 self._connection = await psycopg.AsyncConnection.connect(
                     self._address.conninfo, autocommit=True, connect_timeout=10, application_name="orbiter queue"

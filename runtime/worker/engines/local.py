@@ -27,6 +27,10 @@ class LocalEngine:
     def driving(self) -> list[str]:
         return list(self._driving)
 
+    @property
+    def refused(self) -> dict[str, str]:
+        return {}
+
     async def take_up(self, held: Collection[str]) -> TakenUp:
         # What is held up must not hide what is not.
         found = await self._find(LOOK_AT + len(held))

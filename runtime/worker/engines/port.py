@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from orbiter.errors import OrbiterError
@@ -37,6 +37,13 @@ class Engine(Protocol):
     @property
     def driving(self) -> list[str]:
         """Ids of the runs that are driven here now."""
+        ...
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Ids of runs that the engine's queue does not take, with the reason in words. They are driven without it, by
+        a worker that takes them; what is driven here so counts until it ends.
+        """
         ...
 
     async def take_up(self, held: Collection[str]) -> TakenUp:

@@ -62,7 +62,7 @@ async def test_no_more_drives_begin_within_a_time_than_a_limit_allows(place: Cal
 
         async def two_have_ended() -> bool:
             waiting = [dispatch_queue(ref="zoo.py:plain")]
-            return len(await found.unfinished(runs)) == 1 and await queue.has_waiting(waiting)
+            return len(await found.unfinished(runs)) == 1 and (await queue.outlook(waiting)).has_waiting
 
         await until(two_have_ended)
         assert (await queue.counts()).get("ENQUEUED") == 1
@@ -92,7 +92,7 @@ async def test_limits_hold_over_two_workers_while_one_dies_with_all_of_its_place
 
         async def others_have_waited() -> bool:  # and both workers are there
             waiting = [dispatch_queue(ref="chaos.py:patient")]
-            return await queue.has_waiting(waiting) and await writers(address) >= 3
+            return (await queue.outlook(waiting)).has_waiting and await writers(address) >= 3
 
         await until(others_have_waited)
         assert (await queue.counts(), found.effects["look out"]) == ({"PENDING": 2, "ENQUEUED": 3}, 2)

@@ -634,7 +634,19 @@ async def test_the_next_instant_that_a_run_waits_for(journal: Journal) -> None:
     for number, wake_at in enumerate((*wakes, None)):
         lease = await started(journal, f"r{number}")
         await journal.append(lease, [ev.RunParked(reason="waiting", wake_at=wake_at)])
+        await journal.release(lease)
     found = await journal.next_wake()
     assert found is not None
     assert abs(found - wakes[1]) < timedelta(milliseconds=1)
     assert await journal.claim("r1", "me", 10.0) is None  # it is not due, and stands
+
+
+async def test_the_next_instant_at_which_a_run_may_be_taken_over(journal: Journal, clock: Clock) -> None:
+    await started(journal, "r1", ttl_s=30.0)
+    await started(journal, "r2", ttl_s=20.0)
+    ends = clock() + timedelta(seconds=20)
+    assert await journal.next_wake() == ends
+    clock.jump(20.5)
+    assert await journal.next_wake() == ends, "a look just before it would have missed it"
+    clock.jump(2)
+    assert await journal.next_wake() == ends + timedelta(seconds=10)

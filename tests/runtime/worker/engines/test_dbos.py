@@ -12,11 +12,16 @@ from typing import LiteralString
 
 import psycopg
 import pytest
+from msgspec import structs
 from psycopg import sql
 
 from runtime.execution.execution_config import ExecutionConfig, SwarmLimit
 from runtime.judgement.faults.classify import classify
+from runtime.operations.context import OperationContext
+from runtime.operations.context import Origin as RequestOrigin
 from runtime.operations.decisions import Decisions
+from runtime.operations.operations import Operations
+from runtime.operations.requests.workers import ListWorkers
 from runtime.record.address import PostgresAddress, parse_address
 from runtime.record.journal import JournalError
 from runtime.record.places import init_database, open_journal
@@ -24,7 +29,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.record.state.fault_taxonomy import Cause, Effect, Origin, Persistence
 from runtime.record.workers import ListedWorker, WorkerReport
-from runtime.worker.engines.dbos import DbosEngine, connect_to_queue, make_queue
+from runtime.worker.engines.dbos import CARE, DbosEngine, connect_to_queue, make_queue
 from runtime.worker.engines.dbos_tables import QueueTables, code_version, dispatch_queue, queue_schema
 from runtime.worker.engines.port import EngineError, EngineOutcome
 from runtime.worker.presence import queue_words
@@ -115,9 +120,9 @@ async def test_what_was_not_queued_is_found_later_and_stops_no_append(
         await execute(address, "ALTER TABLE {queue}.away RENAME TO workflow_input")
     assert await slices(address, "b1") == {}
     found, refused = await tables.enqueue_missing(None)
-    assert (found >= 1, refused) == (True, {})
+    assert (found >= 1, refused) == (True, [])
     assert list(await slices(address, "b1")) == ["b1:0:"]
-    assert await tables.enqueue_missing(None) == (0, {})
+    assert await tables.enqueue_missing(None) == (0, [])
 
 
 async def test_a_run_that_is_moved_is_queued_for_its_new_code(address: PostgresAddress, tables: QueueTables) -> None:
@@ -159,7 +164,7 @@ async def test_a_run_waits_in_the_queue_that_its_workers_take(address: PostgresA
             await journal.create(in_gpu.model_copy(update={"run_id": "f2", "queue": "mail"}), Summary(id="f2", ref=REF))
             assert (await slices(address, "f1"))["f1:0:"][1] == dispatch_queue("gpu") == "runs@gpu"
             assert (await slices(address, "f2"))["f2:0:"][1] == dispatch_queue("mail", "swarm.py:swarm")
-            assert [await tables.has_waiting([dispatch_queue("other")])] == [False]
+            assert not (await tables.outlook([dispatch_queue("other")])).has_waiting
             await journal.post("f1", ev.RunMoved(code="", queue="mail", by=ME), effective=True)
             await tables.reroute([])
             assert (await slices(address, "f1"))["f1:0:"][1] == "runs@mail"
@@ -195,6 +200,21 @@ async def test_parked_runs_are_in_no_queue(address: PostgresAddress, tables: Que
         assert set(await slices(address, "e1")) == {"e1:0:", "e1:1:"}
 
 
+async def test_a_look_says_when_the_next_lease_ends(address: PostgresAddress, tables: QueueTables) -> None:
+    async with await open_journal(address.url) as journal:
+        await journal.create(created("k1"), Summary(id="k1", ref=REF))
+        lease = await journal.claim("k1", "me", 1800.0)
+        assert lease is not None
+        await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner="me")])
+        at = journal.now().timestamp()
+        soon = await tables.outlook([], at)
+        assert soon.lease_ends_s is not None
+        assert 0 < soon.lease_ends_s <= 1800.0
+        assert (await tables.outlook([], at + 3600.0)).lease_ends_s is None
+        await journal.append(lease, [ev.RunFinished(state="completed")])
+        await journal.release(lease)
+
+
 async def test_text_of_others_in_a_summary_keeps_no_run_out(address: PostgresAddress, tables: QueueTables) -> None:
     await tables.limit(["swarm.py:swarm"])
     try:
@@ -226,15 +246,62 @@ async def test_a_run_that_the_queue_refuses_keeps_no_other_out_and_is_driven_wit
             await execute(address, "DELETE FROM {queue}.workflow_status WHERE workflow_uuid = 'i2:0:'")
             engine = DbosEngine(carry_on, no_runs, address=address, journal=journal, worker_id="me")
             assert await engine._enqueue_missing(None) == 2
-            await asyncio.gather(*engine._refused.values())
+            assert list(engine.refused) == ["i1"]
+            await asyncio.gather(*engine._unqueued.values())
             await engine.join()
             assert driven == ["i1"]
             assert list(await slices(address, "i2")) == ["i2:0:"]
-            _, refused = await tables.enqueue_missing(None)
-            fault = classify(refused["i1"])
+            _, (refused,) = await tables.enqueue_missing(None)
+            fault = classify(refused.error)
             assert (fault.origin, fault.persistence) == (Origin.QUEUE, Persistence.UNKNOWN)
     finally:
         await execute(address, "ALTER TABLE {queue}.workflow_status DROP CONSTRAINT no_i1")
+
+
+async def test_a_run_that_the_queue_refuses_is_driven_by_a_worker_of_its_label_and_told_until_then(
+    address: PostgresAddress,
+) -> None:
+    await execute(
+        address, "ALTER TABLE {queue}.workflow_status ADD CONSTRAINT no_j1 CHECK (workflow_uuid <> 'j1:0:v2')"
+    )
+    driven: list[tuple[str, str]] = []
+
+    def made(name: str, code: str) -> DbosEngine:
+        async def carry_on(run_id: str) -> EngineOutcome:
+            driven.append((name, run_id))
+            return "parked"
+
+        return DbosEngine(carry_on, no_runs, address=address, journal=journal, worker_id=name, code=code)
+
+    async def claims() -> bool:
+        """Whether another worker may care for the queue now."""
+        return await journal.take_claim(CARE, "another", 0.001)
+
+    try:
+        async with await open_journal(address.url) as journal:
+            await journal.create(created("j1").model_copy(update={"code": "v2"}), Summary(id="j1", ref=REF))
+            caring, fitting = made("caring", ""), made("fitting", "v2")
+            # As long as no worker has its label, the run is told of, with both reasons, and the one that cares goes on.
+            assert await journal.take_claim(CARE, "caring", 60.0)
+            assert await caring._enqueue_missing(None, [worker("caring", "")]) >= 1
+            assert list(caring.refused) == ["j1"]
+            assert not await claims()
+            await journal.beat(structs.replace(worker("caring", "").report, refused=caring.refused))
+            operations = Operations(OperationContext(journal, Path(), Path("log")))
+            told = await operations.run(ListWorkers(), RequestOrigin(ME))
+            (waiting,) = [each for each in told.unserved if "j1" in each.runs]
+            assert waiting.need.startswith("a worker with code 'v2', without the queue: the queue refuses it: new row")
+            # Where another worker has it, that one gets to care, and drives the run.
+            await caring._enqueue_missing(None, [worker("caring", ""), worker("fitting", "v2")])
+            assert await claims()
+            assert driven == []
+            await fitting._enqueue_missing(None, [worker("caring", ""), worker("fitting", "v2")])
+            await asyncio.gather(*fitting._unqueued.values())
+            assert driven == [("fitting", "j1")]
+            await caring.join()
+            await fitting.join()
+    finally:
+        await execute(address, "ALTER TABLE {queue}.workflow_status DROP CONSTRAINT no_j1")
 
 
 async def no_runs(limit: int) -> list[str]:
