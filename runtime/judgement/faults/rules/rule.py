@@ -89,7 +89,7 @@ class Rule(BaseModel):
     status: Statuses = Field(default=(), description='condition: a number, a class such as `"5xx"`, or `"none"`')
     where: Words = Field(
         default=(),
-        description="condition: which part of the call failed: `client`, `connect`, `response`, `first_token`, `stream`",
+        description="condition: the part of the call: `client`, `connect`, `response`, `first_token`, `stream`",
     )
     origin: Origins = Field(default=(), description="condition: what failed: `model`, `tool`, `agent`, …")
     persistence: Persistence | None = Field(
