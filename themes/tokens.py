@@ -36,7 +36,7 @@ STATES: Final = {
     "pending": "node: known, not begun",
     "running": "at work",
     "retrying": "node: the next attempt waits for its time",
-    "waiting": "a person, or a time, has to come first",
+    "waiting": "waits for a person, or for a time",
     "frozen": "run: no new step begins until it is thawed",
     "succeeded": "node: done as asked",
     "completed": "run: done as asked",
@@ -46,16 +46,16 @@ STATES: Final = {
     "interrupted": "run: ended by a limit",
     "aborted": "run: ended by an operator",
     "skipped": "node: left out by decision or policy",
-    "cancelled": "node: withdrawn by the code around it",
+    "cancelled": "node: cancelled by the code around it",
 }
 """The states of runs and nodes (DESIGN, section 6). Their variables are `$state-…`, with `-` for `_`."""
 
 SEVERITIES: Final = {
-    "info": "absorbed, no act is needed",
-    "warning": "absorbed, worth knowing",
-    "error": "one node is concerned",
-    "critical": "the run is concerned",
-    "fatal": "the process is concerned",
+    "info": "dealt with; you need do nothing",
+    "warning": "dealt with, and worth knowing",
+    "error": "affects one node",
+    "critical": "affects the run",
+    "fatal": "affects the process",
 }
 """How loudly a fault is shown. Their variables are `$severity-…`."""
 

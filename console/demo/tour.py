@@ -13,37 +13,37 @@ from runtime.record.state.durable_run import DurableRun, Incident
 DEMO_REF: Final = "console.demo.swarm:"
 
 START: Final = (
-    "Tour. Five agents survey this folder; no key, no network. Four things will need you. Yellow needs you, blue works,"
-    " green is done. Keys are in the last row; ctrl+g hides this."
+    "Tour. Five agents survey this folder, without key or network. They will need you four times. Yellow: needs you,"
+    " blue: works, green: done. The last row lists keys; ctrl+g hides this text."
 )
 GOES_ON: Final = (
-    "It went on from the failed call; nothing before it ran again. q closes the console at any time: the run goes on,"
-    " and waits where it needs you. orbiter-console comes back to it."
+    "It went on from the failed call; nothing before it ran again. q closes the console at any time: the run goes on"
+    " until it needs you. orbiter-console opens it again."
 )
 MODEL: Final = (
-    "an overloaded model. The program tried 4 times by itself, then asked you. Press r (Retry operation). It will work:"
-    " the model is free again."
+    "an overloaded model. The program tried 4 times by itself, then asked you. Press r (Retry operation): now the model"
+    " will answer."
 )
 INDEX: Final = (
-    "two calls to a service that is not there. Up and down: the line below says what each option does. Press r. It is"
-    " refused once more, and then it comes back. Or s, for each: the report does without."
+    "two calls to a service that is down. Move up and down: the line below says what an option does. Press r: it is"
+    " down once more, then up. Or press s for each call: the report is then written without this result."
 )
-INDEX_AGAIN: Final = "Refused again, as the report says. In this tour the catalogue has started now: r works."
+INDEX_AGAIN: Final = "Refused again; the report says why. In this tour the service is up from now on: press r again."
 INDEX_BOTH: Final = (
-    "Refused again, as the report says. In this tour the catalogue has started now: r works. Two calls wait alike."
-    " Press 1 for the inbox, then B, r, y: that answers both, first one and then, when it works, the other."
+    "Refused again; the report says why. In this tour the service is up from now on. Two calls wait for it: press"
+    " 1 for the inbox, then B, r, y. It retries one call and, when that works, the other."
 )
-QUESTION: Final = "a question. Type a name, then enter: it stands in the first line of the report."
+QUESTION: Final = "a question. Type a name and press enter: the report's first line will have it."
 PERMISSION: Final = (
-    "a tool wants to write a file. Needs says which. Press g: this once. G is for longer. d says no, and the report is"
-    " not written. Or leave with q: the run waits, and orbiter-console comes back to it."
+    "a tool wants to write a file; the line Needs names it. g permits it once, G for longer, d refuses it: then no"
+    " report is written. Or leave with q: the run waits, and orbiter-console opens it again."
 )
-SKIPPED: Final = "The agent was told and goes on without. R on the step does it again."
+SKIPPED: Final = "The agent was told, and goes on without a result. R on the step runs it again."
 OVER: Final = (
-    "Done. The report is in {path}. Try: R on fetch_index (again from there), T (timeline), 7 (who decided what). Your"
-    " own: orbiter-console init. ctrl+g ends the tour."
+    "Done. The report is in {path}. Try: R on fetch_index (runs again from there), T (timeline), 7 (who decided what)."
+    " For a swarm of your own: orbiter-console init. ctrl+g ends the tour."
 )
-ENDED: Final = "The run has ended. R starts again from the step under the cursor. ctrl+g ends the tour."
+ENDED: Final = "The run has ended. R runs it again from the step under the cursor. ctrl+g ends the tour."
 
 _STATIONS: Final = 4
 

@@ -39,7 +39,7 @@ class AnalysisSettings(BaseModel):
         default="auto",
         description=(
             "who analyses incidents: a model string, several with commas between them (the next is "
-            'asked where one fails), `"auto"` (providers whose key is there, that which failed last), '
+            'asked where one fails), `"auto"` (providers whose key is set; the one that failed comes last), '
             'or `"off"`'
         ),
     )
@@ -128,7 +128,7 @@ class SwarmSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     queue: QueueName = Field(
         default=DEFAULT_QUEUE,
-        description="which workers drive its runs, those that take this queue; `run --queue` goes over it",
+        description="the queue of its runs; only workers that take it drive them. `run --queue` takes precedence",
     )
 
 
@@ -233,7 +233,7 @@ class ServerSettings(BaseModel):
     url: str = Field(default="", description="the address of a server over HTTP")
     headers: dict[str, str] = Field(default_factory=dict, description="what is sent to it with each request")
     client_id: str = Field(default="", description="by which an authorization server (OAuth) knows this program")
-    client_secret: str = Field(default="", description="its secret, as `${NAME}`; not every login by a person has one")
+    client_secret: str = Field(default="", description="its secret, as `${NAME}`; a login by a person may need none")
     issuer: str = Field(default="", description="the authorization server that gave them; they are sent to no other")
     grant_type: GrantType = Field(
         default="client_credentials", description="how to log in with them: `authorization_code` where a person does"

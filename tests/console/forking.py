@@ -39,6 +39,8 @@ from typing import Any, Self
 STANDARD = (0, 1, 2)
 IN_PIPES, IN_TERMINAL = b"p", b"t"
 ANSWER_BYTES = 65536
+WARNINGS = "error,ignore::DeprecationWarning:langsmith._internal._beta_decorator"
+"""`PYTHONWARNINGS` of what is started: each warning is an error, but for one of a library that Python 3.14 gives."""
 
 
 class ForkedProgram:
@@ -170,7 +172,7 @@ def _server() -> socket.socket:
             stdout=subprocess.DEVNULL,  # as in the tests' pipes, it is not a terminal
             pass_fds=(theirs.fileno(),),
             start_new_session=True,
-            env={**env, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"},
+            env={**env, "PYTHONWARNINGS": WARNINGS, "PYTHONUTF8": "1"},
         )
     process.returncode = 0  # it is not waited for: it ends after us
     return ours

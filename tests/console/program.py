@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.record.state.durable_run import RUN_TERMINAL
-from tests.console.forking import Forked
+from tests.console.forking import WARNINGS, Forked
 from tests.patience import PATIENCE_S
 
 PROGRAM = [str(Path(sys.executable).with_name("orbiter-console"))]
@@ -62,7 +62,7 @@ def environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("ORBITER_") and not name.endswith("_API_KEY")
     }
-    return {**kept, "PYTHONWARNINGS": "error", "PYTHONUTF8": "1"}
+    return {**kept, "PYTHONWARNINGS": WARNINGS, "PYTHONUTF8": "1"}
 
 
 class Program:

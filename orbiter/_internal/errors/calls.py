@@ -113,7 +113,7 @@ class ModelError(OrbiterError):
         request_id: The provider's id of the request.
         body: The response's body as text, redacted.
         retry_after: The server's hint, in seconds.
-        where: The stretch of the call that failed: ``connect``, ``request``, ``first_token``, ``stream``, ….
+        where: The part of the call that failed: ``connect``, ``request``, ``first_token``, ``stream``, ….
 
     Examples:
         >>> from orbiter.errors import ModelError

@@ -74,7 +74,7 @@ def classify(
         origin: Where, as the caller knows it; a type that can only come from one place (a `SwarmError`) overrules it.
         provider: The model provider, where the exception does not say.
         effect: What the call may have done, where the caller knows it (`NOT_ATTEMPTED` before it began).
-        where: The stretch of the call, where the exception does not say.
+        where: In which part of the call it failed, if the exception does not say so.
         node_path: The node, for the record.
         now: Epoch seconds at the failure, for hints that are points in time; None: this moment.
         rules: An operator's rules, tried before the built-in ones.

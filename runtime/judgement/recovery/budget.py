@@ -62,7 +62,7 @@ class Budget(BaseModel):
     max_wall_time_s: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="seconds, without waits for a person, pauses and freezes"
     )
-    warn_at: float = Field(default=0.8, gt=0, le=1, description="the share of a limit that warns")
+    warn_at: float = Field(default=0.8, gt=0, le=1, description="the share of a limit at which a warning is shown")
 
     @property
     def limited(self) -> bool:

@@ -63,7 +63,8 @@ class Rule(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(
-        min_length=1, description="the rule's name, of its own; `orbiter-console classify` says which rule decided"
+        min_length=1,
+        description="the rule's name, which no other rule has; `orbiter-console classify` says which rule decided",
     )
     cause: Cause = Field(
         description=(
@@ -88,7 +89,7 @@ class Rule(BaseModel):
     status: Statuses = Field(default=(), description='condition: a number, a class such as `"5xx"`, or `"none"`')
     where: Words = Field(
         default=(),
-        description="condition: the stretch of the call: `client`, `connect`, `response`, `first_token`, `stream`",
+        description="condition: the part of the call: `client`, `connect`, `response`, `first_token`, `stream`",
     )
     origin: Origins = Field(default=(), description="condition: what failed: `model`, `tool`, `agent`, …")
     persistence: Persistence | None = Field(

@@ -17,6 +17,7 @@ from runtime.judgement.permissions.canonical import PermissionSyntaxError, canon
 from runtime.judgement.permissions.patterns import Kind
 from runtime.judgement.permissions.permission import (
     CALL_CHARS,
+    CALL_OBJECTS,
     OBJECT_CHARS,
     Need,
     ObjectTooLargeError,
@@ -275,6 +276,21 @@ def test_a_part_of_a_path_that_could_lead_anywhere_is_named_with_the_path(value:
     assert "as a part of 'data/{part}' it could lead anywhere" in str(caught.value)
 
 
+@pytest.mark.parametrize(("value", "what"), [({"a": "b"}, "an object"), ([["a"]], "a list in a list")])
+def test_an_argument_that_holds_no_texts_is_refused_by_what_it_is(value: object, what: str) -> None:
+    with pytest.raises(PermissionSyntaxError, match=rf"the argument 'x' is {what}\b"):
+        needs_of(["tool:{x}"], {"x": value}, root="/srv")
+
+
+def test_a_capital_letter_is_a_letter_like_others() -> None:
+    assert needs_of(["tool:X{x}"], {"x": "X"}, root="/srv") == (Need("tool", "XX"),)
+    assert needs_of(["fs.read:data/{x}"], {"x": "X.txt"}, root="/srv") == (Need("fs.read", "/srv/data/X.txt"),)
+
+
+def test_a_need_without_an_object_is_written_as_its_verb() -> None:
+    assert (str(Need("tool")), str(Need("tool", "a"))) == ("tool", "tool:a")
+
+
 def test_what_stands_around_an_argument_counts_for_each_object_of_a_call() -> None:
     around = "a" * (CALL_CHARS // 100)
     few, many = ([str(number) for number in range(count)] for count in (90, 110))
@@ -282,6 +298,34 @@ def test_what_stands_around_an_argument_counts_for_each_object_of_a_call() -> No
     with pytest.raises(ObjectTooLargeError, match=r"^tool: the objects of the call have more than") as caught:
         needs_of([f"tool:{around}{{x}}"], {"x": many}, root="/srv")
     assert caught.value.verb == "tool"
+
+
+@pytest.mark.parametrize(("texts", "others"), [(2, 3), (1, 3), (3, 1)])
+def test_each_object_of_two_arguments_counts_with_the_texts_of_both(texts: int, others: int) -> None:
+    arguments = {"x": _texts(texts, 2_000), "y": _texts(others, 500)}
+    length = sum(len("{x}{y}") + len(one) + len(other) for one in arguments["x"] for other in arguments["y"])
+    most = CALL_CHARS // length
+    assert needs_of(["tool:{x}{y}"] * most, arguments, root="/srv")
+    with pytest.raises(ObjectTooLargeError, match=r"^tool: the objects of the call have more than"):
+        needs_of(["tool:{x}{y}"] * (most + 1), arguments, root="/srv")
+
+
+def test_a_call_may_name_as_many_objects_and_characters_as_are_checked_and_no_more() -> None:
+    full = _texts(CALL_CHARS // OBJECT_CHARS, OBJECT_CHARS - len("{x}"))
+    assert len(needs_of(["tool:{x}"], {"x": full}, root="/srv")) == len(full)
+    most = [str(number) for number in range(CALL_OBJECTS)]
+    assert len(needs_of(["tool:{x}"], {"x": most}, root="/srv")) == CALL_OBJECTS
+    with pytest.raises(ObjectTooLargeError, match=r"^tool: the call names more than 1,000 objects") as caught:
+        needs_of(["tool:{x}"], {"x": [*most, "one more"]}, root="/srv")
+    assert caught.value.verb == "tool"
+
+
+def test_an_empty_list_adds_nothing_to_the_longest_object() -> None:
+    assert needs_of([f"tool:{'a' * (OBJECT_CHARS - len('{x}'))}{{x}}"], {"x": []}, root="/srv") == (Need("tool"),)
+
+
+def _texts(count: int, length: int) -> list[str]:
+    return [str(number).rjust(length, "a") for number in range(count)]
 
 
 def test_the_longest_object_that_is_checked() -> None:
