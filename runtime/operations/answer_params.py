@@ -6,12 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from orbiter.config import parse_model_string
 from orbiter.errors import OrbiterError
+from orbiter.models.provider import model_registry
+from orbiter.parsing.near_names import did_you_mean
 from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.param_validation import check_params
 from runtime.judgement.recovery.secret_box import seal
+from runtime.record.journal import Journal
 from runtime.record.state import events as ev
+from runtime.record.state.durable_run import fold_events
 
 
 class InvalidCommand(OrbiterError):
@@ -41,3 +46,23 @@ def checked_params(opened: ev.IncidentOpened, option: str, params: Mapping[str, 
             if param.schema == "answer" and param.name in given:
                 given[param.name] = seal(opened.secret_key, json.dumps(given[param.name]))
     return given
+
+
+async def check_provider(journal: Journal, run_id: str, model: str) -> None:
+    """Look whether a run can be given this model: its provider is known here, or the run has used it.
+
+    Raises:
+        InvalidCommand: it names no model, or a provider that neither knows.
+    """
+    provider, name = parse_model_string(model)
+    if not name or model in model_registry:  # a provider's name alone would be taken for that of a model
+        raise InvalidCommand(f"{model!r} names no model: give --model provider:name")
+    if provider in model_registry:
+        return
+    # One that the swarm registers itself is not known here, but its runs have used it.
+    state = fold_events(await journal.read(run_id))
+    used = {str(node.requested.get("model", "")).partition(":")[0] for node in state.nodes.values()}
+    if provider not in used:
+        known = sorted(model_registry.list_all())
+        hint = did_you_mean(provider, known, form=f"'{{}}:{name}'")
+        raise InvalidCommand(f"unknown provider {provider!r}: {hint}The providers are {', '.join(known)}")

@@ -10,20 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orbiter.config import parse_model_string
-from orbiter.models.provider import model_registry
-from orbiter.parsing.near_names import did_you_mean
 from runtime.config.loader import load_configuration
-from runtime.execution.failures.errors_in_force import parse_errors
-from runtime.execution.gates.budget import parse_run_budget
 from runtime.execution.secret_vault import make_redactor
 from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor, has_mark
 from runtime.judgement.permissions.patterns import Verbs
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.secret_box import is_sealed
-from runtime.operations.answer_params import InvalidCommand, checked_params
+from runtime.operations.answer_params import InvalidCommand, check_provider, checked_params
 from runtime.operations.grants import answer_covered, make_grant
-from runtime.operations.run_creation import checked_queue, create_run
+from runtime.operations.run_creation import checked_options, checked_queue, create_run
 from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal, StaleSequence
 from runtime.record.state import events as ev
@@ -103,22 +98,12 @@ class Decisions:
         """
         ref = loader.absolute_ref(ref, self._workspace)
         queue = checked_queue(queue) if queue else self._queue_of(ref)
-        if options and "budget" in options:
-            try:
-                options = {**options, "budget": parse_run_budget(options["budget"])}
-            except ValueError as exc:
-                raise InvalidCommand(str(exc)) from exc
-        if options and "errors" in options:
-            try:
-                options = {**options, "errors": parse_errors(options["errors"])}
-            except ValueError as exc:
-                raise InvalidCommand(f"errors: {exc}") from exc
         return await create_run(
             self._journal,
             ref,
             input,
             title=self._title(title, ref, input),
-            options=options or {},
+            options=checked_options(options or {}),
             program=self._program,
             queue=queue,
             run_id=run_id,
@@ -269,7 +254,7 @@ class Decisions:
         given = checked_params(opened, option, self._restore_params(opened, params))
         for param in OPTIONS[option].params:
             if param.kind == "model" and param.name in given:
-                await self._check_provider(run_id, str(given[param.name]))
+                await check_provider(self._journal, run_id, str(given[param.name]))
         return given
 
     def _restore_params(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -286,20 +271,6 @@ class Decisions:
         except MaskNotReplaced as exc:
             raise InvalidCommand(str(exc)) from exc
         return shown
-
-    async def _check_provider(self, run_id: str, model: str) -> None:
-        provider, name = parse_model_string(model)
-        if not name or model in model_registry:  # a provider's name alone would be taken for that of a model
-            raise InvalidCommand(f"{model!r} names no model: give --model provider:name")
-        if provider in model_registry:
-            return
-        # One that the swarm registers itself is not known here, but its runs have used it.
-        state = fold_events(await self._journal.read(run_id))
-        used = {str(node.requested.get("model", "")).partition(":")[0] for node in state.nodes.values()}
-        if provider not in used:
-            known = sorted(model_registry.list_all())
-            hint = did_you_mean(provider, known, form=f"'{{}}:{name}'")
-            raise InvalidCommand(f"unknown provider {provider!r}: {hint}The providers are {', '.join(known)}")
 
     async def _standing_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
