@@ -14,7 +14,7 @@ from orbiter._internal.user_code import guard_user_code, make_text_safe
 from orbiter.steps import Aborted, Skipped
 from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
-from runtime.execution.failures.attempt_failure import handle_block, handle_failure
+from runtime.execution.failures.attempt_failure import Settlement, handle_block, handle_failure
 from runtime.execution.failures.cancelled_call import (
     CallCancelled,
     cancelled_fault,
@@ -24,14 +24,17 @@ from runtime.execution.failures.cancelled_call import (
 from runtime.execution.failures.crash_loop import is_suspect, step_alone
 from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.incident_drafts import config_fault
-from runtime.execution.gates.budget import wall_time_left
-from runtime.execution.gates.chain import check_gates, check_step_budget
+from runtime.execution.failures.remedies import Compaction
+from runtime.execution.failures.reroute import reroute_error
+from runtime.execution.gates.blocked import Blocked
+from runtime.execution.gates.budget import check_budget, wall_time_left
+from runtime.execution.gates.chain import check_gates
 from runtime.execution.gates.permission import checked_arguments
 from runtime.execution.incidents import IncidentDraft, task_of
 from runtime.execution.resolution import sign_changed_result
 from runtime.execution.run_session import RunSession
 from runtime.execution.step_execution import StepExecution, step_fields
-from runtime.execution.step_result import AttemptEnd, Completed
+from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed, StepResult
 from runtime.judgement.traces.propagation import call_context
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Impact
@@ -56,7 +59,7 @@ class _OutOfTime(errors.TimeoutError):
 class Attempt:
     """One attempt of a step, from its gates to its end."""
 
-    __slots__ = ("_began", "arguments", "execution", "number")
+    __slots__ = ("_began", "_ended", "arguments", "execution", "number")
 
     def __init__(self, execution: StepExecution) -> None:
         self.execution = execution
@@ -64,38 +67,101 @@ class Attempt:
         self.arguments = execution.step.arguments
         """What the call works on, once the overrides are put in."""
         self._began = 0.0
+        self._ended: AttemptEnd | None = None
+        """How it ended, from then on until that is written."""
 
     async def run(self) -> Outcome:
-        """Ask the gates, then call and record."""
-        execution = self.execution
+        """Ask the gates, call, and write what came of it."""
+        try:
+            return await self.settle(await self._make())
+        finally:
+            self.execution.activity.must_not_repeat = False
+
+    async def settle(self, what: Settlement) -> Outcome:
+        """Do what was decided, and write it together with the attempt's end, so that a later life goes on with it.
+
+        Raises:
+            HandedBack: the failure goes back into the swarm. The fault of an attempt stands as the step's end then: the
+                step will not be carried out again.
+        """
+        execution, attempt = self.execution, self._ended
+        session = execution.session
+        if isinstance(what, StepResult):
+            if what.before is not None:
+                await session.record(what.before)
+            return await execution.finish(what.value, attempt=attempt, fault=what.fault, absorbed=what.absorbed)
+        if attempt is None:
+            execution.record_node()
+        if isinstance(what, Blocked):
+            return execution.draft(what, attempt)
+        ended = () if attempt is None else (attempt.event(),)
+        match what:
+            case ev.ControlReturned():
+                returned = what.model_copy(update={"parent_id": execution.parent_id})
+                if attempt is None:
+                    await session.record(returned)
+                else:
+                    await execution.finish(NO_RESULT, attempt=attempt, absorbed=True, beside=(returned,))
+                raise reroute_error(returned)
+            case ev.RetryScheduled():
+                await session.record(*ended, what)
+                await asyncio.sleep(what.delay_s if session.config.retry_waits else 0.0)
+            case Compaction():
+                execution.overrides.messages = what.messages
+                await session.record(*ended, what.event)
+                execution.scope.warn(f"the request was too large and lost {', '.join(what.event.cuts)}")
+            case ev.StepFellBack():
+                execution.overrides.model = what.to_model
+                await session.record(*ended, what)
+                execution.scope.warn(f"{what.to_model} stands in for {what.from_model}: {what.reason}")
+        return None
+
+    async def _make(self) -> Settlement:
+        """Make the attempt, if the gates let it. What is to be done then is decided, and not yet done."""
+        execution, step = self.execution, self.execution.step
         if (failed := execution.failed_before) is not None:
             await self._record_start()
             self._began = time.monotonic()
-            return await self._handle_failure(failed)
+            return await self._failed(failed)
         try:
             if changes := execution.overrides.as_changes():
-                self.arguments = execution.step.codec.replace(self.arguments, changes)
+                self.arguments = step.codec.replace(self.arguments, changes)
         except Exception as exc:
-            return execution.draft(config_fault(exc), exc)
+            return Blocked(config_fault(exc), exc)
         if (blocked := await check_gates(execution)) is not None:
             return await handle_block(execution, blocked)
-        # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together, and a
-        # freeze that came while the gates were asked holds.
-        spent = check_step_budget(execution)
-        if execution.session.ending:
-            # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
-            await execution.breaker.release_probe()
-            raise asyncio.CancelledError
-        if spent is not None or execution.session.tracker.is_frozen:
-            await execution.breaker.release_probe()
-            return await handle_block(execution, spent) if spent is not None else None
         # From before it is written that it begins until it is written how it ended.
         execution.activity.must_not_repeat = not execution.repeatable
+        await self._record_start()
+        self._began = time.monotonic()
         try:
-            await self._record_start()
-            return await self._call_and_record()
-        finally:
-            execution.activity.must_not_repeat = False
+            call: Awaitable[Any] = self._call()
+            if step.kind == "tool":
+                call = until_cancelled(execution.session, execution.node_id, call)
+            result = await call
+        except CallCancelled:
+            await execution.breaker.release_probe()
+            node, unknown = execution.node, not execution.repeatable
+            fault = cancelled_fault(step, node.cancel if node is not None else None, effect_unknown=unknown)
+            self._end(fault, effect_unknown=unknown)
+            return Blocked(fault, by_policy=True)
+        except asyncio.CancelledError:
+            if execution.session.ending in ("", "abort"):
+                unknown = not execution.repeatable
+                ended = self._end(stopped_fault(step, effect_unknown=unknown), effect_unknown=unknown)
+                execution.session.record_soon(ended.event())
+            # Parking and stopping leave the attempt open: the next life finds it in doubt.
+            await execution.breaker.release_probe()
+            raise
+        except (Aborted, Skipped):
+            await execution.breaker.release_probe()
+            raise
+        except Exception as exc:
+            return await self._failed(exc)
+        if execution.overrides.arguments is not None:
+            result = sign_changed_result(result, execution.overrides.arguments, execution.last_answer)
+        self._end()
+        return StepResult(result)
 
     async def _record_start(self) -> None:
         execution, step = self.execution, self.execution.step
@@ -121,62 +187,38 @@ class Attempt:
         else:
             execution.session.record_soon(event)
 
-    async def _call_and_record(self) -> Outcome:
-        execution = self.execution
-        self._began = time.monotonic()
-        try:
-            call: Awaitable[Any] = self._call()
-            if execution.step.kind == "tool":
-                call = until_cancelled(execution.session, execution.node_id, call)
-            result = await call
-        except CallCancelled:
-            await execution.breaker.release_probe()
-            node, unknown = execution.node, not execution.repeatable
-            fault = cancelled_fault(execution.step, node.cancel if node is not None else None, effect_unknown=unknown)
-            return execution.draft(fault, attempt=self._end(fault, effect_unknown=unknown), by_policy=True)
-        except asyncio.CancelledError:
-            if execution.session.ending in ("", "abort"):
-                unknown = not execution.repeatable
-                ended = self._end(stopped_fault(execution.step, effect_unknown=unknown), effect_unknown=unknown)
-                execution.session.record_soon(ended.event())
-            # Parking and stopping leave the attempt open: the next life finds it in doubt.
-            await execution.breaker.release_probe()
-            raise
-        except (Aborted, Skipped):
-            await execution.breaker.release_probe()
-            raise
-        except Exception as exc:
-            # No limit is reached where the run was frozen meanwhile, so that less of its time is used.
-            if isinstance(exc, _OutOfTime) and (spent := check_step_budget(execution)) is not None:
-                await execution.breaker.release_probe()
-                cut = {"cause": Cause.TIMEOUT, "effect": Effect.NONE, "impact": Impact.NODE}
-                return await handle_block(execution, spent, self._end(spent.fault.model_copy(update=cut)))
-            await make_text_safe(exc)
-            return await self._handle_failure(exc)
-        if execution.overrides.arguments is not None:
-            result = sign_changed_result(result, execution.overrides.arguments, execution.last_answer)
-        return await execution.finish(result, attempt=self._end())
-
     def _end(self, fault: Classification | None = None, *, effect_unknown: bool = False) -> AttemptEnd:
         node_id, parent_id, seconds = self.execution.node_id, self.execution.parent_id, time.monotonic() - self._began
-        return AttemptEnd(node_id, parent_id, self.number, self.arguments, seconds, fault, effect_unknown)
+        self._ended = AttemptEnd(node_id, parent_id, self.number, self.arguments, seconds, fault, effect_unknown)
+        return self._ended
 
-    async def _handle_failure(self, exc: Exception) -> Outcome:
-        execution = self.execution
-        end = self._end(effect_unknown=isinstance(exc, TimeoutError) and not execution.repeatable)
-        lineage = execution.state.lineage(execution.node_id)
+    async def _failed(self, exc: Exception) -> Settlement:
+        execution, step = self.execution, self.execution.step
+        session, state, parent_id = execution.session, execution.state, execution.parent_id
+        # No limit is reached where the run was frozen meanwhile, so that less of its time is used.
+        if isinstance(exc, _OutOfTime) and (
+            spent := check_budget(session, parent_id, step, execution.model, begun=True)
+        ):
+            await execution.breaker.release_probe()
+            cut = {"cause": Cause.TIMEOUT, "effect": Effect.NONE, "impact": Impact.NODE}
+            self._end(spent.fault.model_copy(update=cut))
+            return await handle_block(execution, spent)
+        await make_text_safe(exc)
+        ended = self._end(effect_unknown=isinstance(exc, TimeoutError) and not execution.repeatable)
+        lineage = state.lineage(execution.node_id)
         context = {
-            "run_id": execution.state.id,
+            "run_id": state.id,
             "node_id": execution.node_id,
-            "agent": execution.step.agent,
-            "task": task_of(execution.state, lineage),
+            "agent": step.agent,
+            "task": task_of(state, lineage),
             "attempt": execution.attempts or 1,
             **execution.action,
         }
-        config = errors_at(execution.session, execution.parent_id)
         names = (node.name for node in lineage)
-        fault = fault_policy.classify_failure(exc, execution.step, names, config, context, warn=execution.scope.warn)
-        return await handle_failure(execution, exc, fault, replace(end, fault=fault))
+        config = errors_at(session, parent_id)
+        fault = fault_policy.classify_failure(exc, step, names, config, context, warn=execution.scope.warn)
+        self._ended = replace(ended, fault=fault)
+        return await handle_failure(execution, exc, self._ended, fault)
 
     # -- the call ------------------------------------------------------------------------------------------------
 

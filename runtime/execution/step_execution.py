@@ -8,16 +8,16 @@ where an earlier one stopped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orbiter import steps
-from orbiter.errors import ToolCallError
 from orbiter.steps import Step
 from runtime.execution import incidents
 from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.fault_policy import log_success
 from runtime.execution.failures.reroute import fails_at_once
+from runtime.execution.gates.blocked import Blocked
 from runtime.execution.gates.breaker import NO_BREAKER, NoBreaker, StepBreaker, breakers_of
 from runtime.execution.gates.budget import usage_fields
 from runtime.execution.incidents import IncidentDraft
@@ -165,45 +165,34 @@ class StepExecution:
                 ev.StepRequested(**step_fields(self.step, self.node_id, self.parent_id, self.requested))
             )
 
-    def draft(
-        self,
-        fault: Classification,
-        error: Exception | None = None,
-        *,
-        need: str = "",
-        wait_s: float | None = None,
-        action: Mapping[str, Any] | None = None,
-        attempt: AttemptEnd | None = None,
-        by_policy: bool = False,
-    ) -> IncidentDraft:
+    def draft(self, blocked: Blocked, attempt: AttemptEnd | None = None) -> IncidentDraft:
         """What a person is to be told where the step cannot go on by itself.
 
         Args:
-            fault: What stands in the way.
-            error: As it was raised; None where nothing failed.
-            need: The permission that is missing.
-            wait_s: After how many seconds the step goes on by itself.
-            action: What is added to what exactly was to be done.
+            blocked: What stands in the way.
             attempt: The attempt that failed; its end is written together with the incident.
-            by_policy: A swarm around the step that says `fail` decides, and no person is asked.
         """
+        fault, error = blocked.fault, blocked.error
+        if attempt is not None and blocked.need:
+            # Code that raises for a permission says that nothing was done yet.
+            attempt = replace(attempt, fault=fault, effect_unknown=False)
         if fault.impact is Impact.ABSORBED:
             # What a person is asked about was not absorbed, whatever is usual for its kind.
             fault = fault.model_copy(update={"impact": Impact.NODE})
         shown = self.action
-        if need:
-            shown["permission"] = need
+        if blocked.need:
+            shown["permission"] = blocked.need
         return IncidentDraft(
             fault=fault,
             where=self.step.kind,
             message=(str(error) or type(error).__name__) if error is not None else fault.user_message,
             error=error,
-            action={**shown, **(action or {})},
-            need=need,
+            action={**shown, **(blocked.action or {})},
+            need=blocked.need,
             arguments_schema=self.step.traits.schema if self.step.kind == "tool" else None,
             result_type=self.step.traits.result_type,
-            wait_s=wait_s,
-            policy="fail" if by_policy and fails_at_once(self.state, self.node_id) else "",
+            wait_s=blocked.wait_s,
+            policy="fail" if blocked.by_policy and fails_at_once(self.state, self.node_id) else "",
             ended=attempt.event() if attempt is not None else None,
         )
 
@@ -212,34 +201,6 @@ class StepExecution:
         return await incidents.await_answer(self.session, self.activity, self.node_id, draft)
 
     # -- the end -------------------------------------------------------------------------------------------------
-
-    async def absorb(
-        self,
-        error: Exception,
-        *,
-        attempt: AttemptEnd | None = None,
-        fault: Classification | None = None,
-        before: ev.JournalEvent | None = None,
-    ) -> Completed | None:
-        """End the step with a failure as its result, which the model is told.
-
-        Args:
-            error: What the model is told of.
-            attempt: The attempt that failed; None where none was made.
-            fault: What stood in the way, where none was made.
-            before: An event that is written first.
-
-        Returns:
-            The result; None, and nothing is written, where the failure has no such form, or the policy is `fail`.
-        """
-        if self.step.traits.failure == "fail" and not isinstance(error, ToolCallError):
-            return None
-        told = self.step.codec.absorb(attempt.arguments if attempt is not None else self.step.arguments, error)
-        if told is None:
-            return None
-        if before is not None:
-            await self.session.record(before)
-        return await self.finish(told, attempt=attempt, fault=fault, absorbed=True)
 
     async def finish(
         self,

@@ -17,6 +17,19 @@ class Completed:
 
 
 @dataclass(slots=True, frozen=True)
+class StepResult:
+    """A result with which a step is to end."""
+
+    value: Any
+    absorbed: bool = False
+    """It stands for a failure, which the model is told."""
+    fault: Classification | None = None
+    """What stood in the way, where no attempt was made."""
+    before: ev.ControlReturned | None = None
+    """What is written first."""
+
+
+@dataclass(slots=True, frozen=True)
 class AttemptEnd:
     """How an attempt of a step came to its end."""
 

@@ -15,6 +15,7 @@ from runtime.execution.failures.in_doubt import doubt_reason, draft_in_doubt
 from runtime.execution.failures.incident_drafts import draft_ended_process, draft_replay_difference
 from runtime.execution.failures.remedies import compact_again
 from runtime.execution.failures.reroute import reroute_error
+from runtime.execution.gates.blocked import Blocked
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.replay import replay_difference
 from runtime.execution.resolution import apply_answer, decline_question, end_agent, end_run_if_asked, ends_agent
@@ -139,7 +140,7 @@ def _first_incident(execution: StepExecution) -> IncidentDraft | None:
     if node.cancel is not None and node.round and node.in_flight is not None:
         # The word that cancels it came, and in the earlier life it did not come to that.
         fault = cancelled_fault(step, node.cancel, effect_unknown=not execution.repeatable)
-        return execution.draft(fault, by_policy=True)
+        return execution.draft(Blocked(fault, by_policy=True))
     if not execution.repeatable and (reason := doubt_reason(node, state, execution.session.lease)):
         return draft_in_doubt(step, reason, execution.action)
     if node.deaths >= MAX_DEATHS:

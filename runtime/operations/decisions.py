@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from runtime.config.loader import load_configuration
-from runtime.execution.failures.errors_in_force import parse_errors
-from runtime.execution.gates.budget import parse_run_budget
 from runtime.execution.secret_vault import make_redactor
 from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor, has_mark
 from runtime.judgement.permissions.patterns import Verbs
@@ -22,7 +20,7 @@ from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.operations.grants import answer_covered, make_grant
-from runtime.operations.run_creation import checked_queue, create_run
+from runtime.operations.run_creation import checked_options, checked_queue, create_run
 from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal, StaleSequence
 from runtime.record.state import events as ev
@@ -102,22 +100,12 @@ class Decisions:
         """
         ref = loader.absolute_ref(ref, self._workspace)
         queue = checked_queue(queue) if queue else self._queue_of(ref)
-        if options and "budget" in options:
-            try:
-                options = {**options, "budget": parse_run_budget(options["budget"])}
-            except ValueError as exc:
-                raise InvalidCommand(str(exc)) from exc
-        if options and "errors" in options:
-            try:
-                options = {**options, "errors": parse_errors(options["errors"])}
-            except ValueError as exc:
-                raise InvalidCommand(f"errors: {exc}") from exc
         return await create_run(
             self._journal,
             ref,
             input,
             title=self._title(title, ref, input),
-            options=options or {},
+            options=checked_options(options or {}),
             program=self._program,
             queue=queue,
             run_id=run_id,

@@ -1,11 +1,14 @@
-"""Creates runs, frozen at once where a freeze stands for them."""
+"""Creates runs: what a run is given is checked; it is frozen at once where a freeze stands for it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from runtime.execution.failures.errors_in_force import parse_errors
+from runtime.execution.gates.budget import parse_run_budget
 from runtime.operations.answer_params import InvalidCommand
 from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
@@ -26,6 +29,26 @@ def checked_queue(name: str) -> str:
             " gpu"
         )
     return name
+
+
+def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's own settings, with its limits and its error configuration as they are kept.
+
+    Raises:
+        InvalidCommand: its `budget` or its `errors` cannot be used.
+    """
+    checked = dict(options)
+    try:
+        if "budget" in checked:
+            checked["budget"] = parse_run_budget(checked["budget"])
+    except ValueError as exc:
+        raise InvalidCommand(str(exc)) from exc
+    try:
+        if "errors" in checked:
+            checked["errors"] = parse_errors(checked["errors"])
+    except ValueError as exc:
+        raise InvalidCommand(f"errors: {exc}") from exc
+    return checked
 
 
 async def create_run(

@@ -21,19 +21,25 @@ from hypothesis import strategies as st
 from console.cli import cli
 from console.linear.prompts import params_asked, read_params
 from console.preferences.keymap import build_keymap
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.option_spec import OptionParam, OptionSpec, ParamChoice
 from runtime.judgement.recovery.option_table import OPTIONS, consequence_text, option_keys
 from runtime.judgement.recovery.options import confirmation_of, make_option, options_for
 from runtime.judgement.recovery.param_validation import check_params
+from runtime.link.client.client import LinkClient
+from runtime.link.wire.link_status import CommandRefused
 from runtime.operations.answer_params import InvalidCommand, checked_params
+from runtime.operations.requests.answers import AnswerIncident
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
+from runtime.service.embedded import EmbeddedRuntime
 from screens.pages.inbox import InboxScreen
 from screens.shell.key_actions import actions
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice, prompt_choices
 from screens.views.decisions.typed_answer import answer_params
 from screens.views.shared.render_context import RenderContext
+from screens.widgets.forms.answer_form import AnswerForm
 from tests.console.app.test_app import answers, armed, console, text_of
 from tests.console.linear.test_prompts import Terminal
 from tests.pages import commands_page, keys_page, options_table
@@ -79,10 +85,10 @@ def opened_of(**more: Any) -> ev.IncidentOpened:
     return ev.IncidentOpened(incident_id="i-1", fault=BROKEN_TOOL, options=options, safe=safe, **more)
 
 
-def story_of(run_id: str) -> Story:
+def story_of(run_id: str, **more: Any) -> Story:
     story = Story(run_id, f"title of {run_id}", START)
     tool = story.start("tool", "query", story.open("agent", "analyst", story.begin("Query.")))
-    opened = opened_of(action={"tool": "query"}, fingerprint="f-same", message="no such table")
+    opened = opened_of(action={"tool": "query"}, fingerprint="f-same", message="no such table", **more)
     opened = opened.model_copy(update={"incident_id": f"{run_id}-i"})
     story.tell(opened, tool, story.state.nodes[tool].parent_id)
     return story
@@ -106,6 +112,20 @@ async def test_the_prompt_offers_it_by_its_key_and_asks_for_its_value(improvise:
         await until(pilot, lambda: bool(link.said))
         assert answers(link) == [("improvise", {"value": "by hand"})]
         await until(pilot, lambda: f": {improvise.label}" in text_of(pilot))
+
+
+async def test_the_form_of_a_result_is_opened_by_its_key_and_sent_with_it(improvise: OptionSpec) -> None:
+    schema = {"type": "object", "properties": {"rows": {"type": "integer"}}, "required": ["rows"]}
+    story = story_of("run-1", result_schema=schema)
+    async with console(story, run_id="run-1") as (pilot, link):
+        await armed(pilot)
+        await pilot.press("w")
+        await until(
+            pilot, lambda: bool(rows := pilot.app.screen.query_one(AnswerForm).rows) and rows[0].has_focus_within
+        )
+        await pilot.press("7", "ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert answers(link) == [("improvise", {"value": {"rows": 7}})]
 
 
 async def test_a_bulk_answer_offers_it_and_asks_for_its_value(improvise: OptionSpec) -> None:
@@ -165,8 +185,20 @@ async def bench_at(place: Path) -> AsyncIterator[Bench]:
         yield Bench(place, journal)
 
 
-def test_the_command_line_answers_with_it_and_the_run_goes_on(
-    improvise: OptionSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def _told_by_the_link(place: Path, request: AnswerIncident) -> None:
+    config = ExecutionConfig(workspace=str(place))
+    with EmbeddedRuntime(place / ".orbiter", config, listening=False, driving=False) as runtime:
+        client = LinkClient(runtime.transport())
+        client.start()
+        try:
+            await client.ask(request)
+        finally:
+            await client.close()
+
+
+@pytest.mark.parametrize("way", ["command line", "link"])
+def test_the_command_line_and_the_link_answer_with_it_and_the_run_goes_on(
+    way: str, improvise: OptionSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ORBITER_STATE", raising=False)
@@ -187,10 +219,19 @@ def test_the_command_line_answers_with_it_and_the_run_goes_on(
             return state.phase, state.output, incident.answer.params
 
     run, incident_id = asyncio.run(asked())
-    words = ["answer", incident_id, improvise.id, "--value", "it was up"]
-    assert "not one of these" in CliRunner().invoke(cli, [*words, "--tone", "odd"]).stderr
-    done = CliRunner().invoke(cli, [*words, "--tone", "merry"])
-    assert done.exit_code == 0, done.stderr
+    if way == "link":
+        odd, merry = (
+            AnswerIncident(incident_id=incident_id, option=improvise.id, params={"value": "it was up", "tone": tone})
+            for tone in ("odd", "merry")
+        )
+        with pytest.raises(CommandRefused, match="not one of these"):
+            asyncio.run(_told_by_the_link(tmp_path, odd))
+        asyncio.run(_told_by_the_link(tmp_path, merry))
+    else:
+        words = ["answer", incident_id, improvise.id, "--value", "it was up"]
+        assert "not one of these" in CliRunner().invoke(cli, [*words, "--tone", "odd"]).stderr
+        done = CliRunner().invoke(cli, [*words, "--tone", "merry"])
+        assert done.exit_code == 0, done.stderr
     assert asyncio.run(went_on(run)) == ("completed", "then: it was up", {"value": "it was up", "tone": "merry"})
 
 

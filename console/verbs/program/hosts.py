@@ -9,7 +9,8 @@ from orbiter.errors import ConfigurationError
 from runtime.config.configuration import Configuration
 from runtime.config.environment import config_files
 from runtime.config.schema import HostSettings
-from runtime.link.transports.ssh import SshHost, SshTransport
+from runtime.link.transports.ssh import SshTransport
+from runtime.link.transports.ssh_host import SshHost
 
 
 def host_transports(

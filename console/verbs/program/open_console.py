@@ -61,7 +61,7 @@ def open_for_terminal(
     from console.remote import open_hosts  # what a console on this machine does without, and is there sooner for it
     from console.verbs.program.hosts import host_transports
     from runtime.config.loader import load_configuration
-    from runtime.link.transports.ssh import InvalidHost
+    from runtime.link.transports.ssh_host import InvalidHost
 
     try:
         ways = host_transports(hosts, load_configuration(workspace().root), viewer=viewer)

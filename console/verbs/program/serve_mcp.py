@@ -11,7 +11,7 @@ from console.verbs.base import BadInput, verb
 from console.verbs.program.hosts import host_transports
 from console.workspace import workspace
 from runtime.config.loader import load_configuration
-from runtime.link.transports.ssh import InvalidHost
+from runtime.link.transports.ssh_host import InvalidHost
 from runtime.link.transports.transport import Transport, UnixTransport, local_transport
 from screens.shell import streams
 

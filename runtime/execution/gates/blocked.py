@@ -1,4 +1,4 @@
-"""What a gate says of an attempt that may not begin."""
+"""What stands in the way of a step: what a gate says of an attempt that may not begin, or what a failure left over."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.record.state.fault_taxonomy import Classification
 
 @dataclass(slots=True, frozen=True)
 class Blocked:
-    """Why an attempt may not begin now."""
+    """Why a step cannot go on by itself."""
 
     fault: Classification
     error: Exception | None = None
@@ -24,3 +24,5 @@ class Blocked:
     """After how many seconds the step may try again by itself."""
     action: Mapping[str, Any] | None = None
     """What is shown of the reason beside what is to be done."""
+    by_policy: bool = False
+    """A swarm around the step that says `fail` decides, and no person is asked."""

@@ -17,31 +17,41 @@ from runtime.judgement.reports.prices import load_prices
 
 
 async def check_gates(execution: StepExecution) -> Blocked | None:
-    """What is in the way of the step's next attempt, by the first gate that stops it; None: it may begin.
+    """What is in the way of the step's next attempt, by the first gate that stops it; None: it may begin at once.
 
     The order is DESIGN's: freeze (which waits), breakpoint, permission, budget, breaker. An MCP server's approval comes
     before its permission. The packaged prices are read on a thread, where the model needs them.
+
+    Raises:
+        CancelledError: the run ends meanwhile.
     """
     session, step, node_id = execution.session, execution.step, execution.node_id
-    await session.tracker.wait_until_thawed(execution.activity)
-    if step.kind == "tool" and execution.state.breakpoints:
-        stop = breakpoint_fault(session, node_id, "tool", step.name)
-        if stop is not None:
-            return Blocked(stop)
-    if step.traits.server and (found := await check_server(session, step.agent, step.traits.server)) is not None:
-        return found
-    if step.traits.permissions:
-        found = await check_permission(session, node_id, step, execution.tool_arguments)
+    parent_id, model, begun = execution.parent_id, execution.model, execution.attempts > 0
+    while True:
+        await session.tracker.wait_until_thawed(execution.activity)
+        if step.kind == "tool" and execution.state.breakpoints:
+            stop = breakpoint_fault(session, node_id, "tool", step.name)
+            if stop is not None:
+                return Blocked(stop)
+        if step.traits.server and (found := await check_server(session, step.agent, step.traits.server)) is not None:
+            return found
+        if step.traits.permissions:
+            found = await check_permission(session, node_id, step, execution.tool_arguments)
+            if found is not None:
+                return found
+        if model and session.config.prices.needs_package(model):
+            await asyncio.to_thread(load_prices)
+        found = check_budget(session, parent_id, step, model, begun=begun) or await execution.breaker.admit()
         if found is not None:
             return found
-    if (model := execution.model) and session.config.prices.needs_package(model):
-        await asyncio.to_thread(load_prices)
-    if (found := check_step_budget(execution)) is not None:
-        return found
-    return await execution.breaker.admit()
-
-
-def check_step_budget(execution: StepExecution) -> Blocked | None:
-    """The budget gate, without waiting for anything."""
-    begun = execution.attempts > 0
-    return check_budget(execution.session, execution.parent_id, execution.step, execution.model, begun=begun)
+        # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together, and a
+        # freeze that came while the gates were asked holds.
+        spent = check_budget(session, parent_id, step, model, begun=begun)
+        if spent is None and not session.ending and not session.tracker.is_frozen:
+            return None
+        await execution.breaker.release_probe()
+        if session.ending:
+            # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
+            raise asyncio.CancelledError
+        if spent is not None:
+            return spent

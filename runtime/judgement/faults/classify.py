@@ -5,18 +5,22 @@ Never raises; what no rule places is `unknown`, with the original kept.
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from orbiter.errors import text_of
-from orbiter.redaction import REDACTED, Redactor, redact
 from runtime.judgement.faults import cause_text, retry_after
 from runtime.judgement.faults.client_libraries import is_of_another_service
-from runtime.judgement.faults.evidence import MAX_TEXT, Evidence, as_text
+from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
 from runtime.judgement.faults.evidence_extraction import from_exception, from_record
+from runtime.judgement.faults.fault_words import (
+    all_suggestions,
+    error_context,
+    mask_secrets,
+    technical_message,
+    user_message,
+)
 from runtime.judgement.faults.rules.builtin import builtin_rules
 from runtime.judgement.faults.rules.rule import Rule, first_match
 from runtime.judgement.faults.wait_time import parse_moment
@@ -35,9 +39,6 @@ LONG_WAIT_S = 86_400.0
 _SHORTEST_QUOTA_S = 300.0
 # A used-up quota does not come back in seconds: Gemini gives a retryDelay of 35 s for limits per day.
 
-_QUOTED_KEY = re.compile(
-    r"(?i)(\b(?:api[ _-]?key|token|credential|password)s?(?: provided)?\s?[:=]\s?)(?!\d+\b)['\"]?[^\s'\",]{8,}"
-)
 _CALL_STRETCHES = frozenset(
     {"response", "stream", "client", "connect", "request", "first_token", "llm", "model", "headers", "body"}
 )
@@ -171,47 +172,12 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         limit=rule.limit if rule else None,
         proposal=rule.proposal if rule else None,
         recoverable=found.said_recoverable,
-        user_message=_user_message(found, cause),
-        technical=_technical_message(found),
-        suggestions=_suggestions(found, cause, suggestions),
+        user_message=user_message(found, cause),
+        technical=technical_message(found),
+        suggestions=all_suggestions(found, cause, suggestions),
         rule_id=rule_id,
-        context=_context(found),
+        context=error_context(found),
     )
-
-
-_MAX_CONTEXT = 40
-# Entries of an error's context that are kept.
-_ANSWER_FIELDS = frozenset(
-    {
-        "provider", "status", "status_code", "type", "headers", "body", "retry_after", "where", "model", "code",
-        "raw_response", "api_error_code", "api_error_type", "classification", "agent_name", "is_retryable",
-        "suggested_action",
-    }
-)  # fmt: skip
-# What an adapter notes of a provider's answer: evidence, whose facts have fields of their own here.
-
-
-def _context(found: Evidence) -> dict[str, Any]:
-    """What an error carries, as JSON without secrets; what has no form in JSON as text."""
-    known = _ANSWER_FIELDS if "ModelError" in found.names else frozenset()
-    kept = {as_text(name)[:100]: value for name, value in found.context.items() if name not in known}
-    first = dict(list(kept.items())[:_MAX_CONTEXT])
-    try:
-        plain = json.loads(json.dumps(first, default=as_text, allow_nan=False, skipkeys=True))
-    except (ValueError, TypeError, RecursionError):
-        plain = {name: as_text(value) for name, value in first.items()}
-    masked = Redactor(addresses=False).value(plain)
-    return {name: _cut_long(value) for name, value in masked.items()}
-
-
-def _cut_long(value: Any) -> Any:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
-
-
-def mask_secrets(text: str) -> str:
-    """`text` without secrets, also without keys that a provider quotes back in part."""
-    return _QUOTED_KEY.sub(lambda found: found[1] + REDACTED, redact(text))
 
 
 def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:
@@ -272,32 +238,6 @@ def _infer_impact(origin: Origin, cause: Cause) -> Impact:
     if origin is Origin.CONSOLE and cause is Cause.INTERNAL:
         return Impact.PROCESS
     return Impact.RUN if cause is Cause.LIMIT_REACHED else Impact.NODE
-
-
-def _user_message(found: Evidence, cause: Cause) -> str:
-    sentence = cause_text.CAUSE_TEXT[cause]
-    first = next((line.strip() for line in found.message.splitlines() if line.strip()), "")
-    said = mask_secrets(first)
-    if not said or said.lstrip().startswith(("<", "{")):
-        return f"{sentence}." if not found.provider else f"{sentence} ({found.provider})."
-    return f"{sentence}: {said[:300]}"
-
-
-def _technical_message(found: Evidence) -> str:
-    parts = [
-        found.names[0] if found.names else "",
-        f"HTTP {found.status}" if found.status else "",
-        found.code,
-        f"during {found.where}" if found.where else "",
-    ]
-    facts = ", ".join(p for p in parts if p)
-    words = mask_secrets(found.message or found.text)
-    return f"{facts}: {words}" if facts and words else facts or words
-
-
-def _suggestions(found: Evidence, cause: Cause, ruled: tuple[str, ...]) -> tuple[str, ...]:
-    own = (mask_secrets(found.suggestion),) if found.suggestion else ()
-    return tuple(dict.fromkeys([*own, *ruled, *cause_text.CAUSE_ADVICE.get(cause, ())]))
 
 
 def _unknown_fault(text: str, problem: Exception, asked: _Request) -> Classification:

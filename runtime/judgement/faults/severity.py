@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
-from runtime.judgement.faults.classify import mask_secrets
+from runtime.judgement.faults.fault_words import mask_secrets
 from runtime.judgement.faults.wait_time import parse_moment
 from runtime.record.state.fault_taxonomy import (
     Cause,

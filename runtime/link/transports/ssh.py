@@ -14,10 +14,10 @@ import select
 import shlex
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from runtime.link.transports.dial_stdio import EXIT_NO_RUNTIME, EXIT_REFUSED
 from runtime.link.transports.handshake import MAX_NOISE_BYTES, hello_in_line
+from runtime.link.transports.ssh_host import SshHost
 from runtime.link.transports.ssh_process import END_TIMEOUT_S, SshProcess
 from runtime.link.transports.transport import (
     CONNECT_TIMEOUT_S,
@@ -45,47 +45,6 @@ SSH_RETRY_DELAYS_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 START_TIMEOUT_S = 120.0
 """For the first message of a runtime that is started over there first."""
 LOGIN_ADVICE = "a login is needed"
-
-_HOST = re.compile(
-    r"(?:(?P<user>[^@:/\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^@:/\s\[\]]+)(?::(?P<path>.*))?", re.DOTALL
-)
-
-_SHELL_CHARS = re.compile(r"""['`"$\\;&<>|(){}]""")
-"""What a `ProxyCommand` with `%h` or `%r` would hand to a shell: OpenSSH refuses it from 9.6 on (CVE-2023-51385)."""
-
-
-class InvalidHost(ValueError):
-    """What was given is not a host."""
-
-
-@dataclass(slots=True, frozen=True)
-class SshHost:
-    """``[user@]host[:path]``. `path` is the workspace on that machine; empty: the directory in which a login begins."""
-
-    host: str
-    user: str = ""
-    path: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> SshHost:
-        """Read a host as it is typed.
-
-        Raises:
-            InvalidHost: it is not a host, or would be taken for an option by ssh.
-        """
-        found = _HOST.fullmatch(text)
-        if found is None or any(not char.isprintable() for char in text):
-            raise InvalidHost(f"{text!r:.200} is not a host: write [user@]host[:path]")
-        host, user, path = found["host"].strip("[]"), found["user"] or "", found["path"] or ""
-        for part in (host, user):
-            if part.startswith("-"):
-                raise InvalidHost(f"{text!r:.200}: neither a host nor a user begins with '-'")
-            if wrong := _SHELL_CHARS.search(part):
-                raise InvalidHost(f"{text!r:.200}: no host or user has a {wrong[0]!r} in it")
-        return cls(host, user, path)
-
-    def __str__(self) -> str:
-        return f"{self.user}@{self.host}" if self.user else self.host
 
 
 class SshTransport:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from requests import PreparedRequest, RequestException, Response, Session
 from requests.exceptions import ConnectTimeout, InvalidSchema, InvalidURL, Timeout
 
+from orbiter.errors import causes
 from runtime.record.state.events import utc_now
 
 _BODY_CHARS = 200
@@ -99,9 +100,7 @@ def _told(answer: Response) -> str:
 
 def _why(exc: RequestException) -> str:
     """What kept the answer away: the first cause, since the library's own text repeats it in three wrappings."""
-    first: BaseException = exc
-    while (before := first.__cause__ or first.__context__) is not None:
-        first = before
+    *_, first = causes(exc)
     if isinstance(exc, InvalidSchema | InvalidURL):
         return f"{one_line(str(exc))}: OTEL_EXPORTER_OTLP_ENDPOINT is an address such as http://localhost:4318"
     if isinstance(exc, Timeout):

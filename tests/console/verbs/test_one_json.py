@@ -302,6 +302,20 @@ def test_answers_to_all_that_are_the_same_are_told_alike(scene: Scene) -> None:
     assert [*printed[1]] == [*answered[0]]
 
 
+def test_an_incident_and_an_export_are_the_same_on_both_ways(scene: Scene) -> None:
+    row = scene.program.json("incidents")[0]
+    shown, exported = scene.told(
+        ShowIncident(incident_id=str(row["id"])), ExportRun(run_id="", incident_id=str(row["id"]))
+    )
+    assert shown == {name: row[name] for name in shown}
+    (tree,) = scene.program.json("show", str(row["run_id"]))
+    assert shown in tree["incidents"]
+    printed = scene.program("export", str(row["id"]), "-o", "-").stdout
+    here, there = ([json.loads(line) for line in text.splitlines()] for text in (printed, exported["text"]))
+    assert shape(here) == shape(there)
+    assert here[1:] == there[1:] != [], "what comes after the head, which says when it was written"
+
+
 def test_an_event_is_printed_as_the_link_tells_it_with_its_id_and_its_level(scene: Scene) -> None:
     run_id = scene.runs[0].run
     printed = scene.program.json("log", run_id)

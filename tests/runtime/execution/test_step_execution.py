@@ -13,6 +13,7 @@ from orbiter.types import Usage
 from runtime.execution.durable_scope import DurableScope
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.stall_detector import let_go_on
+from runtime.execution.gates.blocked import Blocked
 from runtime.execution.node_faults import answer_for_body
 from runtime.execution.resolution import apply_answer
 from runtime.execution.run_session import RunSession
@@ -178,7 +179,7 @@ def test_overrides_decide_what_an_attempt_uses_and_what_a_person_is_shown(execut
     assert execution.tool_arguments == {"text": "y"}
     assert execution.action == {"tool": "note", "arguments": {"text": "y"}}
     assert execution.model == ""
-    draft = execution.draft(REFUSED, need="fs.write:/a")
+    draft = execution.draft(Blocked(REFUSED, need="fs.write:/a"))
     assert draft.action == {"tool": "note", "arguments": {"text": "y"}, "permission": "fs.write:/a"}
     assert draft.fault.impact is Impact.NODE  # what a person is asked about was not absorbed
 

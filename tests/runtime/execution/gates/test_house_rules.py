@@ -251,9 +251,9 @@ async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest
     monkeypatch.setattr(chain, "check_server", awaits("server"))
     monkeypatch.setattr(chain, "check_permission", awaits("permission"))
     monkeypatch.setattr(chain, "check_budget", notes("budget"))
-    tracker = SimpleNamespace(wait_until_thawed=awaits("freeze"))
+    tracker = SimpleNamespace(wait_until_thawed=awaits("freeze"), is_frozen=False)
     execution: Any = SimpleNamespace(
-        session=SimpleNamespace(tracker=tracker),
+        session=SimpleNamespace(tracker=tracker, ending=""),
         state=SimpleNamespace(breakpoints=[("tool", "*")]),
         step=Step("tool", "pay", "clerk", Place(0), {}, None, None, Traits(server="bank", permissions=("pay:all",))),  # type: ignore[arg-type]
         breaker=SimpleNamespace(admit=awaits("breaker")),
@@ -261,7 +261,7 @@ async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest
         attempts=0,
     )
     assert await chain.check_gates(execution) is None
-    assert asked == order
+    assert asked == [*order, "budget"]  # once more, for what spent it while the breaker was asked
 
 
 class Speaking(ModelProvider):

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.link.transports.ssh import InvalidHost, SshHost, SshTransport
+from runtime.link.transports.ssh import SshTransport
+from runtime.link.transports.ssh_host import InvalidHost, SshHost
 from runtime.link.transports.ssh_process import MAX_STDERR_BYTES
 from runtime.link.transports.transport import Unreachable
 from tests.runtime.link.link_bench import Bench

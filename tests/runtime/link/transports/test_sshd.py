@@ -17,7 +17,8 @@ import pytest
 
 from runtime.daemon import daemon
 from runtime.link.client.client import CommandRefused, LinkClient, LinkLost
-from runtime.link.transports.ssh import SshHost, SshTransport
+from runtime.link.transports.ssh import SshTransport
+from runtime.link.transports.ssh_host import SshHost
 from runtime.link.transports.transport import Unreachable
 from runtime.link.wire import protocol as p
 from runtime.link.wire.message_parser import parse_message

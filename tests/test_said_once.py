@@ -1,0 +1,85 @@
+"""What is defined once: other code uses the definition, and does not do the same by itself."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import orbiter.models
+from orbiter.models.sdk_provider import SdkProvider
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("orbiter", "runtime", "screens", "console", "themes")
+CAUSES = {"__cause__", "__context__"}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def walks_a_chain(tree: ast.AST) -> bool:
+    """Whether a loop goes from an exception to what it came from."""
+    loops = (node for node in ast.walk(tree) if isinstance(node, ast.While))
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in CAUSES and isinstance(node.ctx, ast.Load)
+        for loop in loops
+        for node in ast.walk(loop)
+    )
+
+
+def names_a_verb(tree: ast.AST) -> bool:
+    """Whether a command goes over the link by the text of its verb, and not as a request."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "command"
+        and bool(node.args)
+        and isinstance(node.args[0], ast.Constant)
+        for node in ast.walk(tree)
+    )
+
+
+def compares_a_moment(tree: ast.AST) -> bool:
+    """Whether it says for itself how long a key must wait: a constant or an attribute that is named for it."""
+    return any(
+        isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, float)
+        and any("ARM" in each.id.split("_") for each in ast.walk(node) if isinstance(each, ast.Name))
+        for node in ast.walk(tree)
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_one", "made_up", "homes"),
+    [
+        (walks_a_chain, "while exc := exc.__cause__: pass", set()),
+        (names_a_verb, "link.command('answer', option='retry')", set()),
+        (compares_a_moment, "ARM_S = 0.4", {"screens/shell/armed_keys.py"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_it_is_defined_in_one_place(is_one: object, made_up: str, homes: set[str]) -> None:
+    assert callable(is_one)
+    assert is_one(ast.parse(made_up)), "the search would find one"
+    assert {path for path, tree in modules() if is_one(tree)} == homes
+
+
+def test_the_vendors_providers_have_one_base() -> None:
+    found = set()
+    for vendor in ("openai", "anthropic"):
+        package = importlib.import_module(f"{orbiter.models.__name__}.{vendor}")
+        for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            values = vars(importlib.import_module(each.name)).values()
+            found |= {value for value in values if isinstance(value, type) and value.__module__ == each.name}
+    providers = {each for each in found if hasattr(each, "complete")}
+    assert {each.__name__ for each in providers} == {"OpenAIProvider", "AnthropicProvider"}
+    assert all(issubclass(each, SdkProvider) for each in providers)
+    assert all("complete" not in vars(each) and "stream" not in vars(each) for each in providers)
