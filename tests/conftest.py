@@ -11,6 +11,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +34,8 @@ for _name in list(os.environ):
     if _name in {"VISUAL", "EDITOR", "NO_COLOR", "COLUMNS", "LINES"} or _name.startswith("ORBITER_"):
         del os.environ[_name]
 os.environ |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+
+LONGEST_CASE_NAME: Final = 100  # characters
 
 # The suite starts hundreds of processes: without bytecode each of them compiles all that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -73,6 +76,13 @@ def no_mishaps(request: pytest.FixtureRequest) -> Iterator[None]:
     for record in kept.records:
         if record.exc_info and record.exc_info[1] is not None:
             raise record.exc_info[1]
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Names a case by the beginning of a long text or bytes, and the length: reports of failures use this name."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_CASE_NAME:
+        return f"{val[:40]!r}... ({len(val)} long)"
+    return None
 
 
 @pytest.hookimpl(wrapper=True)
