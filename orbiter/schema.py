@@ -10,10 +10,11 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType, NoneType
-from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
+from functools import lru_cache
+from types import FrameType, NoneType, UnionType
+from typing import Annotated, Any, Final, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 from pydantic import ValidationError as PydanticValidationError
@@ -24,12 +25,21 @@ from orbiter._internal.schema.pydantic_schema import simplify_schema, with_curre
 
 __all__ = ["Signature", "describe_errors", "find_misfit", "json_schema", "result_schema", "signature_of"]
 
-_Parameter = tuple[Any, FieldInfo]
-
 _STRING = Annotated[Any, WithJsonSchema({"type": "string"})]
 """What a parameter is to a model whose type says nothing to JSON: text, taken as it comes."""
+_PLAIN_TYPES: Final = frozenset({str, int, float, bool, list, dict, tuple, set, NoneType})
+_PLAIN_DEFAULTS: Final = frozenset({str, int, bool, NoneType})
 _CALLERS_READ: Final = 12
 """Frames above a function whose variables an annotation in text may name."""
+
+
+class _Parameter(NamedTuple):
+    """A parameter that a model gives a value for; `text` is what the docstring says of it."""
+
+    name: str
+    hint: Any
+    default: Any
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
     """
     summary, texts = _docstring(fn)
     hints = _type_hints(fn)
-    fields: dict[str, _Parameter] = {}
+    taken: list[_Parameter] = []
     positional: list[str] = []
     context: str | None = None
     open_ended = False
@@ -85,11 +95,16 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
             if context_type is not None and _mentions(hint, context_type):
                 context = name
             else:
-                fields[name] = (hint, _field(name, hint, parameter.default, texts.get(name)))
+                taken.append(_Parameter(name, hint, parameter.default, texts.get(name)))
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 positional.append(name)
-    arguments, schema = _arguments_model(fn, fields, open_ended)
-    names = tuple((f"p{index}", name) for index, name in enumerate(fields))
+    model_name = f"{getattr(fn, '__name__', type(fn).__name__)}_arguments"
+    if all(map(_is_plain, taken)):
+        written = tuple(f"{each.hint!r} = {each.default!r}" for each in taken)
+        arguments, schema = _plain_model(model_name, tuple(taken), open_ended, written)
+    else:
+        arguments, schema = _arguments_model(model_name, taken, open_ended)
+    names = tuple((f"p{index}", each.name) for index, each in enumerate(taken))
     return Signature(
         summary,
         _parameters(schema),
@@ -241,23 +256,45 @@ def _mentions(hint: Any, kind: type) -> bool:
 # --- building the schema --------------------------------------------------------------------------------------------
 
 
+def _is_plain(parameter: _Parameter) -> bool:
+    """Whether it is the same for each function that writes it so."""
+    default = parameter.default
+    return _is_plain_type(parameter.hint) and (default is inspect.Parameter.empty or type(default) in _PLAIN_DEFAULTS)
+
+
+def _is_plain_type(hint: Any) -> bool:
+    if get_origin(hint) in (list, dict, tuple, set, Union, UnionType):
+        return all(part is Ellipsis or _is_plain_type(part) for part in get_args(hint))
+    return isinstance(hint, type) and hint in _PLAIN_TYPES
+
+
+@lru_cache(maxsize=1024)
+def _plain_model(
+    name: str,
+    parameters: tuple[_Parameter, ...],
+    open_ended: bool,
+    _written: tuple[str, ...],  # since `int | str` equals `str | int`, and 1 equals True
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """`_arguments_model`, made once: a swarm's file is executed for every run, and its tools are the same each time."""
+    return _arguments_model(name, parameters, open_ended)
+
+
 def _arguments_model(
-    fn: Callable[..., Any], fields: Mapping[str, _Parameter], open_ended: bool
+    name: str, parameters: Sequence[_Parameter], open_ended: bool
 ) -> tuple[type[BaseModel], dict[str, Any]]:
     """The model of the arguments, and its JSON schema."""
-    name = f"{getattr(fn, '__name__', type(fn).__name__)}_arguments"
     config = ConfigDict(extra="allow" if open_ended else "forbid", protected_namespaces=())
+    fields = [(each.hint, _field(each)) for each in parameters]
     try:
         return _checked_model(name, config, fields)
     except (PydanticUserError, TypeError):
-        usable = {param: (_usable(hint, config), info) for param, (hint, info) in fields.items()}
-        return _checked_model(name, config, usable)
+        return _checked_model(name, config, [(_usable(hint, config), info) for hint, info in fields])
 
 
 def _checked_model(
-    name: str, config: ConfigDict, fields: Mapping[str, _Parameter]
+    name: str, config: ConfigDict, fields: Sequence[tuple[Any, FieldInfo]]
 ) -> tuple[type[BaseModel], dict[str, Any]]:
-    definitions: dict[str, Any] = {f"p{index}": field for index, field in enumerate(fields.values())}
+    definitions: dict[str, Any] = {f"p{index}": field for index, field in enumerate(fields)}
     model: type[BaseModel] = create_model(name, __config__=config, **definitions)
     return model, model.model_json_schema()
 
@@ -265,15 +302,16 @@ def _checked_model(
 def _usable(hint: Any, config: ConfigDict) -> Any:
     for candidate in (hint, with_current_typed_dicts(hint)):
         try:
-            _checked_model("probe", config, {"value": (candidate, Field(...))})
+            _checked_model("probe", config, [(candidate, Field(...))])
         except (PydanticUserError, TypeError):
             continue
         return candidate
     return _STRING
 
 
-def _field(name: str, hint: Any, default: Any, text: str | None) -> FieldInfo:
+def _field(parameter: _Parameter) -> FieldInfo:
     """What `Annotated` says of a parameter goes before what the docstring says."""
+    name, hint, default, text = parameter
     settings: dict[str, Any] = {}
     metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     if not any(isinstance(item, FieldInfo) and item.description for item in metadata):

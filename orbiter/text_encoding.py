@@ -36,11 +36,13 @@ def dump_json(model: BaseModel, **options: Any) -> str:
     Raises:
         PydanticSerializationError: it holds what JSON cannot.
     """
-    from pydantic_core import PydanticSerializationError, to_json  # a program with a model has loaded it
-
     try:
         return model.model_dump_json(**options)
-    except PydanticSerializationError:
+    except Exception as exc:
+        from pydantic_core import PydanticSerializationError, to_json  # a program with a model has loaded it
+
+        if not isinstance(exc, PydanticSerializationError):
+            raise
         return to_json(drop_surrogates_in(model.model_dump(**options))).decode()
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
+from functools import partial
 from typing import Any, NoReturn
+from weakref import WeakKeyDictionary, ref
 
 from runtime.execution.secret_vault import masked_event
 from runtime.record.journal import Journal, JournalError, Lease, StaleSequence
@@ -42,7 +45,7 @@ class EventWriter:
         self._fail = fail
         self._pending: list[ev.JournalEvent] = []
         self._closed = False
-        self._flush_timer: asyncio.TimerHandle | None = None
+        self._ticks = _ticks_of(asyncio.get_running_loop())
         self._flush_tasks: set[asyncio.Task[None]] = set()
         self._writing: set[asyncio.Future[Any]] = set()
 
@@ -50,11 +53,9 @@ class EventWriter:
         """Apply an event that nothing waits for: it is written with the next one, or shortly."""
         event = masked_event(event)
         self._state.apply(event)
+        if not self._pending:
+            self._ticks.add(self)
         self._pending.append(event)
-        if self._flush_timer is None:
-            # Left to itself where the event travels with another before: to set it again at every step costs more than
-            # that one event goes a little sooner than it must.
-            self._flush_timer = asyncio.get_running_loop().call_later(WRITE_DELAY_S, self._flush_soon)
 
     async def record(self, *events: ev.JournalEvent) -> None:
         """Write events, and return when they are as safe as their kind asks for."""
@@ -74,10 +75,11 @@ class EventWriter:
         if not self._pending:
             return
         batch, self._pending = self._pending, []
-        # Shielded: what the state has taken into account is written, even if the task that waits for it is cancelled.
+        self._ticks.discard(self)
+        # `_append` is not cancelled with the task that waits for it: what the state has taken into account is written.
         # A park that follows an incident which never was written would wait for ever.
         try:
-            await asyncio.shield(self._append(batch))
+            await self._append(batch)
         except JournalError as exc:
             self._fail(exc)
 
@@ -90,13 +92,13 @@ class EventWriter:
             StaleSequence: the run was told something that was not heard yet; nothing is written. See `catch_up`.
         """
         before, self._pending = self._pending, []
+        self._ticks.discard(self)
         last = [masked_event(event) for event in events]
         for event in last:
             self._state.apply(event)
         self._closed = True
-        writing = self._append([*before, *last])
         try:
-            await asyncio.shield(writing)
+            await self._append([*before, *last])
         except StaleSequence:
             self._closed, self._pending = False, before
             raise
@@ -124,22 +126,32 @@ class EventWriter:
         if self.broken is not None:
             raise self.broken
 
-    def _append(self, events: list[ev.JournalEvent]) -> asyncio.Future[Any]:
+    def _append(self, events: list[ev.JournalEvent]) -> asyncio.Future[None]:
+        """Begin to write. Who waits for what is returned may be cancelled: it is written all the same."""
         writing = asyncio.ensure_future(
             self._journal.append(self._lease, events, summary=self._state.summary(), seen=self.seen_seq)
         )
         self._writing.add(writing)
-        writing.add_done_callback(self._write_done)
-        return writing
+        waiter: asyncio.Future[None] = writing.get_loop().create_future()
+        writing.add_done_callback(partial(self._write_done, waiter))
+        return waiter
 
-    def _write_done(self, writing: asyncio.Future[Any]) -> None:
+    def _write_done(self, waiter: asyncio.Future[None], writing: asyncio.Future[Any]) -> None:
         self._writing.discard(writing)
         failed = writing.exception() if not writing.cancelled() else None
         if isinstance(failed, JournalError) and not isinstance(failed, StaleSequence):
             self.broken = self.broken or failed
+        if waiter.done():
+            return  # cancelled
+        if failed is not None:
+            waiter.set_exception(failed)
+        elif writing.cancelled():
+            waiter.cancel()
+        else:
+            waiter.set_result(None)
 
-    def _flush_soon(self) -> None:
-        self._flush_timer = None
+    def flush_soon(self) -> None:
+        """Write what is pending, in a task of its own."""
         if not self._pending:
             return
         task = asyncio.get_running_loop().create_task(self._flush_quietly())
@@ -151,3 +163,56 @@ class EventWriter:
             await self.flush()
         except (JournalError, asyncio.CancelledError):
             return  # kept in `broken`, and the root is cancelled: the drive reports it
+
+
+class _FlushTicks:
+    """Lets writers of one event loop flush what has been pending for `WRITE_DELAY_S`, or a half of that.
+
+    One timer for all of them: nearly every event travels with another before its time, and a timer for each step
+    costs more than the rest of recording its begin.
+    """
+
+    __slots__ = ("_loop", "_running", "_seen", "_young")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = ref(loop)
+        self._running = False
+        self._young: set[EventWriter] = set()
+        self._seen: set[EventWriter] = set()
+        """Those that had something pending at the last tick."""
+
+    def add(self, writer: EventWriter) -> None:
+        """Something is pending from now on."""
+        self._young.add(writer)
+        if not self._running:
+            self._schedule()
+
+    def discard(self, writer: EventWriter) -> None:
+        """Nothing is pending any more."""
+        self._young.discard(writer)
+        self._seen.discard(writer)
+
+    def _schedule(self) -> None:
+        loop = self._loop()
+        self._running = loop is not None
+        if loop is not None:
+            # In an empty context: with a run's own, the timer would keep the run in memory.
+            loop.call_later(WRITE_DELAY_S / 2, self._tick, context=Context())
+
+    def _tick(self) -> None:
+        due, self._seen, self._young = self._seen, self._young, set()
+        for writer in due:
+            writer.flush_soon()
+        self._running = False
+        if self._seen:
+            self._schedule()
+
+
+_TICKS_BY_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, _FlushTicks] = WeakKeyDictionary()
+
+
+def _ticks_of(loop: asyncio.AbstractEventLoop) -> _FlushTicks:
+    found = _TICKS_BY_LOOP.get(loop)
+    if found is None:
+        found = _TICKS_BY_LOOP[loop] = _FlushTicks(loop)
+    return found

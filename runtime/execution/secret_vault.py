@@ -58,7 +58,7 @@ class SecretVault:
 
     def known_values(self) -> tuple[str, ...]:
         """Every secret that was opened here, and the tokens in use: what is masked in texts that quote one."""
-        return (*self._known, *held_secrets())
+        return (*self._known, *held_secrets()) if self._known else held_secrets()
 
     def _keys(self) -> KeyPair:
         with self._lock:

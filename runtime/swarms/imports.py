@@ -10,6 +10,7 @@ import asyncio
 import logging
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from orbiter._internal.worker_threads import ThreadPool
 from runtime.record.state.events import utc_now
@@ -31,6 +33,8 @@ SLOW_IMPORT_S = 3.0
 """After how long, in seconds, an import is shown as one that hangs."""
 
 R = TypeVar("R")
+LOADS_AT_ONCE = 8
+"""Loads of a loop that are in threads at once. They go one after the other anyway, so that more threads only wait."""
 _pool = ThreadPool(limit=128, abandoned_limit=512)
 _under_way: set[SwarmImport] = set()
 
@@ -76,6 +80,60 @@ class SwarmImport:
         return f"the import of {self.ref} has not come back since {since}: it stands at {self.place}{given_up}"
 
 
+class _Admission:
+    """Admits loads to threads, in the order in which they came; for one event loop."""
+
+    def __init__(self) -> None:
+        self._admitted = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self) -> _Place:
+        """Wait for a place."""
+        if self._admitted < LOADS_AT_ONCE:
+            self._admitted += 1
+            return _Place(self)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it had its turn already
+                self.leave()
+            raise
+        return _Place(self)
+
+    def leave(self) -> None:
+        """Give a place to the next that waits."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._admitted -= 1
+
+
+class _Place:
+    """The place of one load, which is free when the load ends, or after `loader.IMPORT_TURN_S`: it may never end."""
+
+    __slots__ = ("_admission", "_timer")
+
+    def __init__(self, admission: _Admission) -> None:
+        self._admission: _Admission | None = admission
+        loop = asyncio.get_running_loop()
+        # In an empty context: the loop keeps a timer, with its context, until its time, also one that is cancelled.
+        self._timer = loop.call_later(loader.IMPORT_TURN_S, self.free, context=Context())
+
+    def free(self) -> None:
+        """Let another load have it. Does nothing the second time."""
+        admission, self._admission = self._admission, None
+        if admission is not None:
+            self._timer.cancel()
+            admission.leave()
+
+
+_admissions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Admission] = WeakKeyDictionary()
+
+
 async def load(ref: str, root: Path, *, limit_s: float = IMPORT_LIMIT_S, run_id: str = "") -> Any:
     """`runtime.swarms.loader.load_swarm` with a limit.
 
@@ -116,6 +174,7 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
         took = f"{importing.seconds:.0f} s"
         log.warning("the import of %s ended after %s, too late: dropped; a retry loads it", importing.ref, took)
 
+    place = await _admissions.setdefault(loop, _Admission()).enter()
     _under_way.add(importing)
     try:
         async with limit:
@@ -130,6 +189,7 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
             " [runtime] import_limit_s in orbiter.toml.",
         ) from exc
     finally:
+        place.free()
         importing.given_up = True  # if it has not come back: its run was aborted, say
         if not importing.thread:  # it never began
             _under_way.discard(importing)

@@ -84,7 +84,7 @@ class _ImportTurns:
             self._under_way.remove(load)
             if not self._under_way:
                 sys.dont_write_bytecode = self._writes
-            self._changed.notify_all()
+            self._changed.notify()  # one alone can have the turn, and lets the next one know
 
 
 _turns = _ImportTurns()

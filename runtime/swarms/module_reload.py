@@ -14,6 +14,7 @@ import time
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 from weakref import ref
 
 from runtime.judgement.reports.tracebacks import OUR_PACKAGES
@@ -44,9 +45,12 @@ def unload_same_names(folder: Path) -> list[str]:
     beside a swarm's file is its own.
     """
     forgotten: list[str] = []
-    beside = {each.stem for each in folder.glob("*.py")} | {each.parent.name for each in folder.glob("*/__init__.py")}
+    start = f"{str(folder).rstrip(os.sep)}{os.sep}"
     for name, (module, _) in list(_stamps.items()):
-        if name.partition(".")[0] in beside and not Path(str(module.__file__)).is_relative_to(folder):
+        if _normalized(str(module.__file__)).startswith(start):
+            continue
+        top = f"{start}{name.partition('.')[0]}"
+        if os.path.exists(f"{top}.py") or os.path.exists(f"{top}{os.sep}__init__.py"):  # noqa: PTH110 - for every run
             sys.modules.pop(name, None)
             _stamps.pop(name, None)
             forgotten.append(name)
@@ -71,33 +75,43 @@ def _workspace_modules(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType,
     found: dict[str, tuple[ModuleType, Path]] = {}
     starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
     places = _places(folders)
-    # `copy` is one operation: a list of pairs may be interrupted by a thread or a finalizer that imports.
-    for name, module in sys.modules.copy().items():
-        # A process has thousands of modules, and this is asked of all of them for every run.
-        known = places.get(name)
+    # A process has thousands of modules, and this is asked of all of them for every run: those that were looked at
+    # before, and are not the workspace's, are passed over at once. `copy` is one operation: a list of pairs may be
+    # interrupted by a thread or a finalizer that imports.
+    others = places.others
+    for name, module in [each for each in sys.modules.copy().items() if others.get(each[0]) is not each[1]]:
+        known = places.own.get(name)
         if known is not None and known[0]() is module:
-            path = known[1]
-        elif not issubclass(type(module), ModuleType):
+            found[name] = (module, known[1])
             continue
+        if name.startswith(SWARM_FOLDERS) or not issubclass(type(module), ModuleType):
+            continue
+        # Read off the module's own dict: an attribute of it may be user code (PEP 562), or load it (LazyLoader).
+        space = object.__getattribute__(module, "__dict__")
+        if getattr(space.get("__spec__"), "_initializing", False):
+            continue  # another load is importing it now, and Python looks for it here when it is done
+        file = space.get("__file__")
+        # As text first: to make a path of each file takes longer than all the rest.
+        inside = isinstance(file, str) and _normalized(file).startswith(starts)
+        path = _workspace_path(name, Path(file), folders) if inside else None
+        if path is None:
+            others[name] = module
         else:
-            # Read off the module's own dict: an attribute of it may be user code (PEP 562), or load it (LazyLoader).
-            space = object.__getattribute__(module, "__dict__")
-            if getattr(space.get("__spec__"), "_initializing", False):
-                continue  # another load is importing it now, and Python looks for it here when it is done
-            file = space.get("__file__")
-            # As text first: to make a path of each file takes longer than all the rest.
-            inside = isinstance(file, str) and _normalized(file).startswith(starts)
-            path = _workspace_path(name, Path(file), folders) if inside else None
-            places[name] = (ref(module), path)
-        if path is not None:
+            places.own[name] = (ref(module), path)
             found[name] = (module, path)
     return found
 
 
+class _Places(NamedTuple):
+    """The modules that were looked at for some folders, by name. Those of the workspace are not kept alive."""
+
+    own: dict[str, tuple[ref[ModuleType], Path]]
+    others: dict[str, ModuleType]
+
+
 @lru_cache(maxsize=64)
-def _places(_folders: tuple[Path, ...]) -> dict[str, tuple[ref[ModuleType], Path | None]]:
-    """Modules by name that were looked at for these folders, with the file of each that is one of the workspace."""
-    return {}
+def _places(_folders: tuple[Path, ...]) -> _Places:
+    return _Places({}, {})
 
 
 @lru_cache(maxsize=16_384)

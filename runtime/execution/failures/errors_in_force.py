@@ -26,6 +26,8 @@ OPTION = "errors"
 
 def errors_at(session: RunSession, node_id: str) -> FaultHandling:
     """The error configuration in force at a node; the empty id is the run as a whole."""
+    if not _is_given(session.state):
+        return session.config.errors
     return reduce(lambda outer, given: given.over(outer), _given_at(session.state, node_id), session.config.errors)
 
 
@@ -92,11 +94,16 @@ def check_declared(info: Mapping[str, Any] | None) -> None:
                 ) from exc
 
 
+def _is_given(state: DurableRun) -> bool:
+    """Whether anything goes over the workspace's configuration in this run. Asked at every attempt of every step."""
+    return SWARM_KEY in state.declared or RUN_KEY in state.declared or bool(state.options.get(OPTION))
+
+
 def _given_at(state: DurableRun, node_id: str) -> Iterator[FaultHandling]:
     """What was given for a node, besides the workspace's: what holds over the others comes last."""
+    if not _is_given(state):
+        return iter(())
     infos = [info for info in _infos_above(state, node_id) if SWARM_KEY in info or RUN_KEY in info]
-    if not infos and not state.options.get(OPTION):
-        return iter(())  # the usual case, at every attempt of every step
     infos.reverse()
     given = [info[SWARM_KEY] for info in infos if info.get(SWARM_KEY)]
     if state.options.get(OPTION):

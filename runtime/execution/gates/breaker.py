@@ -98,6 +98,12 @@ class BreakerRegistry:
                 if not verdict.probe or await self._write(breaker, breaker.admit(policy, now, caller), "probe"):
                     return breaker, verdict
 
+    async def is_closed(self, key: str) -> bool:
+        """Whether the breaker lets every call pass, whatever the policy: it has not opened, or is not known at all."""
+        await self._catch_up()
+        known = self._known.get(key)
+        return known is None or known.opened_at is None
+
     async def check(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
         """Whether `caller` may call now. Takes nothing."""
         async with self._turn:
@@ -146,13 +152,17 @@ class BreakerRegistry:
                     return before, after
 
     async def _read(self, key: str) -> Breaker:
-        """A breaker as it stands in the journal now. Where nothing is new there, that is told without waiting."""
+        """A breaker as it stands in the journal now."""
+        await self._catch_up()
+        return self._known.get(key) or Breaker(key=key)
+
+    async def _catch_up(self) -> None:
+        """Read what is new in the journal. Where nothing is, that is told without waiting."""
         for event in await self._journal.read(ev.WORKSPACE_RUN_ID, self._seq):
             if event.seq > self._seq:  # else another caller has taken it into account meanwhile
                 self._seq = event.seq
                 fold_breakers((event,), self._known)
                 fold_last_failures((event,), self.lately)
-        return self._known.get(key) or Breaker(key=key)
 
     async def _write(self, before: Breaker, after: Breaker, reason: str, by: ev.Actor | None = None) -> bool:
         """Write the change down; False: another worker wrote something since `before` was read."""
@@ -178,7 +188,7 @@ def breakers_of(journal: Journal) -> BreakerRegistry:
     return found
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True, eq=False)
 class StepBreaker:
     """The breaker before one step, as the step asks it."""
 
@@ -191,6 +201,8 @@ class StepBreaker:
 
     async def admit(self) -> Blocked | None:
         """Let the step call, or say why not; where the breaker is half-open, the step holds the probe from now on."""
+        if await self.registry.is_closed(self.key):
+            return None  # the usual case, at every attempt of every step
         policy, now = self.config.breaker_policy(), self.clock().timestamp()
         breaker, verdict = await self.registry.admit(self.key, policy, now, self.caller)
         if verdict.allowed:

@@ -53,7 +53,7 @@ def check_budget(
         model: The model that will be asked; empty for other steps.
         begun: Whether an attempt of it has begun: it is counted already, and another attempt is not a new step.
     """
-    if step.kind == "value":
+    if step.kind == "value" or not _is_limited(session):
         return None
     for scoped in _budgets_in_force(session, parent_id):
         if not scoped.budget.limited:
@@ -99,6 +99,12 @@ def end_run_by_budget(
     agents = [node for node in session.state.nodes.values() if node.kind == "agent" and node.output]
     said = next((node.output for node in reversed(agents)), "")
     return ev.RunFinished(state=ends, output=said, error=opened.fault.user_message, by=answer.by)
+
+
+def _is_limited(session: RunSession) -> bool:
+    """Whether any limit may hold in the run. Asked several times for every step."""
+    state = session.state
+    return session.config.budget.limited or bool(state.options.get("budget")) or "budget" in state.declared
 
 
 def _budgets_in_force(session: RunSession, parent_id: str) -> Iterator[ScopedBudget]:
@@ -154,6 +160,8 @@ def extended_budget(state: DurableRun, scope: str, budget: Budget) -> Budget:
 
 def wall_time_left(session: RunSession, parent_id: str) -> float | None:
     """The seconds until the first limit of time is reached that holds for a step; None where none does."""
+    if not _is_limited(session):
+        return None
     state, now = session.state, session.clock()
     limits = [(each.scope, each.budget.max_wall_time_s) for each in _budgets_in_force(session, parent_id)]
     left = [allowed - usage_in_scope(state, scope, now).wall_time_s for scope, allowed in limits if allowed is not None]

@@ -75,6 +75,8 @@ class PriceTable(BaseModel):
         return self.model_copy(update={"models": {**self.models, **own}})
 
     def _own(self, model: str) -> Price | None:
+        if not self.models:
+            return None
         name = ":".join(parse_model_string(model))
         return self.models.get(name) or self.models.get(_VERSION.sub("", name))
 

@@ -129,7 +129,7 @@ class Batch:
     def write(self, run: RunRow, draft: EventRow) -> ev.JournalEvent:
         """Give the event its `seq`, and let it take effect on the run's row and the incidents."""
         run.last_seq += 1
-        event = draft.event.model_copy(update={"seq": run.last_seq, "run_id": run.id})
+        event = draft.event.placed(run.id, run.last_seq)
         self.events.append(NewEvent(run, event, draft.body, draft.blobs))
         self.blobs.update(draft.values)
         run.updated_at = event.ts.timestamp()

@@ -52,14 +52,14 @@ class AppendEvents(LeasedWrite):
         for draft in self.drafts:
             if draft.event.durable:
                 self.sync = True
-                self.begins = self.begins or isinstance(draft.event, ev.StepStarted)
+                self.begins = self.begins or type(draft.event) is ev.StepStarted
 
     def incident_ids(self) -> Sequence[str]:
         found: list[str] = []
         for draft in self.drafts:
             if type(draft.event) in INCIDENT_COLUMNS:
                 found.append(draft.event.incident_id)  # type: ignore[attr-defined]
-            elif isinstance(draft.event, ev.RunParked):
+            elif type(draft.event) is ev.RunParked:
                 found.extend(draft.event.incidents)
         return found
 
@@ -80,7 +80,7 @@ class AppendEvents(LeasedWrite):
     def _decide_park(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
         """A park as `runtime.record.rules.parking` decides it from this transaction's rows; anything else as it is."""
         park = draft.event
-        if not isinstance(park, ev.RunParked):
+        if type(park) is not ev.RunParked:
             return draft
 
         def is_open(incident_id: str) -> bool:

@@ -54,26 +54,28 @@ class DurableRun(RunData):
 
     def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account."""
+        # By class, not by isinstance, which pydantic answers in Python.
+        kind = type(event)
         self.last_seq = max(self.last_seq, event.seq)
-        if self.active_since is not None and isinstance(event, ev.RunStarted):
+        if kind is ev.RunStarted and self.active_since is not None:
             # A life ended without a word: its time is not known, so the last event counts.
             self.active_s = self.active_seconds(self.updated_at or event.ts)
             self.active_since = None
         self.updated_at = event.ts
-        if event.v > ev.EVENT_VERSION or isinstance(event, ev.UnknownEvent):
+        if event.v > ev.EVENT_VERSION or kind is ev.UnknownEvent:
             self.foreign.add(getattr(event, "type", ""))
-        handler = _HANDLERS.get(type(event))
+        handler = _HANDLERS.get(kind)
         if handler is None:
             return
         # After the end nothing happens any more, but that a late analysis or proposal comes in, or that an operator
         # turns it back.
-        late = self.terminal and not isinstance(event, _AFTER_END_EVENTS)
+        late = self.phase in RUN_TERMINAL and kind not in _AFTER_END_EVENTS
         if late or not handler(self, event):
             self.anomalies += 1
         else:
             if event.node_id:
                 self.moved, self.deaths = True, 0
-            if type(event) in _TIMED:
+            if kind in _TIMED:
                 self._book_time(event)
 
     def deaths_if_started(self, owner: str) -> int:
@@ -83,7 +85,7 @@ class DurableRun(RunData):
     def _book_time(self, e: ev.JournalEvent) -> None:
         """Begin or end the stretch in which the run works, as it now does or does not."""
         works = self.phase == "running" and bool(self.busy)
-        if works and self.open_incidents:
+        if works and self.incidents and self.open_incidents:
             works = any(not self.waits_within(found) for found in self.busy)
         if works and self.active_since is None:
             self.active_since = e.ts

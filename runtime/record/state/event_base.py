@@ -4,7 +4,7 @@ Annotations are evaluated here at once: else pydantic would evaluate those of `J
 """
 
 from datetime import datetime
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,6 +30,17 @@ class JournalEvent(BaseModel):
     node_id: str = ""
     parent_id: str = ""
     ts: datetime = Field(default_factory=utc_now)
+
+    def placed(self, run_id: str, seq: int) -> Self:
+        """The event at its place in the journal. Made for each that is written, at a third of what `model_copy` takes:
+        the fields are those of an event that was checked, and two whose types are these.
+        """
+        copied = object.__new__(type(self))
+        object.__setattr__(copied, "__dict__", {**self.__dict__, "run_id": run_id, "seq": seq})
+        object.__setattr__(copied, "__pydantic_fields_set__", {*self.__pydantic_fields_set__, "run_id", "seq"})
+        object.__setattr__(copied, "__pydantic_extra__", self.__pydantic_extra__)
+        object.__setattr__(copied, "__pydantic_private__", self.__pydantic_private__)
+        return copied
 
     @property
     def durable(self) -> bool:

@@ -75,6 +75,10 @@ class RunData:
     """Nodes that run and have an open child: what they do is what their children do, so no count has them."""
     granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
     """By node: the grants that let its attempts pass, each time."""
+    declared: set[str] = field(default_factory=set)
+    """What any of its nodes brought along, by name (a budget, an error configuration): what no node has need not be
+    looked for at every attempt of every step.
+    """
     returned: list[ev.ControlReturned] = field(default_factory=list)
     """What went back into the swarm so far, oldest first; what was rewound is not among it."""
     steps: int = 0
@@ -268,31 +272,34 @@ class RunData:
     def move(self, node: Node, phase: NodePhase) -> bool:
         if node.phase == phase:
             return True
-        if node.terminal:
+        if node.phase in NODE_TERMINAL:
             return False
         self.enter(node, phase)
         return True
 
     def enter(self, node: Node, phase: NodePhase) -> None:
         """Put a node into a phase, also one that had ended."""
-        was_open, held = not node.terminal, node.holds
+        was_open, is_open = node.phase not in NODE_TERMINAL, phase not in NODE_TERMINAL
         self.counts[node.phase] -= 1
         self.counts[phase] += 1
-        node.phase = phase
-        self.holding += node.holds - held
-        if was_open == node.terminal:
-            self._count_child(node, 1 if was_open is False else -1)
+        if node.open_children:
+            held, node.phase = node.holds, phase
+            self.holding += node.holds - held
+        else:  # as nearly all: it holds nothing
+            node.phase = phase
+        if was_open != is_open:
+            self._count_child(node, 1 if is_open else -1)
 
     def add(self, node: Node) -> None:
         self.nodes[node.id] = node
         self.counts[node.phase] += 1
         parent = self.nodes.get(node.parent_id)
         (parent.children if parent is not None else self.roots).append(node.id)
-        node.open_children = sum(
-            not self.nodes[each].terminal for each in self.roots if self.nodes[each].parent_id == node.id
-        )  # those that came before it
+        for root in map(self.nodes.__getitem__, self.roots):
+            if root.parent_id == node.id and root.phase not in NODE_TERMINAL:
+                node.open_children += 1  # it came before its parent
         self.holding += node.holds
-        if not node.terminal:
+        if node.phase not in NODE_TERMINAL:
             self._count_child(node, 1)
 
     def drop(self, node_id: str) -> Node:
