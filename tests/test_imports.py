@@ -105,6 +105,12 @@ def test_requests_and_their_codec_load_no_pydantic() -> None:
     assert loaded_after("import " + ", ".join(modules), (*HEAVY, "pydantic", "runtime.record.state.events")) == set()
 
 
+def test_the_first_screen_loads_no_vocabulary_of_events() -> None:
+    """The console has its first frame before it has what runs and incidents are read with."""
+    modules = ["console.open", "console.app.app", "console.app.startup", "console.demo.tour", "screens.pages.inbox"]
+    assert loaded_after("import " + ", ".join(modules), ("pydantic", "runtime.record.state.events")) == set()
+
+
 def test_a_verb_loads_what_it_needs_alone() -> None:
     """A script asks for runs and incidents again and again: each time in a process of its own."""
     verbs = "console.verbs.runs.runs, console.verbs.decisions.incidents"
