@@ -6,7 +6,11 @@ nothing need be registered. Absolute times are the machine's and change with it;
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+# Programs that are measured load compiled modules, as they do where they are installed.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @dataclass(slots=True, frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from runtime.operations.operations import handler_of
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.summary import Summary
+from tests.runtime.link.link_bench import Bench
 
 ROOT = Path(__file__).parents[1]
 VENDORS = frozenset({"orbiter.models.anthropic.provider", "orbiter.models.openai.provider"})
@@ -103,6 +105,12 @@ def test_requests_and_their_codec_load_no_pydantic() -> None:
     assert loaded_after("import " + ", ".join(modules), (*HEAVY, "pydantic", "runtime.record.state.events")) == set()
 
 
+def test_the_first_screen_loads_no_vocabulary_of_events() -> None:
+    """The console has its first frame before it has what runs and incidents are read with."""
+    modules = ["console.open", "console.app.app", "console.app.startup", "console.demo.tour", "screens.pages.inbox"]
+    assert loaded_after("import " + ", ".join(modules), ("pydantic", "runtime.record.state.events")) == set()
+
+
 def test_a_verb_loads_what_it_needs_alone() -> None:
     """A script asks for runs and incidents again and again: each time in a process of its own."""
     verbs = "console.verbs.runs.runs, console.verbs.decisions.incidents"
@@ -126,12 +134,34 @@ async def test_a_verb_that_lists_loads_no_event_loop_and_no_events(tmp_path: Pat
 import sys
 from console.cli import cli
 sys.exit = lambda code: None  # a verb ends its process
-for verb in ["runs"], ["runs", "--json", "--in", "queued"], ["incidents"]:
+for verb in ["runs"], ["runs", "--json", "--in", "queued"], ["incidents"], ["incidents", "--json"]:
     cli([*verb, "--state", {str(tmp_path)!r}], standalone_mode=False)
 """
     heavy = {"pydantic", "asyncio", "aiosqlite", "rich.console", "subprocess", "runtime.record.state.events"}
     told = loaded_after(code, (*heavy, "sqlite3"))
     assert {"r1", "queued", "sqlite3"} <= told
+    assert not told & heavy
+
+
+async def test_an_answer_that_the_runtime_takes_loads_no_event_loop_and_no_events(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / ".orbiter")
+    try:
+        driver = await bench.started()
+        await driver.incident("i-1")
+        await bench.serve()
+        code = f"""
+import sys
+from console.cli import cli
+sys.exit = lambda code: None  # a verb ends its process
+cli(["answer", "i-1", "retry", "--json", "--state", {str(bench.state_dir)!r}], standalone_mode=False)
+"""
+        heavy = {"pydantic", "asyncio", "aiosqlite", "rich.console", "sqlite3", "runtime.record.state.events"}
+        told = await asyncio.to_thread(loaded_after, code, (*heavy, "msgspec"))
+        answered = (await driver.truth()).incidents["i-1"].answer
+    finally:
+        await bench.close()
+    assert answered is not None
+    assert '"answered",' in told
     assert not told & heavy
 
 

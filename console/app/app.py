@@ -196,7 +196,7 @@ class OrbiterApp(PatchedApp):
             self._gc_policy.loaded()
 
     def _show(self) -> None:
-        from console.demo.tour import tour_text  # with the vocabulary of events, after the first frame
+        from console.demo.tour import tour_text
         from runtime.link.client.client import LinkClient
         from runtime.link.client.multi_client import MultiClient
 

@@ -5,10 +5,12 @@ run is.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from console.demo.report_place import report_file
-from runtime.record.state.durable_run import DurableRun, Incident
+
+if TYPE_CHECKING:
+    from runtime.record.state.durable_run import DurableRun, Incident
 
 DEMO_REF: Final = "console.demo.swarm:"
 

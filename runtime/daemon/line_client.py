@@ -1,6 +1,7 @@
 """A client of the link that blocks: lines of JSON over a socket, for what is asked without an event loop.
 
-Standard library only, and only the messages that every later version goes on to understand.
+Standard library only. `status` and `stop` are understood by every later version; who asks for more must compare the
+protocol's number in `hello`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from runtime.daemon.errors import DaemonError
 
 
 class LineClient:
-    """One conversation, with one deadline for all of it. Its methods raise `DaemonError`."""
+    """One conversation, with one deadline for all of it. Its methods raise `DaemonError`.
+
+    Args:
+        sock: Connected to a runtime.
+        timeout: Seconds until the deadline.
+    """
 
     def __init__(self, sock: socket.socket, timeout: float) -> None:
         self._sock = sock
@@ -23,10 +30,20 @@ class LineClient:
         self._read = b""
         self.hello = self._read_message("hello")
 
-    def request(self, verb: str) -> dict[str, Any]:
-        """The reply to a command without arguments."""
+    def request(
+        self, verb: str, args: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> dict[str, Any]:
+        """The reply to a command.
+
+        Args:
+            verb: Its name.
+            args: Its arguments, as JSON.
+            timeout: Seconds until a new deadline, for this and what follows.
+        """
+        if timeout is not None:
+            self._until = time.monotonic() + timeout
         number = os.urandom(12).hex()
-        line = json.dumps({"t": "command", "id": number, "verb": verb, "args": {}, "channel": "cli"})
+        line = json.dumps({"t": "command", "id": number, "verb": verb, "args": {**(args or {})}, "channel": "cli"})
         try:
             self._sock.sendall(line.encode() + b"\n")
         except OSError as exc:

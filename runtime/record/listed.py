@@ -23,9 +23,13 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 class ListedIncident(msgspec.Struct, frozen=True, kw_only=True):
-    """An open incident, of `IncidentOpened` what a list shows."""
+    """An open incident, of `IncidentOpened` what a list shows. `body`: the whole event as it is stored; `run_summary`:
+    the summary of its run as it is stored, which may be empty.
+    """
 
     run_id: str = ""
+    body: str = ""
+    run_summary: str = ""
     incident_id: str
     ts: Instant
     fault: _Fault

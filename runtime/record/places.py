@@ -97,7 +97,9 @@ async def init_database(place: str | Path, *, worker: str = "", operator: str = 
     return done
 
 
-def read_lists(place: str | Path, *, runs: int = 0, incidents: bool = False) -> JournalLists | None:
+def read_lists(
+    place: str | Path, *, runs: int = 0, incidents: bool = False, leave_proposals: bool = True
+) -> JournalLists | None:
     """What a journal lists, read without opening it; None where it must be opened for that: on Postgres, or where its
     file is not as this program writes it.
 
@@ -105,6 +107,8 @@ def read_lists(place: str | Path, *, runs: int = 0, incidents: bool = False) -> 
         place: As for `open_journal`.
         runs: At most so many runs, the newest.
         incidents: Whether open incidents are asked for.
+        leave_proposals: Whether an answer that an agent proposed may be left out. If not, such a journal must be
+            opened.
 
     Raises:
         JournalError: the place cannot be read.
@@ -115,7 +119,8 @@ def read_lists(place: str | Path, *, runs: int = 0, incidents: bool = False) -> 
         return JournalLists(runs=(), incidents=(), unserved={})
     from runtime.record.sqlite.quick_lists import read_quick_lists
 
-    return read_quick_lists((Path(place) / JOURNAL_FILE).absolute(), runs=runs, incidents=incidents)
+    file = (Path(place) / JOURNAL_FILE).absolute()
+    return read_quick_lists(file, runs=runs, incidents=incidents, leave_proposals=leave_proposals)
 
 
 def journal_address(place: str | Path) -> PostgresAddress | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,25 +19,77 @@ from console.verbs.base import (
     text_of_stdin,
     verb,
 )
-from console.verbs.decisions.answer_fields import value_of_fields
 from console.verbs.decisions.answer_flags import AnswerCommand, given_params
 from console.workspace import workspace
+from runtime.daemon.errors import DaemonError
 from runtime.judgement.forms.secret_schema import is_secret
-from runtime.judgement.recovery.input_validation import secret_warning
 from runtime.judgement.recovery.option_table import STANDING_LIFETIMES, effect_of
-from runtime.judgement.recovery.options import wording_of
-from runtime.operations.answer_params import checked_params
+from runtime.link.client.blocking_request import ask_runtime
 from runtime.operations.context import OperationError
 from runtime.operations.operations import Operations
-from runtime.operations.requests.answers import PROOF_TIMEOUT_S, AnswerEqual, AnswerIncident, PreviewGrant
+from runtime.operations.requests.answers import (
+    PROOF_TIMEOUT_S,
+    AnswerEqual,
+    AnswerIncident,
+    PreviewGrant,
+    TakenAnswer,
+)
 from runtime.record.places import journal_exists
-from runtime.record.state.events import IncidentOpened
 from runtime.record.state.operator_terms import Reach
 from runtime.record.workspace_lock import holder
 from screens.shell import file_input
 
+if TYPE_CHECKING:
+    from runtime.record.state.events import IncidentOpened
 
-@verb(command_class=AnswerCommand)
+
+def _answer_at_once(  # noqa: PLR0917 - the arguments of the verb
+    incident: str,
+    option: str,
+    path: str | None,
+    fields: tuple[str, ...],
+    reach: Reach | None,
+    reason: str,
+    revision: int | None,
+    like_this: bool,
+    looked_at: tuple[str, ...],
+    proof: float,
+    dry_run: bool,
+    *,
+    as_json: bool,
+    **flags: Any,
+) -> int | None:
+    """Have the runtime take the answer, where nothing is to be read of the incident before it is sent."""
+    params = given_params(flags)
+    like_others = like_this or looked_at or proof != PROOF_TIMEOUT_S
+    previewed = dry_run or params.get("for") in STANDING_LIFETIMES
+    valued = "value" in params or path is not None or fields or effect_of(option) in (None, "input")
+    if like_others or previewed or valued:
+        return None
+    request = AnswerIncident(
+        incident_id=incident, option=option, params=params, reach=reach, revision=revision, reason=reason
+    )
+    try:
+        taken = ask_runtime(workspace().state, request)
+    except DaemonError as exc:
+        raise BadInput(
+            f"the runtime was told, and whether it took the answer is not known: {exc}. It is said by:"
+            f" orbiter-console report {incident}",
+            code=FAILED,
+        ) from exc
+    if taken is None:
+        return None
+    _print_taken(taken, as_json=as_json)
+    return 0
+
+
+def _print_taken(taken: TakenAnswer, *, as_json: bool) -> None:
+    if as_json:
+        print_json(taken)
+    print_note(f"incident {taken.id}: {taken.option}")
+
+
+@verb(command_class=AnswerCommand, at_once=_answer_at_once)
 @click.argument("incident")
 @click.argument("option")
 @click.option("--file", "path", metavar="FILE", help="A file's content as the value.")
@@ -89,6 +141,10 @@ async def answer(  # noqa: PLR0917 - one option each
 
     The options are listed by: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
     """
+    # What is known of events is loaded here: an answer that the runtime takes needs none of it.
+    from console.verbs.decisions.answer_fields import value_of_fields
+    from runtime.judgement.recovery.input_validation import secret_warning
+
     params = given_params(flags)
     values = params.pop("value", ())
     place = workspace()
@@ -133,9 +189,7 @@ async def answer(  # noqa: PLR0917 - one option each
             taken = await operations.run(request, cli_origin())
         except OperationError as exc:
             raise BadInput(f"the answer was not taken: {exc}") from exc
-    if as_json:
-        print_json(taken)
-    print_note(f"incident {taken.id}: {taken.option}")
+    _print_taken(taken, as_json=as_json)
     if holder(place.state) is None:
         print_note("nothing drives this workspace now: orbiter-console serve carries the run on")
     return 0
@@ -158,6 +212,9 @@ async def _preview(
         for line in grant_preview_lines(preview):
             print_note(line)
     elif dry_run:
+        from runtime.judgement.recovery.options import wording_of
+        from runtime.operations.answer_params import checked_params
+
         checked_params(opened, option, params)
         print_note(f"once: this very call and no other, {wording_of(opened, option)}")
 

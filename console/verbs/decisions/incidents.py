@@ -20,6 +20,7 @@ from console.verbs.base import (
 )
 from console.verbs.unserved_runs import note_unserved_runs, print_unserved
 from console.workspace import workspace
+from runtime.operations.listed_incidents import listed_incident_rows
 from runtime.operations.requests.answers import ListIncidents, ShowReport
 from runtime.operations.requests.incident_results import OpenIncident
 from runtime.operations.requests.workers import UnservedRuns
@@ -79,12 +80,29 @@ def _print_incidents(found: Sequence[_Listed], *, grouped: bool) -> None:
 
 
 def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
-    listed = None if run or as_json else read_lists(workspace().state, incidents=True)
+    listed = None if run else read_lists(workspace().state, incidents=True, leave_proposals=not as_json)
     if listed is None:
         return None
+    rows: Sequence[OpenIncident] = ()
+    if as_json:
+        try:
+            rows = listed_incident_rows(listed.incidents)
+        except ValueError:  # opening the journal says what is wrong with it
+            return None
     print_unserved(UnservedRuns.by_need(listed.unserved.items()))
-    _print_incidents([_Listed(each.run_id, each) for each in listed.incidents], grouped=grouped)
+    found = [_Listed(each.run_id, each) for each in listed.incidents]
+    if as_json:
+        _print_rows(rows, found, grouped=grouped)
+    else:
+        _print_incidents(found, grouped=grouped)
     return 0
+
+
+def _print_rows(rows: Sequence[OpenIncident], found: Sequence[_Listed], *, grouped: bool) -> None:
+    shown = {each.opened.incident_id for each in (_oldest(found) if grouped else found)}
+    for row in rows:
+        if row.id in shown:
+            print_json(row)
 
 
 @verb(at_once=_incidents_at_once)
@@ -102,10 +120,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
             await note_unserved_runs(journal)
     found = [_Listed(each.run_id, each.opened) for each in open_now]
     if as_json:
-        shown = {each.opened.incident_id for each in (_oldest(found) if grouped else found)}
-        for row in rows:
-            if row.id in shown:
-                print_json(row)
+        _print_rows(rows, found, grouped=grouped)
     else:
         _print_incidents(found, grouped=grouped)
     return 0

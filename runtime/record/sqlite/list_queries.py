@@ -23,6 +23,10 @@ _OPEN = (
 )
 OPEN_INCIDENTS = _OPEN + " ORDER BY incident.iid"
 OPEN_INCIDENTS_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
+PROPOSED = """
+    SELECT EXISTS (SELECT 1 FROM event WHERE run IN (SELECT run FROM incident WHERE state = 'open')
+    AND instr(body, '"type":"incident.answer_proposed"'))"""
+"""Whether an agent has proposed an answer in a run that has an open incident."""
 WORKERS = """
     SELECT worker.report, max(0, :now - worker.seen), (SELECT json_group_array(run.id) FROM run
     WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker

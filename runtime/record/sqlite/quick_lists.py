@@ -19,6 +19,7 @@ from runtime.record.sqlite.list_queries import (
     APPLICATION_ID,
     OPEN_INCIDENTS,
     PLACED_RUNS,
+    PROPOSED,
     RUNS_WITH_SUMMARIES,
     SCHEMA_VERSION,
     WORKERS,
@@ -35,13 +36,17 @@ class _Unusual(Exception):
     """The file, or a row of it, is not as it is written today."""
 
 
-def read_quick_lists(path: Path, *, runs: int = 0, incidents: bool = False) -> JournalLists | None:
+def read_quick_lists(
+    path: Path, *, runs: int = 0, incidents: bool = False, leave_proposals: bool = True
+) -> JournalLists | None:
     """What the journal lists, as it is at one moment; None where it must be opened for that.
 
     Args:
         path: The journal's file; absolute.
         runs: At most so many runs, the newest.
         incidents: Whether open incidents are asked for.
+        leave_proposals: Whether an answer that an agent proposed may be left out. If not, such a journal must be
+            opened.
     """
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_S)) as connection:
@@ -50,6 +55,8 @@ def read_quick_lists(path: Path, *, runs: int = 0, incidents: bool = False) -> J
                 "SELECT user_version, application_id FROM pragma_user_version, pragma_application_id"
             ).fetchone()
             if marks != (SCHEMA_VERSION, APPLICATION_ID):
+                return None
+            if not leave_proposals and connection.execute(PROPOSED).fetchone() != (0,):
                 return None
             now = {"now": time.time()}
             workers = [listed_worker(*row) for row in connection.execute(WORKERS, now)]
@@ -77,10 +84,11 @@ def _summaries(connection: sqlite3.Connection, limit: int) -> tuple[Summary, ...
 
 def _open_incidents(connection: sqlite3.Connection) -> tuple[ListedIncident, ...]:
     found = []
-    for run, _, _, body, blobs in connection.execute(OPEN_INCIDENTS):
+    for run, summary, _, body, blobs in connection.execute(OPEN_INCIDENTS):
         if blobs is not None or not body.startswith('{"type":"incident.opened",'):  # a version is written before it
             raise _Unusual
-        found.append(msgspec.structs.replace(_incident.decode(body), run_id=run))
+        listed = _incident.decode(body)
+        found.append(msgspec.structs.replace(listed, run_id=run, body=body, run_summary=summary or ""))
     return tuple(found)
 
 
