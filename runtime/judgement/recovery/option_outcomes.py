@@ -86,6 +86,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     "switch_model": {
         "any": (
             "You choose one for this call; later calls ask {model} again{overflows}, and may be too long again.",
+            "For this call only; later ones may overflow{overflows}.",
             "You choose one for this call; other models of {provider} have the same key{key_refused}.",
             "You choose; {provider}'s all have this key{key_refused}.",
             "You choose one for this call; later calls ask {model} again.",

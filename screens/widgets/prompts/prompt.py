@@ -166,7 +166,7 @@ class Prompt(ChoosingPrompt):
         self._open_field()
 
     def _take_while_held(self, event: events.Key) -> bool:
-        """`u` takes it back, and so does any other letter that comes at once: a word that is typed is no decision."""
+        """`u` takes it back, and so does any other letter that comes at once: a word that is typed decides nothing."""
         if event.key == "u":
             self.post_message(self.TakenBack())
         elif self._continues_word(event):

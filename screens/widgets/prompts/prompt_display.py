@@ -357,7 +357,7 @@ class PromptDisplay(Vertical):
         """What is wanted, and how it is sent."""
         field = self.query_one(AnswerField)
         kept = " (kept)" if field.keeps_typed else " (ticks lost)" if field.loses_ticks else ""
-        keys = {**field.keys(), "esc": f"other options{kept}" if self._by_itself else f"goes back, sends nothing{kept}"}
+        keys = {**field.keys(), "esc": f"other options{kept}" if self._by_itself else "goes back"}
         kind = "" if field.says_what else wanted_words(opened, choice, self._session.render_context())
         soon = () if self.armed or not self._by_itself else span("keys count in a moment", "ink-muted")
         told = (self._arming.ignored_text(), soon, span(kind, "ink-accent"), span(field.warning, "severity-warning"))

@@ -155,7 +155,7 @@ def test_what_an_operator_reads() -> None:
         "rewind to s/a/t requested by pump (cli): pump",
         "rewound to s/a/t by pump (cli); nodes dropped: 1",
         "◆ incident i-1 waits for an answer",
-        "    [1] retry - Retry operation: Calls pump again, same arguments, attempt 2.",
+        "    [1] retry - Retry operation: Calls pump once more with the same arguments (attempt 2).",
         "    what: pump",
         "    [2] abort - Abort… (the safe default): Ends the whole run; what is done is kept.",
         "    by itself: Abort (abort), at ",

@@ -552,7 +552,8 @@ async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
         await until(pilot, lambda: shown(pilot, "seconds, empty: 3 s from the fault (server)"))
         await pilot.press("enter")
         await until(pilot, lambda: bool(link.said))
-        assert (link.said[0][1]["option"], "params" in link.said[0][1]) == ("wait_retry", False)
+        said = link.said[0][1]
+        assert (said["option"], said["params"]) == ("wait_retry", {"seconds": 3.0}), "what is left stood in the field"
 
 
 async def test_an_operator_says_for_how_long_to_wait_and_is_told_what_is_no_wait() -> None:

@@ -137,7 +137,7 @@ def _called_nothing(case: ExplainedIncident) -> Fact | None:
 
 
 def _own_answers(case: ExplainedIncident) -> Fact | None:
-    """``twice``: how often the agent whose answer does not fit has answered; a call of tools is no answer."""
+    """``twice``: how often the agent whose answer does not fit has answered; replies that call tools do not count."""
     node = case.node
     if node is None or node.kind != "agent" or case.cause is not Cause.OUTPUT_INVALID:
         return None

@@ -359,7 +359,7 @@ KINDS: Final[dict[str, CauseWords]] = {
         ("{node} has not run: a breakpoint stopped it. Nothing failed.",),
         (),
         (Advice("retry", ("nothing failed",), ("Read the call{is_call}", "Read what it would do now"),
-                other="deny", wish="If not, tell the agent", link=". If it is right: "),),
+                other="deny", wish="If not", link=". If it is right: "),),
     ),
     "no progress": CauseWords(
         ("Nothing has happened for a while: {at_work} is at work.", "Nothing has happened for a while."),

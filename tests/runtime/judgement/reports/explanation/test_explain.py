@@ -322,7 +322,7 @@ def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None
 def test_a_breakpoint_proposes_a_look_and_names_what_would_run() -> None:
     found = explained(dict(every_kind())["breakpoint"])
     assert found.act is not None, "what has an act before it is not marked as what to press"
-    assert dict(found.rows())["Try"] == "Read the call. If it is right: retry. If not, tell the agent: deny."
+    assert dict(found.rows())["Try"] == "Read the call. If it is right: retry. If not: deny."
     assert found.consequences["retry"].text.startswith("book runs now ")
 
 
