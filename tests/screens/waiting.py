@@ -23,7 +23,8 @@ async def drawn(pilot: Pilot[Any]) -> None:
         while quiet < QUIET_LOOKS:
             await pilot.pause()
             screen = pilot.app.screen
-            if screen.is_mounted and (not isinstance(screen, RuntimeScreen) or screen.pace.idle):
+            asks = any(work.group == "explain" and not work.is_finished for work in pilot.app.workers)
+            if screen.is_mounted and not asks and (not isinstance(screen, RuntimeScreen) or screen.pace.idle):
                 quiet += 1
             else:
                 quiet = 0

@@ -37,8 +37,9 @@ from screens.views.lists.inbox import inbox_rows
 from screens.views.run.preview import preview_lines
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
-from tests.screens.lonely import line_with, showing, text_of
+from tests.screens.lonely import line_with, lonely, showing, text_of
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
+from tests.screens.twelve_incidents import budget
 from tests.screens.waiting import drawn, until
 
 
@@ -449,6 +450,29 @@ async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said(
         await pilot.press("y")
         await until(pilot, lambda: "unknown provider 'x'" in text_of(pilot))
         assert "2 not yet" in text_of(pilot)
+
+
+async def test_where_rows_are_free_the_decision_under_the_cursor_is_explained_below_the_list() -> None:
+    async with showing(InboxScreen, budget(), size=(80, 24)) as (pilot, _link):
+        await until(pilot, lambda: "s Skip this agent, because writer repeats itself" in text_of(pilot))
+        for label in ("What ", "Why ", "enter opens it; there: x v s a"):
+            assert label in text_of(pilot)
+
+
+async def test_a_decision_is_not_explained_where_the_list_needs_the_rows() -> None:
+    many = [limited(n, n, fingerprint=f"f-{n}") for n in range(14)]
+    async with showing(InboxScreen, *many, size=(80, 24)) as (pilot, _link):
+        await until(pilot, lambda: "chapter 13" in text_of(pilot))
+        assert "opens it; there" not in text_of(pilot)
+
+
+async def test_without_an_answer_of_the_runtime_the_cause_is_shown_and_nothing_is_proposed() -> None:
+    app, link = lonely(InboxScreen, budget())
+    link.refuses["report"] = "no"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "opens it; there" in text_of(pilot))
+        assert "What " in text_of(pilot)
+        assert "Try " not in text_of(pilot)
 
 
 async def test_for_all_of_them_a_model_is_chosen_from_the_list_of_providers() -> None:
