@@ -95,7 +95,7 @@ class RunListScreen(ListScreen):
 
     def _draw_preview(self) -> None:
         room = self.query_one("#panes").size.height - self.row_list.virtual_size.height
-        self.set_class(self.shows_briefly and room >= _BRIEF_ROWS, "-room")
+        self.set_class(self.shows_briefly and room >= _BRIEF_ROWS and bool(self.row_list.keys), "-room")
         preview = self.query_one("#preview", TextPage)
         if preview.display:
             key = self.row_list.cursor_key

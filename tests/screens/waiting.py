@@ -24,7 +24,8 @@ async def drawn(pilot: Pilot[Any]) -> None:
             await pilot.pause()
             screen = pilot.app.screen
             asks = any(work.group == "explain" and not work.is_finished for work in pilot.app.workers)
-            if screen.is_mounted and not asks and (not isinstance(screen, RuntimeScreen) or screen.pace.idle):
+            drawing = any(isinstance(each, RuntimeScreen) and not each.pace.idle for each in pilot.app.screen_stack)
+            if screen.is_mounted and not asks and not drawing:  # also what stands behind a dialog
                 quiet += 1
             else:
                 quiet = 0
