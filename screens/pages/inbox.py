@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
-from runtime.link.client.client import LinkError
 from screens.base.run_list_screen import RunListScreen
 from screens.render.layout import Row, Spans
 from screens.shell.context import ConsoleContext
@@ -22,14 +19,7 @@ from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from screens.widgets.line_list import LineList
 
-if TYPE_CHECKING:
-    from runtime.operations.requests.incident_results import ExplanationRow
-
-log = logging.getLogger(__name__)
-
 _ALL: Final = 1_000_000
-_RESTS_S: Final = 0.2
-"""Seconds for which the cursor stays before more is asked about its row."""
 
 
 def first_use_text(context: RenderContext) -> str:
@@ -70,9 +60,6 @@ class InboxScreen(RunListScreen):
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self._memory = RowCache()
-        self._explained: tuple[str, int] | None = None
-        """The decision that is shown below the list, and its revision."""
-        self._explanation: ExplanationRow | None = None
 
     def crumbs(self) -> Spans:
         return self.trail("inbox")
@@ -99,39 +86,14 @@ class InboxScreen(RunListScreen):
             if key.startswith(GROUP_KEY_PREFIX)
             else ()
         )
-        shown = alike[0] if alike else self.link.incidents.get(key.removeprefix("incident:"))
         return preview_lines(
             key,
             self.link.summaries,
             self.link.incidents,
             self.session.render_context(),
             alike=alike,
-            told=self._explanation_of(shown) if shown is not None else None,
             brief=self.shows_briefly,
         )
-
-    def _explanation_of(self, shown: OpenDecision) -> ExplanationRow | None:
-        """The explanation of the decision that is shown; it is asked for where it is not known yet."""
-        place = (shown.opened.incident_id, shown.opened.revision)
-        if place != self._explained and self.link.status.phase == "connected":
-            self._explained, self._explanation = place, None
-            self.run_worker(self._explain(shown), group="explain", exclusive=True, exit_on_error=False)
-        return self._explanation if place == self._explained else None
-
-    async def _explain(self, shown: OpenDecision) -> None:
-        """Ask the runtime, which has all of the run, once the cursor rests."""
-        from runtime.operations.requests.answers import ShowReport  # not before the first inbox is painted
-
-        await asyncio.sleep(_RESTS_S)
-        request = ShowReport(incident_id=shown.opened.incident_id)
-        try:
-            told = await self.link.ask(request, where=self.link.host_of(shown.run_id))
-        except LinkError as exc:
-            log.info("%s is not explained: %s", shown.opened.incident_id, exc)
-            return
-        if self._explained == (shown.opened.incident_id, shown.opened.revision):
-            self._explanation = told.explanation
-            self.pace.request()
 
     # -- what is done ----------------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from runtime.link.client.client import (
 )
 from runtime.link.client.streamed_text import StreamedText
 from runtime.link.wire.protocol import InboxRow
-from runtime.operations.objects import report_object
 from runtime.operations.requests.codec import InvalidField, decode_result, encode
 from runtime.operations.requests.runs import RunMatch
 from runtime.operations.requests.struct import Request
@@ -143,7 +142,7 @@ class MemoryLink:
 
     async def command(self, verb: str, /, **args: Any) -> Any:
         """Answers are events of the story; what has been answered is refused, with who was first."""
-        if verb not in ("preview", "swarms", "search", "compare_write", "report"):  # they only look
+        if verb not in ("preview", "swarms", "search", "compare_write"):  # they only look
             self.said.append((verb, args))
         if self.status.phase == "lost" and not any(self.host_names):
             raise LinkLost(self.status.reason)
@@ -155,10 +154,6 @@ class MemoryLink:
             return [msgspec.to_builtins(found) for found in self.search(args["text"])]
         if verb in self.refuses:
             raise LinkError(self.refuses[verb])
-        if verb == "report":
-            incident_id = args["incident_id"]
-            state = next(each.state for each in self.stories.values() if incident_id in each.state.incidents)
-            return msgspec.to_builtins(report_object(state, state.incidents[incident_id].opened))
         if verb == "swarms":
             return {"root": "/work", "refs": self.refs, "kinds": self.kinds, "hints": self.hints}
         if verb == "check":

@@ -23,9 +23,7 @@ async def drawn(pilot: Pilot[Any]) -> None:
         while quiet < QUIET_LOOKS:
             await pilot.pause()
             screen = pilot.app.screen
-            asks = any(work.group == "explain" and not work.is_finished for work in pilot.app.workers)
-            drawing = any(isinstance(each, RuntimeScreen) and not each.pace.idle for each in pilot.app.screen_stack)
-            if screen.is_mounted and not asks and not drawing:  # also what stands behind a dialog
+            if screen.is_mounted and (not isinstance(screen, RuntimeScreen) or screen.pace.idle):
                 quiet += 1
             else:
                 quiet = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from runtime.judgement.recovery.option_table import OPTIONS, option_keys
-from runtime.judgement.reports.explanation.explain import explain
-from runtime.operations.requests.incident_results import ExplanationRow
+from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import IncidentOpened
+from runtime.record.state.fault_taxonomy import Cause
 from screens.render.layout import Span, Spans
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.prompt import title_line
@@ -19,58 +19,44 @@ _NO_ERROR = ("permission", "question")
 """Of these the prompt's own lines say more than an explanation."""
 
 
-def decision_lines(
-    found: OpenDecision, context: RenderContext, told: ExplanationRow | None, *, brief: bool
-) -> list[Spans]:
-    """The decision.
-
-    Args:
-        found: the decision.
-        context: signs and time.
-        told: the explanation from all that the run has recorded; None: not known yet. Without it nothing is proposed:
-            what the incident alone says may be another proposal than the one in the run.
-        brief: whether the options are named by their keys only.
-    """
+def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool) -> list[Spans]:
+    """The decision. `brief`: whether there is room for a few lines only; the options are then named by their keys."""
     opened = found.opened
     lines = [title_line(opened, context)]
     if not brief:
         lines.append(())
-    alone = explain(Incident(opened), DurableRun())
-    if alone.kind in _NO_ERROR:
-        lines += lines_of(prompt_blocks(opened, context, alone))
+    told = explain(Incident(opened), DurableRun())
+    if told.kind in _NO_ERROR:
+        lines += lines_of(prompt_blocks(opened, context, told))
     else:
         lines += _explained_lines(opened, context, told)
         if not brief:
-            lines += lines_of(prompt_blocks(opened, context, alone, explained=False))
+            lines += lines_of(prompt_blocks(opened, context, told, explained=False))
     return [*lines, *([_keys_line(opened, context)] if brief else _option_lines(opened, context))]
 
 
-def _explained_lines(opened: IncidentOpened, context: RenderContext, told: ExplanationRow | None) -> list[Spans]:
-    if told is None:
-        alone = explain(Incident(opened), DurableRun())
-        rows = [("What", sentence_words(alone.what, context)), ("Why", told_why(alone, context))]
-    else:
-        why = " ".join(each.text for each in told.why)
-        tried = told.tried.text if told.tried is not None else ""
-        rows = [("What", told.what.text), ("Why", why), ("Tried", tried), ("Try", _proposal(opened, context, told))]
-    inks = {"What": "ink-strong", "Try": "ink-accent"}
+def _explained_lines(opened: IncidentOpened, context: RenderContext, told: Explanation) -> list[Spans]:
+    rows = (
+        ("What", sentence_words(told.what, context), "ink-strong"),
+        ("Why", told_why(told, context), "ink"),
+        ("Try", proposed_alone(opened, context, told), "ink-accent"),
+    )
     return [
-        (Span(f"{label:<{LABEL_CELLS}}", "ink-muted"), Span(context.sanitize_line(text, 400), inks.get(label, "ink")))
-        for label, text in rows
+        (Span(f"{label:<{LABEL_CELLS}}", "ink-muted"), Span(text, ink, bold=label == "What"))
+        for label, text, ink in rows
         if text
     ]
 
 
-def _proposal(opened: IncidentOpened, context: RenderContext, told: ExplanationRow) -> str:
-    """What is proposed, with its key and its label."""
-    if told.option not in OPTIONS:
+def proposed_alone(opened: IncidentOpened, context: RenderContext, told: Explanation) -> str:
+    """The key and the label of what is proposed, without its reason: a list knows the incident and not its run, and the
+    run may give another reason. Empty for a limit: whether more of it is proposed depends on what the agents did.
+    """
+    if told.option not in OPTIONS or opened.fault.cause is Cause.LIMIT_REACHED:
         return ""
-    labels = {each.id: each.label for each in opened.options}
-    proposed = f"{_key_of(told.option, context)} {labels.get(told.option, told.option)}"
-    if told.act is not None:
-        other = f" No: {_key_of(told.otherwise, context)}." if told.otherwise in OPTIONS else ""
-        return f"{told.act.text}. {'Yes' if other else 'Then'}: {proposed}.{other}"
-    return f"{proposed}, because {told.because.text}" if told.because is not None else proposed
+    label = next((each.label for each in opened.options if each.id == told.option), told.option)
+    proposed = f"{_key_of(told.option, context)} {context.sanitize_line(label, 60)}"
+    return f"{sentence_words(told.act, context)}, then {proposed}" if told.act is not None else proposed
 
 
 def _key_of(option: str, context: RenderContext) -> str:

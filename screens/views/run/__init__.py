@@ -1,6 +1,6 @@
 """What a run's page shows: tree, node, timeline, report, comparison.
 
 Imports `runtime.judgement.comparison`, `runtime.judgement.recovery.option_table`, `runtime.judgement.reports`,
-`runtime.judgement.reports.explanation`, `runtime.link.client`, `runtime.operations.requests`, `runtime.record.state`,
-`screens.render` and `screens.views.*`.
+`runtime.judgement.reports.explanation`, `runtime.link.client`, `runtime.record.state`, `screens.render` and
+`screens.views.*`.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from runtime.record.state.summary import Summary
 from screens.render.formatting import format_ago, format_cost, format_elapsed
@@ -17,9 +16,6 @@ from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecisi
 from screens.views.lists.runs import progress, rate_facts, run_state_spans, title_of
 from screens.views.shared.render_context import RenderContext
 
-if TYPE_CHECKING:
-    from runtime.operations.requests.incident_results import ExplanationRow
-
 
 def preview_lines(
     key: str,
@@ -28,7 +24,6 @@ def preview_lines(
     context: RenderContext,
     *,
     alike: Sequence[OpenDecision] = (),
-    told: ExplanationRow | None = None,
     brief: bool = False,
 ) -> list[Spans]:
     """What is known of a row.
@@ -39,7 +34,6 @@ def preview_lines(
         incidents: the open decisions, by id.
         context: signs and time.
         alike: the decisions on a line that stands for several, the oldest first.
-        told: the explanation of the decision, or of the oldest of several; None: not known yet.
         brief: whether there is room for a few lines only.
     """
     kind, _, name = key.partition(":")
@@ -48,10 +42,10 @@ def preview_lines(
     from screens.views.decisions.decision_preview import decision_lines  # of no use to a list of runs
 
     if key.startswith(GROUP_KEY_PREFIX) and alike:
-        example = decision_lines(alike[0], context, told, brief=brief)
+        example = decision_lines(alike[0], context, brief=brief)
         return [*_group_lines(alike, context, brief=brief), *example]
     if kind == "incident" and (found := incidents.get(name)):
-        return decision_lines(found, context, told, brief=brief)
+        return decision_lines(found, context, brief=brief)
     return []
 
 
