@@ -30,7 +30,11 @@ log = logging.getLogger("runtime.imports")
 
 IMPORT_LIMIT_S = 60.0
 SLOW_IMPORT_S = 3.0
-"""After how long, in seconds, an import is shown as one that hangs."""
+"""After how long, in seconds, it is said of an import that it is under way."""
+LATE_IMPORT_S = 20.0
+"""After how long, in seconds, it is said that it does not come back: on a busy machine many take longer than they do
+alone, and nothing is wrong.
+"""
 
 R = TypeVar("R")
 LOADS_AT_ONCE = 8
@@ -59,6 +63,11 @@ class SwarmImport:
         return (utc_now() - self.since).total_seconds()
 
     @property
+    def late(self) -> bool:
+        """Whether it takes so long that something may be wrong."""
+        return self.given_up or self.seconds >= LATE_IMPORT_S
+
+    @property
     def place(self) -> str:
         """Where in the user's files it stands now, as ``FILE, line N``; the swarm's file if that cannot be told."""
         frame = sys._current_frames().get(self.thread)
@@ -76,6 +85,8 @@ class SwarmImport:
 
     def __str__(self) -> str:
         since = f"{self.since.astimezone():%H:%M:%S}"
+        if not self.late:
+            return f"still importing {self.ref}, since {since}: it stands at {self.place}"
         given_up = "; it was given up, and its thread still runs" if self.given_up else ""
         return f"the import of {self.ref} has not come back since {since}: it stands at {self.place}{given_up}"
 

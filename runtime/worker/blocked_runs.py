@@ -32,6 +32,8 @@ class BlockedRun:
     """By `time.monotonic`."""
     failed: Exception | None = None
     """Where the journal is not to blame."""
+    alarming: bool = True
+    """Whether people are to be told at once; not while an import may only be slow."""
 
     @property
     def reason_to_quarantine(self) -> Exception | None:

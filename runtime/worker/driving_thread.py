@@ -179,7 +179,7 @@ class DrivingThread:
             return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
         if self._supervisor is not None and self._supervisor.queue_fault is not None:
             return f"runs are not given out to workers: {queue_words(self._supervisor.queue_fault)}"
-        found = [each for each in self.blocked_runs if each.run_id]
+        found = [each for each in self.blocked_runs if each.run_id and each.alarming]
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
@@ -257,7 +257,7 @@ class DrivingThread:
             queue_error = queue_words(fault) if fault is not None else ""
             blocked = self.held_back or queue_error
             refused = dict(islice(supervisor.refused_runs.items(), MOST_TOLD))
-            blocked = blocked or next((each.reason for each in self.blocked_runs), "") or refused_words(refused)
+            blocked = blocked or next((each.reason for each in self.blocked_runs if each.alarming), "") or refused_words(refused)
             return WorkerReport(
                 id=supervisor.owner,
                 place=f"{socket.gethostname()}:{os.getpid()}",

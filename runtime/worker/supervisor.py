@@ -158,7 +158,7 @@ class Supervisor:
         return [
             *waiting,
             *(
-                BlockedRun("" if each.given_up else each.run_id, str(each), each.since)
+                BlockedRun("" if each.given_up else each.run_id, str(each), each.since, alarming=each.late)
                 for each in imports.hanging_imports()
             ),
         ]

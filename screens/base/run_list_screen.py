@@ -24,6 +24,8 @@ from screens.widgets.text_page import TextPage
 _SEARCH_FROM: Final = 2
 """Letters of a filter from which on the runtime is asked, too."""
 _MOST_FOUND: Final = 2_000
+_BRIEF_ROWS: Final = 8
+"""Rows of a low screen that are free below the list before what is known of a row stands there."""
 _TWO: Final = 2
 """Runs that are compared."""
 
@@ -86,7 +88,14 @@ class RunListScreen(ListScreen):
             self.listing.found_elsewhere = lambda row: not ids.isdisjoint(self.runs_of(row.key))
             self.pace.request()
 
+    @property
+    def shows_briefly(self) -> bool:
+        """Whether there is room for a few lines only below the list."""
+        return self.has_class("-low")
+
     def _draw_preview(self) -> None:
+        room = self.query_one("#panes").size.height - self.row_list.virtual_size.height
+        self.set_class(self.shows_briefly and room >= _BRIEF_ROWS and bool(self.row_list.keys), "-room")
         preview = self.query_one("#preview", TextPage)
         if preview.display:
             key = self.row_list.cursor_key

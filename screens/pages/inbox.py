@@ -86,7 +86,14 @@ class InboxScreen(RunListScreen):
             if key.startswith(GROUP_KEY_PREFIX)
             else ()
         )
-        return preview_lines(key, self.link.summaries, self.link.incidents, self.session.render_context(), alike=alike)
+        return preview_lines(
+            key,
+            self.link.summaries,
+            self.link.incidents,
+            self.session.render_context(),
+            alike=alike,
+            brief=self.shows_briefly,
+        )
 
     # -- what is done ----------------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from runtime.judgement.recovery.option_table import option_keys
 from runtime.record.state.summary import Summary
 from screens.render.formatting import format_ago, format_cost, format_elapsed
 from screens.render.layout import (
@@ -25,51 +24,52 @@ def preview_lines(
     context: RenderContext,
     *,
     alike: Sequence[OpenDecision] = (),
+    brief: bool = False,
 ) -> list[Spans]:
-    """`key` as the rows of the inbox have it; `alike` are the decisions on a line that stands for several."""
+    """What is known of a row.
+
+    Args:
+        key: as the rows of the inbox have it.
+        summaries: the runs, by id.
+        incidents: the open decisions, by id.
+        context: signs and time.
+        alike: the decisions on a line that stands for several, the oldest first.
+        brief: whether there is room for a few lines only.
+    """
     kind, _, name = key.partition(":")
+    if kind == "run":
+        return _run_lines(summaries[name], context) if name in summaries else []
+    from screens.views.decisions.decision_preview import decision_lines  # of no use to a list of runs
+
     if key.startswith(GROUP_KEY_PREFIX) and alike:
-        return _group_lines(alike, context)
+        example = decision_lines(alike[0], context, brief=brief)
+        return [*_group_lines(alike, context, brief=brief), *example]
     if kind == "incident" and (found := incidents.get(name)):
-        return _incident_lines(found, context)
-    if kind == "run" and (summary := summaries.get(name)):
-        return _run_lines(summary, context)
+        return decision_lines(found, context, brief=brief)
     return []
-
-
-def _incident_lines(found: OpenDecision, context: RenderContext) -> list[Spans]:
-    # Of no use to a list of runs:
-    from screens.views.decisions.prompt import title_line
-    from screens.views.decisions.prompt_choices import prompt_choices
-    from screens.views.decisions.prompt_lines import question_lines
-
-    opened = found.opened
-    lines: list[Spans] = [title_line(opened, context), (), *question_lines(opened, context)]
-    letters = {option: context.key(f"decision.{option}", usual) for option, usual in option_keys().items()}
-    offered = prompt_choices(opened, context, letters)[1:]
-    return [
-        *lines,
-        (),
-        *(
-            (Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.shown_label(context.glyphs.opens)))
-            for choice in offered
-        ),
-    ]
 
 
 _MAX_LISTED = 12
 """Runs of a group that are named."""
 
 
-def _group_lines(alike: Sequence[OpenDecision], context: RenderContext) -> list[Spans]:
-    """How many there are and where; then the oldest of them, as an example."""
+def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief: bool) -> list[Spans]:
+    """How many there are and where; the oldest of them follows, as an example."""
+    all_of_them = (
+        Span(f"{context.key('home.answer_alike', 'B')} ", "ink-key"),
+        Span("answers one, and the rest when that worked", "ink-muted"),
+    )
+    if brief:
+        return [(Span(f"{len(alike)} alike   ", "ink-strong", bold=True), *all_of_them)]
     lines: list[Spans] = [
         (Span(f"{len(alike)} alike", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
-        (Span(f"{context.key('list.open', 'enter')} ", "ink-key"), Span("opens the oldest", "ink-muted"),
-         Span(f"   {context.key('home.answer_alike', 'B')} ", "ink-key"),
-         Span("answers one, and the rest when that worked", "ink-muted")),
+        (
+            Span(f"{context.key('list.open', 'enter')} ", "ink-key"),
+            Span("opens the oldest   ", "ink-muted"),
+            *all_of_them,
+        ),
         (),
-    ]  # fmt: skip
+    ]
     for found in alike[:_MAX_LISTED]:
         words = (
             span(context.sanitize_line(found.title or found.run_id, 60)),
@@ -80,7 +80,7 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext) -> list[
         )
     if len(alike) > _MAX_LISTED:
         lines.append(span(f"and {len(alike) - _MAX_LISTED} more", "ink-muted"))
-    return [*lines, (), *_incident_lines(alike[0], context)]
+    return [*lines, ()]
 
 
 def _run_lines(summary: Summary, context: RenderContext) -> list[Spans]:

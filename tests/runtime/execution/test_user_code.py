@@ -154,6 +154,11 @@ async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
         (held,) = host.blocked_runs
         assert held.run_id == run_id
         assert "hang.py, line 5" in held.reason
+        assert held.reason.startswith("still importing ")
+        assert host.held_up == "", "a slow import is no alarm"
+        monkeypatch.setattr(imports, "LATE_IMPORT_S", 0.0)
+        assert f"run {run_id} cannot be carried on now" in host.held_up
+        assert "has not come back" in host.held_up
         stopping = time.monotonic()
     assert not host.is_alive, f"the driving thread was left behind after {time.monotonic() - stopping:.0f} s"
 

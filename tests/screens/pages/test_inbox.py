@@ -13,8 +13,10 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from runtime.judgement.recovery.option_table import option_keys
+from runtime.judgement.reports.explanation.explain import explain
 from runtime.operations.requests.answers import Precedent
 from runtime.record.journal import OpenIncident
+from runtime.record.state.durable_run import DurableRun, Incident
 from screens.dialogs.batch_action import BatchActionScreen
 from screens.dialogs.bulk_answer import BulkAnswerScreen
 from screens.pages.inbox import InboxScreen, first_use_text
@@ -31,6 +33,7 @@ from screens.views.decisions.bulk_answer import (
     same_words,
     to_look_at,
 )
+from screens.views.decisions.decision_preview import proposed_alone
 from screens.views.decisions.incident_groups import group_key, group_members
 from screens.views.decisions.priority import blocked_count, by_priority, priority_of
 from screens.views.lists.inbox import inbox_rows
@@ -39,6 +42,7 @@ from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
+from tests.screens.twelve_incidents import TWELVE, network
 from tests.screens.waiting import drawn, until
 
 
@@ -449,6 +453,29 @@ async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said(
         await pilot.press("y")
         await until(pilot, lambda: "unknown provider 'x'" in text_of(pilot))
         assert "2 not yet" in text_of(pilot)
+
+
+async def test_where_rows_are_free_the_decision_under_the_cursor_is_explained_below_the_list() -> None:
+    async with showing(InboxScreen, network(), size=(80, 24)) as (pilot, _link):
+        for words in ("What   fetch_index could not reach", "Why    Connection refused", "Try    r Retry operation"):
+            await until(pilot, lambda words=words: words in text_of(pilot))  # type: ignore[misc]
+        assert "enter opens it; there: r" in text_of(pilot)
+
+
+@pytest.mark.parametrize("kind", TWELVE)
+def test_what_a_list_proposes_is_what_the_run_proposes(kind: str) -> None:
+    story = TWELVE[kind]()
+    incident, context = story.state.open_incidents[0], RenderContext(START)
+    alone = explain(Incident(incident.opened), DurableRun())
+    if proposed_alone(incident.opened, context, alone):
+        assert alone.option == explain(incident, story.state).option
+
+
+async def test_a_decision_is_not_explained_where_the_list_needs_the_rows() -> None:
+    many = [limited(n, n, fingerprint=f"f-{n}") for n in range(14)]
+    async with showing(InboxScreen, *many, size=(80, 24)) as (pilot, _link):
+        await until(pilot, lambda: "chapter 13" in text_of(pilot))
+        assert "opens it; there" not in text_of(pilot)
 
 
 async def test_for_all_of_them_a_model_is_chosen_from_the_list_of_providers() -> None:

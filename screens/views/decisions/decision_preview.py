@@ -1,0 +1,84 @@
+"""A decision below a list: what happened, why and what is proposed, in a few lines."""
+
+from __future__ import annotations
+
+from runtime.judgement.recovery.option_table import OPTIONS, option_keys
+from runtime.judgement.reports.explanation.explain import Explanation, explain
+from runtime.record.state.durable_run import DurableRun, Incident
+from runtime.record.state.events import IncidentOpened
+from runtime.record.state.fault_taxonomy import Cause
+from screens.render.layout import Span, Spans
+from screens.views.decisions.incident_groups import OpenDecision
+from screens.views.decisions.prompt import title_line
+from screens.views.decisions.prompt_choices import prompt_choices
+from screens.views.decisions.prompt_lines import lines_of, prompt_blocks
+from screens.views.run.explanation import LABEL_CELLS, sentence_words, told_why
+from screens.views.shared.render_context import RenderContext
+
+_NO_ERROR = ("permission", "question")
+"""Of these the prompt's own lines say more than an explanation."""
+
+
+def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool) -> list[Spans]:
+    """The decision. `brief`: whether there is room for a few lines only; the options are then named by their keys."""
+    opened = found.opened
+    lines = [title_line(opened, context)]
+    if not brief:
+        lines.append(())
+    told = explain(Incident(opened), DurableRun())
+    if told.kind in _NO_ERROR:
+        lines += lines_of(prompt_blocks(opened, context, told))
+    else:
+        lines += _explained_lines(opened, context, told)
+        if not brief:
+            lines += lines_of(prompt_blocks(opened, context, told, explained=False))
+    return [*lines, *([_keys_line(opened, context)] if brief else _option_lines(opened, context))]
+
+
+def _explained_lines(opened: IncidentOpened, context: RenderContext, told: Explanation) -> list[Spans]:
+    rows = (
+        ("What", sentence_words(told.what, context), "ink-strong"),
+        ("Why", told_why(told, context), "ink"),
+        ("Try", proposed_alone(opened, context, told), "ink-accent"),
+    )
+    return [
+        (Span(f"{label:<{LABEL_CELLS}}", "ink-muted"), Span(text, ink, bold=label == "What"))
+        for label, text, ink in rows
+        if text
+    ]
+
+
+def proposed_alone(opened: IncidentOpened, context: RenderContext, told: Explanation) -> str:
+    """The key and the label of what is proposed, without its reason: a list knows the incident and not its run, and the
+    run may give another reason. Empty for a limit: whether more of it is proposed depends on what the agents did.
+    """
+    if told.option not in OPTIONS or opened.fault.cause is Cause.LIMIT_REACHED:
+        return ""
+    label = next((each.label for each in opened.options if each.id == told.option), told.option)
+    proposed = f"{_key_of(told.option, context)} {context.sanitize_line(label, 60)}"
+    return f"{sentence_words(told.act, context)}, then {proposed}" if told.act is not None else proposed
+
+
+def _key_of(option: str, context: RenderContext) -> str:
+    return context.key(f"decision.{option}", OPTIONS[option].key)
+
+
+def _option_lines(opened: IncidentOpened, context: RenderContext) -> list[Spans]:
+    letters = {option: context.key(f"decision.{option}", usual) for option, usual in option_keys().items()}
+    return [
+        (),
+        *(
+            (Span(f"{choice.key:<6} ", "ink-key", bold=True), Span(choice.shown_label(context.glyphs.opens)))
+            for choice in prompt_choices(opened, context, letters)[1:]
+        ),
+    ]
+
+
+def _keys_line(opened: IncidentOpened, context: RenderContext) -> Spans:
+    """``enter opens it; there: r u e v d s a``."""
+    keys = " ".join(dict.fromkeys(_key_of(each.id, context) for each in opened.options if each.id in OPTIONS))
+    return (
+        Span(context.key("list.open", "enter"), "ink-key"),
+        Span(" opens it; there: ", "ink-muted"),
+        Span(keys, "ink-key"),
+    )
