@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -184,16 +185,27 @@ async def test_a_graph_with_a_checkpointer_of_its_own_stops_where_it_was_compile
     assert bench.effects.count("note charged 1") == 1
 
 
-async def test_the_older_schema_of_interrupts_is_answered_like_a_permission(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("option", "params", "note"),
+    [
+        ("edit", {"arguments": {"to": "bob"}}, "edit {'action': 'mail', 'args': {'to': 'bob'}}"),
+        ("grant", {}, "accept None"),
+        ("deny", {"message": "not her"}, "response Denied by the operator: not her"),
+        ("result", {"value": "sent by hand"}, "response sent by hand"),
+    ],
+)
+async def test_the_older_schema_of_interrupts_is_answered_like_a_permission(
+    bench: Bench, option: str, params: dict[str, Any], note: str
+) -> None:
     async with bench.driving():
         run = await start(bench, "older")
         (found,) = await bench.incidents(run)
         assert found.opened.action == {
             "tool": "approve mail", "arguments": {"to": "ann"}, "permission": "approval.mail",
         }  # fmt: skip
-        await bench.answer(found, "edit", arguments={"to": "bob"})
+        await bench.answer(found, option, **params)
         state = await bench.ended(run)
-    assert json.loads(state.output)["notes"] == ["edit {'action': 'mail', 'args': {'to': 'bob'}}"]
+    assert json.loads(state.output)["notes"] == [note]
 
 
 async def test_the_model_is_one_of_those_that_were_given(bench: Bench) -> None:
