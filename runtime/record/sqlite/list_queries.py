@@ -23,13 +23,14 @@ _OPEN = (
 )
 OPEN_INCIDENTS = _OPEN + " ORDER BY incident.iid"
 OPEN_INCIDENTS_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
+# What was said in the future was said before a clock was set back; a worker that is there says so again soon.
 WORKERS = """
-    SELECT worker.report, max(0, :now - worker.seen), (SELECT json_group_array(run.id) FROM run
+    SELECT worker.report, abs(:now - worker.seen), (SELECT json_group_array(run.id) FROM run
     WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker
     ORDER BY worker.number"""
 PLACED_RUNS = """
     SELECT id, code, queue FROM run WHERE (:everywhere OR code <> '' OR queue <> 'default')
-    AND (lease_until IS NULL OR lease_until <= :now)
+    AND (lease_until IS NULL OR lease_until <= :now OR lease_until > :now + 2 * lease_ttl)
     AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= :now) ORDER BY rid LIMIT 1000"""
 
 
