@@ -257,7 +257,11 @@ class DrivingThread:
             queue_error = queue_words(fault) if fault is not None else ""
             blocked = self.held_back or queue_error
             refused = dict(islice(supervisor.refused_runs.items(), MOST_TOLD))
-            blocked = blocked or next((each.reason for each in self.blocked_runs if each.alarming), "") or refused_words(refused)
+            blocked = (
+                blocked
+                or next((each.reason for each in self.blocked_runs if each.alarming), "")
+                or refused_words(refused)
+            )
             return WorkerReport(
                 id=supervisor.owner,
                 place=f"{socket.gethostname()}:{os.getpid()}",

@@ -15,20 +15,23 @@ _NOW: LiteralString = "coalesce(%(now)s::float8, extract(epoch FROM clock_timest
 _BEAT: LiteralString = f"""
     INSERT INTO worker (id, report, seen) VALUES (%(id)s, %(report)s, {_NOW})
     ON CONFLICT (id) DO UPDATE SET report = excluded.report, seen = excluded.seen"""  # noqa: S608 - constants
-_FORGET: LiteralString = f"DELETE FROM worker WHERE seen < {_NOW} - %(silent)s"  # noqa: S608 - constants
+_FORGET: LiteralString = f"DELETE FROM worker WHERE abs({_NOW} - seen) > %(silent)s"  # noqa: S608 - constants
+# What was said in the future was said before a clock was set back; a worker that is there says so again soon.
 _WORKERS: LiteralString = f"""
-    SELECT worker.report, greatest(0, {_NOW} - worker.seen), coalesce(array_agg(run.id ORDER BY run.rid)
+    SELECT worker.report, abs({_NOW} - worker.seen), coalesce(array_agg(run.id ORDER BY run.rid)
     FILTER (WHERE run.id IS NOT NULL), '{{}}') FROM worker
     LEFT JOIN run ON run.lease_until > {_NOW} AND starts_with(run.owner, worker.id || '#')
     GROUP BY worker.number ORDER BY worker.number"""  # noqa: S608 - constants
 _PLACED: LiteralString = f"""
     SELECT id, code, queue FROM run WHERE (%(everywhere)s OR code <> '' OR queue <> 'default')
-    AND (lease_until IS NULL OR lease_until <= {_NOW})
+    AND (lease_until IS NULL OR lease_until <= {_NOW} OR lease_until > {_NOW} + 2 * lease_ttl)
     AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= {_NOW}) ORDER BY rid LIMIT 1000"""  # noqa: S608 - constants
+# One that reaches further than twice its length was taken before a clock was set back (as `RunRow.leased`).
 _TAKE_CLAIM: LiteralString = f"""
     INSERT INTO claim (name, owner, until) VALUES (%(name)s, %(owner)s, {_NOW} + %(ttl)s)
     ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
-    WHERE claim.owner = excluded.owner OR claim.until <= {_NOW} RETURNING owner"""  # noqa: S608 - constants
+    WHERE claim.owner = excluded.owner OR claim.until <= {_NOW} OR claim.until > {_NOW} + 2 * %(ttl)s
+    RETURNING owner"""  # noqa: S608 - constants
 _DROP_CLAIM: LiteralString = "DELETE FROM claim WHERE name = %(name)s AND owner = %(owner)s"
 
 

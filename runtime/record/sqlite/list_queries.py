@@ -27,13 +27,14 @@ PROPOSED = """
     SELECT EXISTS (SELECT 1 FROM event WHERE run IN (SELECT run FROM incident WHERE state = 'open')
     AND instr(body, '"type":"incident.answer_proposed"'))"""
 """Whether an agent has proposed an answer in a run that has an open incident."""
+# What was said in the future was said before a clock was set back; a worker that is there says so again soon.
 WORKERS = """
-    SELECT worker.report, max(0, :now - worker.seen), (SELECT json_group_array(run.id) FROM run
+    SELECT worker.report, abs(:now - worker.seen), (SELECT json_group_array(run.id) FROM run
     WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker
     ORDER BY worker.number"""
 PLACED_RUNS = """
     SELECT id, code, queue FROM run WHERE (:everywhere OR code <> '' OR queue <> 'default')
-    AND (lease_until IS NULL OR lease_until <= :now)
+    AND (lease_until IS NULL OR lease_until <= :now OR lease_until > :now + 2 * lease_ttl)
     AND (state IN ('queued', 'running') OR state = 'waiting' AND wake_at <= :now) ORDER BY rid LIMIT 1000"""
 
 

@@ -23,7 +23,7 @@ _TAKE_CLAIM = """
 def beat(connection: sqlite3.Connection, report: WorkerReport, now: float) -> None:
     """See `WorkerRegistry.beat`. `now`: the journal's time, in seconds."""
     connection.execute(_BEAT, (report.id, msgspec.json.encode(report).decode(), now))
-    connection.execute("DELETE FROM worker WHERE seen < ?", (now - FORGOTTEN_AFTER_S,))
+    connection.execute("DELETE FROM worker WHERE abs(? - seen) > ?", (now, FORGOTTEN_AFTER_S))
 
 
 def sign_off(connection: sqlite3.Connection, worker_id: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -388,6 +389,10 @@ def end_dbos(pool: sqlalchemy.Engine | None, *, patience_s: int = 0) -> None:
         pool.dispose()
 
 
+_making = threading.Lock()
+"""Held while a queue is made: DBOS is one for each process."""
+
+
 async def make_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
     """Make the queue of a workspace, or bring its tables up to date, and grant rights to existing database roles.
 
@@ -397,7 +402,8 @@ async def make_queue(address: PostgresAddress, *, worker: str = "", operator: st
     """
 
     def migrate() -> None:
-        end_dbos(begin_dbos(address, worker_id="init", migrate=True))
+        with _making:
+            end_dbos(begin_dbos(address, worker_id="init", migrate=True))
 
     try:
         await asyncio.to_thread(migrate)

@@ -126,7 +126,7 @@ _OBSOLETE: LiteralString = f"""{_SLICES}
             AND slice.started_at_epoch_ms < clock.ms - %(unclaimed)s * 1000
         OR NOT coalesce({_HELD} AND run.epoch = slice.epoch + 1, false)
             AND slice.started_at_epoch_ms < clock.ms - %(lost)s * 1000 AND NOT EXISTS (SELECT 1 FROM {{journal}}.worker
-                WHERE worker.id = slice.executor_id AND worker.seen > clock.now - %(lost)s))
+                WHERE worker.id = slice.executor_id AND abs(clock.now - worker.seen) < %(lost)s))
     OR slice.status IN ('ENQUEUED', 'DELAYED')
         AND (run.id IS NULL OR run.epoch <> slice.epoch OR run.code <> slice.code)
     OR slice.status NOT IN ('PENDING', 'ENQUEUED', 'DELAYED') AND (
@@ -149,7 +149,7 @@ _REROUTE: LiteralString = """
         slice.queue_name <> wanted.queue_name OR slice.application_version IS DISTINCT FROM wanted.version)"""
 _WORKERS: LiteralString = """
     SELECT report FROM {journal}.worker
-    WHERE seen > coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8) - %(lost)s
+    WHERE abs(coalesce(%(now)s::float8, extract(epoch FROM clock_timestamp())::float8) - seen) < %(lost)s
     ORDER BY number"""
 _ADD: LiteralString = "SELECT {queue}.enqueue_run(%s, %s, %s, %s, %s)"
 _OUTLOOK: LiteralString = f"""{_CLOCK}

@@ -43,6 +43,19 @@ async def test_a_silent_worker_is_lost_and_then_forgotten(journal: JournalCare, 
     assert [each.report.id for each in await journal.workers()] == ["here"]
 
 
+async def test_a_clock_that_is_set_back_keeps_no_claim_and_no_dead_worker(journal: JournalCare, clock: Clock) -> None:
+    await journal.beat(report("dead"))
+    await create(journal, "r1", code="v1")
+    assert await journal.claim("r1", "dead#1", 10, code="v1") is not None
+    assert await journal.take_claim("queue", "dead", 5)
+    clock.jump(-86_400)
+    await journal.beat(report("here"))
+    assert await journal.take_claim("queue", "here", 5)
+    assert not await journal.take_claim("queue", "other", 5)
+    assert [each.report.id for each in await journal.workers() if not each.is_lost] == ["here"]
+    assert await journal.placed_runs() == [PlacedRun("r1", WorkerNeed("v1"))]
+
+
 async def test_a_claim_is_one_workers_until_it_runs_out(journal: JournalCare, clock: Clock) -> None:
     assert await journal.take_claim("notices", "one", 10)
     assert not await journal.take_claim("notices", "two", 10)
