@@ -27,7 +27,7 @@ from orbiter.hooks import Hook, HookManager, HookPoint
 from orbiter.policy import BUDGET_LIMITS, FailureMode, FailurePolicy, fallback_chain
 from orbiter.steps import Traits
 from orbiter.tool import FunctionTool, Tool
-from orbiter.types import AgentOutput, Message, OutputT_co
+from orbiter.types import AgentOutput, ChatProvider, Message, OutputT_co
 
 __all__ = ["Agent", "AgentError"]
 
@@ -186,7 +186,12 @@ class Agent(Generic[OutputT_co]):
         self.handoffs[agent.name] = agent
 
     async def run(
-        self, input: str, *, messages: list[Message] | None = None, provider: Any = None, max_retries: int = 3
+        self,
+        input: str,
+        *,
+        messages: list[Message] | None = None,
+        provider: ChatProvider | None = None,
+        max_retries: int = 3,
     ) -> AgentOutput[OutputT_co]:
         """Run the tool loop until the model answers without a tool call. No loop check: `run()` has it.
 

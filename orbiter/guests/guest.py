@@ -14,7 +14,7 @@ from orbiter.errors import AgentConfigurationError, AgentError
 from orbiter.guests.factories import complete_factory
 from orbiter.guests.frameworks import FRAMEWORKS, Framework, check_version, framework_of
 from orbiter.steps import Scope, Skipped
-from orbiter.types import Message, RunResult
+from orbiter.types import ChatProvider, Message, RunResult
 
 
 class Guest(ABC):
@@ -60,7 +60,12 @@ class Guest(ABC):
         return made if made is not None else self._factory()
 
     async def run(
-        self, input: str, *, messages: list[Message] | None = None, provider: Any = None, max_retries: int = 3
+        self,
+        input: str,
+        *,
+        messages: list[Message] | None = None,
+        provider: ChatProvider | None = None,
+        max_retries: int = 3,
     ) -> RunResult:
         """Run the agent on a user's message.
 
@@ -122,7 +127,7 @@ class Guest(ABC):
         """Run it from its start, each call that touches the world as a step of `scope`."""
 
 
-def guest(agent: Any, *, name: str = "", **options: Any) -> Guest:
+def guest(agent: object, *, name: str = "", **options: object) -> Guest:
     """An agent of another framework, to be run and to stand in a `Swarm` as our own do.
 
     Args:

@@ -23,6 +23,7 @@ from runtime.judgement.permissions.permission import (
     ObjectTooLargeError,
     canonical_arguments,
     covers,
+    denial_matches,
     grant_matches,
     needs_of,
 )
@@ -285,6 +286,26 @@ def test_an_argument_that_holds_no_texts_is_refused_by_what_it_is(value: object,
 def test_a_capital_letter_is_a_letter_like_others() -> None:
     assert needs_of(["tool:X{x}"], {"x": "X"}, root="/srv") == (Need("tool", "XX"),)
     assert needs_of(["fs.read:data/{x}"], {"x": "X.txt"}, root="/srv") == (Need("fs.read", "/srv/data/X.txt"),)
+
+
+def test_a_grant_of_everything_covers_a_name_that_leads_upwards_and_no_other_pattern_does() -> None:
+    assert grant_matches("**", "files/../x", Kind.NAME)
+    assert not grant_matches("files/**", "files/../x", Kind.NAME)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "target", "kind", "fits"),
+    [
+        ("/srv/a*", "/srv/a.b:c", Kind.PATH, "yes"),
+        ("/srv/*", "/srv/a/b", Kind.PATH, "no"),
+        ("files/*", "files/a/b", Kind.NAME, "yes"),
+        ("files/read", "files/write", Kind.NAME, "no"),
+    ],
+)
+def test_a_denial_of_a_path_is_read_as_written_and_one_of_a_name_as_wide_as_can_be(
+    pattern: str, target: str, kind: Kind, fits: str
+) -> None:
+    assert denial_matches(pattern, target, kind) == fits
 
 
 def test_a_need_without_an_object_is_written_as_its_verb() -> None:
