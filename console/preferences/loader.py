@@ -20,9 +20,7 @@ from console.preferences.schema import (
     unknown_section,
 )
 from console.workspace import workspace
-from orbiter.parsing.toml_text import InvalidToml
 from orbiter.parsing.toml_text import KeyPath as Key
-from orbiter.text_input import UnreadableText
 from runtime.config.environment import config_files, variable_value
 from runtime.config.layer import SettingsLayer
 
@@ -41,7 +39,7 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     unknown: list[str] = []
     for path in config_files(root, environ):
         if path.is_file():
-            layer = _read(path)
+            layer = SettingsLayer.from_file(path, InvalidPreferences)
             unknown += filter(None, (unknown_section(name, layer.location((name,))) for name in layer.data))
             ours = {section: layer.data[section] for section in SECTIONS if section in layer.data}
             layer.lay_over(merged, sources, ours, tables=True)
@@ -62,7 +60,8 @@ def redacted_views(root: Path) -> tuple[str, ...] | None:
     """
     merged: dict[str, Any] = {}
     for path in config_files(root):
-        if path.is_file() and isinstance(section := _read(path).data.get("redaction"), Mapping):
+        said = SettingsLayer.from_file(path, InvalidPreferences).data if path.is_file() else {}
+        if isinstance(section := said.get("redaction"), Mapping):
             merged.update(section)
     if merged.get("redact_views") is not True:
         return None
@@ -96,12 +95,3 @@ def workspace_preferences() -> Preferences:
     """
     found = read_preferences(workspace().root, os.environ)
     return replace(found, keymap=keys_in_force(found)) if found.keys else found
-
-
-def _read(path: Path) -> SettingsLayer:
-    try:
-        return SettingsLayer.from_file(path)
-    except InvalidToml as exc:
-        raise InvalidPreferences(f"{path}: {exc}") from exc
-    except UnreadableText as exc:
-        raise InvalidPreferences(str(exc)) from exc

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orbiter.parsing.toml_text import KeyPath, line_of_key, parse_toml
-from orbiter.text_input import read_text
+from orbiter.errors import ConfigurationError
+from orbiter.parsing.toml_text import InvalidToml, KeyPath, line_of_key, parse_toml
+from orbiter.text_input import UnreadableText, read_text
 
 
 @dataclass(slots=True, frozen=True)
@@ -22,14 +23,19 @@ class SettingsLayer:
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
 
     @classmethod
-    def from_file(cls, path: Path) -> SettingsLayer:
+    def from_file(cls, path: Path, refusal: type[ConfigurationError]) -> SettingsLayer:
         """What a TOML file says.
 
-        Raises:
-            InvalidToml: it is not TOML; the message does not name the file.
-            UnreadableText: it cannot be read; the message names it.
+        Args:
+            path: The file.
+            refusal: What is raised where it cannot be read or is not TOML; the message names the file.
         """
-        return cls(str(path), *parse_toml(read_text(path)))
+        try:
+            return cls(str(path), *parse_toml(read_text(path)))
+        except InvalidToml as exc:
+            raise refusal(f"{path}: {exc}") from exc
+        except UnreadableText as exc:
+            raise refusal(str(exc)) from exc
 
     def location(self, at: KeyPath) -> str:
         """``FILE:LINE`` of a key, or of what is nearest above it."""

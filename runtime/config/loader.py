@@ -16,10 +16,8 @@ from pydantic import ValidationError
 
 from orbiter.errors import ConfigurationError
 from orbiter.parsing.near_names import did_you_mean
-from orbiter.parsing.toml_text import InvalidToml
 from orbiter.parsing.toml_text import KeyPath as Key
 from orbiter.redaction import BadPattern, Redactor
-from orbiter.text_input import UnreadableText
 from runtime.config.configuration import Configuration
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file, variable_value
 from runtime.config.layer import SettingsLayer, dotted_key, place_prefix
@@ -79,7 +77,8 @@ def load_configuration(
 
 def _layers(workspace: Path, environ: Mapping[str, str], over: Mapping[str, Any]) -> Iterator[SettingsLayer]:
     """Where settings are said, each over the ones before it."""
-    yield from (_read(path) for path in config_files(workspace, environ) if path.is_file())
+    files = (path for path in config_files(workspace, environ) if path.is_file())
+    yield from (SettingsLayer.from_file(path, InvalidConfiguration) for path in files)
     for name, (path, is_text) in variables().items():
         if text := environ.get(name, ""):
             value: Any = text if is_text else variable_value(text)
@@ -92,7 +91,11 @@ def _layers(workspace: Path, environ: Mapping[str, str], over: Mapping[str, Any]
 def _own_servers(workspace: Path, environ: Mapping[str, str]) -> McpSettings:
     """The MCP servers of the user's own file: what the workspace's file changes of one is not the user's word."""
     own = _own_file(workspace, environ)
-    return McpSettings() if own is None else McpSettings.model_validate(_read(own).data.get("mcp", {}))
+    return (
+        McpSettings()
+        if own is None
+        else McpSettings.model_validate(SettingsLayer.from_file(own, InvalidConfiguration).data.get("mcp", {}))
+    )
 
 
 def _own_file(workspace: Path, environ: Mapping[str, str]) -> Path | None:
@@ -126,15 +129,6 @@ def load_env_file(configuration: Configuration) -> None:
     if name:
         for variable, value in read_env_file(_resolve_path(name, configuration.workspace)).items():
             os.environ.setdefault(variable, value)
-
-
-def _read(path: Path) -> SettingsLayer:
-    try:
-        return SettingsLayer.from_file(path)
-    except InvalidToml as exc:
-        raise InvalidConfiguration(f"{path}: {exc}") from exc
-    except UnreadableText as exc:
-        raise InvalidConfiguration(str(exc)) from exc
 
 
 def _refuse_unknown(layer: SettingsLayer) -> None:

@@ -7,6 +7,7 @@ scroll bar, no cursor. Views choose ASCII signs by themselves (`screens.render.g
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -20,15 +21,15 @@ _SIGNS: Final = dict(zip("▁▂▃▄▅▆▇█░▒▓…·•×→←↑�
 """What stands for characters that have a likeness; lines and blocks go by their names."""
 
 
-class NoColorFilter(LineFilter):
-    """Takes all colours away. What stood on a ground of its own is reversed, so that a cursor can still be seen;
-    bold, underline and reverse stay. Meant for ANSI themes, whose ordinary grounds are the terminal's.
-    """
+class StyleFilter(LineFilter):
+    """Shows the same text in other styles; what a style becomes is said once for each."""
+
+    restyle: Callable[[Style], Style]
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The same text without colours."""
+        """The same text in the styles that `restyle` makes of its own."""
         return [
-            segment if segment.style is None else Segment(segment.text, _without_color(segment.style), segment.control)
+            segment if segment.style is None else Segment(segment.text, self.restyle(segment.style), segment.control)
             for segment in segments
         ]
 
@@ -39,6 +40,14 @@ def _without_color(style: Style) -> Style:
     stands_out = ground is not None and not ground.is_default
     plain = style.without_color + Style(meta=style.meta)  # what a click means is in there
     return plain + Style(reverse=True) if stands_out and not style.reverse else plain
+
+
+class NoColorFilter(StyleFilter):
+    """Takes all colours away. What stood on a ground of its own is reversed, so that a cursor can still be seen;
+    bold, underline and reverse stay. Meant for ANSI themes, whose ordinary grounds are the terminal's.
+    """
+
+    restyle = staticmethod(_without_color)
 
 
 class AsciiFilter(LineFilter):

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError, NewerJournal
-from runtime.record.postgres.connection import Connection, connect, no_workspace, postgres_errors, roll_back
+from runtime.record.postgres.connection import Connection, connect, no_workspace, postgres_errors
 from runtime.record.state.events import WORKSPACE_RUN_ID
 
 SCHEMA_VERSION = 4
@@ -138,13 +138,8 @@ async def init_database(
     connection = await connect(address)
     try:
         with postgres_errors("cannot make the schema", address):
-            try:
-                await connection.execute("BEGIN")
+            async with connection.transaction():
                 done = await _init(connection, address, version, migrations)
-                await connection.execute("COMMIT")
-            except BaseException:
-                await roll_back(connection)
-                raise
     finally:
         await connection.close()
     return done

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError
-from runtime.record.postgres.connection import Connection, connect, postgres_errors, roll_back
+from runtime.record.postgres.connection import Connection, connect, postgres_errors
 from runtime.record.postgres.schema import check_version
 from runtime.record.rules.tables import COLUMNS, TableRows
 
@@ -64,13 +64,8 @@ async def write_tables(address: PostgresAddress, tables: AsyncIterator[TableRows
         await check_version(connection, address)
         with postgres_errors("cannot write", address):
             await connection.execute("SET idle_in_transaction_session_timeout = 0")
-            try:
-                await connection.execute("BEGIN")
+            async with connection.transaction():
                 events = await _write(connection, address, tables)
-                await connection.execute("COMMIT")
-            except BaseException:
-                await roll_back(connection)
-                raise
     finally:
         await connection.close()
     return events
