@@ -78,7 +78,7 @@ async def _resume(root: Path) -> list[Ratio]:
             assert await drive(journal, long, "me", config) == "finished"
             ratios.append((time.perf_counter() - began) / reads[-1])
     note = f"reading its events alone takes {median(reads) * 1000:.0f} ms, a new run {median(fresh) * 1000:.0f} ms"
-    return [Ratio(f"taking up a run with {STEPS} steps / reading its events", median(ratios), 2.5, note)]
+    return [Ratio(f"taking up a run with {STEPS} steps / reading its events", median(ratios), 1.5, note)]
 
 
 async def park(journal: JournalCare, number: int) -> None:

@@ -246,8 +246,9 @@ class StepExecution:
             end["result"] = written if result is NO_RESULT else self.step.codec.dump(result)
         succeeded = attempt.fault is None and by is None
         if succeeded:
-            prices, now = self.session.config.prices, self.session.clock()
-            end |= usage_fields(prices, self.model, self.step.codec.usage(result), now)
+            usage = self.step.codec.usage(result)
+            if usage is not None:
+                end |= usage_fields(self.session.config.prices, self.model, usage, self.session.clock())
         await self.session.record(attempt.event(**end), *beside)
         if succeeded:
             if (node := self.node) is not None and node.round > 1:

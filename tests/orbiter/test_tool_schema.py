@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
 from orbiter.json_schema import find_problems
-from orbiter.schema import find_misfit, json_schema, result_schema, signature_of
+from orbiter.schema import Signature, find_misfit, json_schema, result_schema, signature_of
 from orbiter.tool import FunctionTool, ToolCallError, _generate_schema
 
 
@@ -354,3 +354,23 @@ def test_a_type_that_json_does_not_know_is_not_checked_and_one_that_knows_more_t
     assert find_problems(result_schema(even) or {}, 3) == []
     assert find_misfit(even, 3) == "value error, an even number is wanted (got 3)"
     assert find_misfit(date, "tomorrow").startswith("input should be a valid date")
+
+
+def test_tools_that_take_the_same_share_a_model_and_those_that_only_seem_to_do_not() -> None:
+    """Equal keys are not enough: ``int | str`` equals ``str | int``, and 1 equals True."""
+
+    def make(annotation: Any, default: Any) -> Signature:
+        def take(value: Any = default) -> str:
+            return str(value)
+
+        take.__annotations__["value"] = annotation
+        return signature_of(take)
+
+    assert make(int, 1).arguments is make(int, 1).arguments
+    assert make(int | str, 1).schema["properties"]["value"]["anyOf"][0] == {"type": "integer"}
+    assert make(str | int, 1).schema["properties"]["value"]["anyOf"][0] == {"type": "string"}
+    assert make(int, 1).schema["properties"]["value"]["default"] == 1
+    assert make(int, True).schema["properties"]["value"]["default"] is True
+    made = make(int, 1)
+    made.schema["properties"]["value"]["default"] = 7  # a caller's own
+    assert make(int, 1).schema["properties"]["value"]["default"] == 1

@@ -128,7 +128,7 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
     def _describe(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
         import hashlib
 
-        canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+        canonical = _CANONICAL.encode(new)
         described: dict[str, Any] = {
             "model": arguments.model,
             "tools": [_tool_name(schema) for schema in arguments.tools or ()],
@@ -187,6 +187,10 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
 
     def usage(self, result: ModelReply) -> Usage | None:
         return result.output.usage
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+"""Made once: `json.dumps` makes one for each question that is recorded."""
 
 
 def _dump_messages(messages: list[Message]) -> list[Any]:

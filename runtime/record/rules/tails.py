@@ -64,7 +64,7 @@ class Subscription:
     def wants(self, event: ev.JournalEvent) -> bool:
         return self.kinds is None or type(event) in self.kinds
 
-    def offer(self, written: Sequence[WrittenEvent]) -> None:
+    def offer(self, written: Sequence[tuple[int, ev.JournalEvent]]) -> None:
         """Events of this run, or of any; a place is what the cursor counts."""
         for place, event in written:
             if place == self.cursor + 1 and not (self.pushed or self.look or self.wants(event)):
@@ -107,9 +107,9 @@ class Tails:
         self._closed = False
 
     def publish(self, written: Sequence[WrittenEvent]) -> None:
-        by_run: dict[str, list[WrittenEvent]] = {}
+        by_run: dict[str, list[tuple[int, ev.JournalEvent]]] = {}
         for _, event in written:
-            by_run.setdefault(event.run_id, []).append(WrittenEvent(event.seq, event))
+            by_run.setdefault(event.run_id, []).append((event.seq, event))
         for subscription in self._subscriptions:
             if subscription.run_id is None:
                 subscription.offer(written)

@@ -32,11 +32,12 @@ class ServerClock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._followers = 0
-        self._anchor: _Anchor | None = None
+        self.anchor: _Anchor | None = None
+        """None while the machine's own clock counts."""
 
     def now(self) -> datetime:
         """The time (UTC), as well as it is known here."""
-        anchor = self._anchor
+        anchor = self.anchor
         if anchor is None:
             return datetime.now(UTC)
         return datetime.fromtimestamp(anchor.at_s, UTC) + timedelta(seconds=_ticks() - anchor.ticks)
@@ -51,7 +52,7 @@ class ServerClock:
         with self._lock:
             self._followers -= 1
             if not self._followers:
-                self._anchor = None
+                self.anchor = None
 
     def hear(self, server_s: float, asked: float, heard: float) -> None:
         """Compare with what the server's clock said.
@@ -69,11 +70,11 @@ class ServerClock:
             here, ticks, now = self.now().timestamp(), _ticks(), time.monotonic()
             at_least, at_most = server_s + now - heard, server_s + now - asked
             agrees = at_least - TOLERANCE_S < here < at_most + TOLERANCE_S
-            if agrees and self._anchor is not None:
+            if agrees and self.anchor is not None:
                 return
             if not agrees:
                 log.warning("the clock here is %+.1f s from the database's, which is gone by", here - at_least)
-            self._anchor = _Anchor(here if agrees else (at_least + at_most) / 2, ticks)
+            self.anchor = _Anchor(here if agrees else (at_least + at_most) / 2, ticks)
 
 
 def _ticks() -> float:
@@ -88,4 +89,5 @@ SERVER_CLOCK = ServerClock()
 
 def utc_now() -> datetime:
     """The time (UTC) of this process."""
-    return SERVER_CLOCK.now()
+    # Asked for each event, more than once: the usual case without another call.
+    return datetime.now(UTC) if SERVER_CLOCK.anchor is None else SERVER_CLOCK.now()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runtime.operations.run_controls import RunControls
-from runtime.swarms import loader
+from runtime.swarms import imports, loader
 from tests.runtime.bench import ME, Bench
 
 SWARM = """
@@ -108,3 +111,33 @@ def test_a_file_of_a_package_imports_the_package_by_its_name(tmp_path: Path) -> 
         'agent = Agent(name="speaker", model="scripted:x", instructions=f"{WORD} {words_here.WORD}")\n'
     )
     assert loader.load_swarm("pack_app/agents/speaker.py:agent", tmp_path).instructions == "package beside"
+
+
+async def test_many_loads_wait_on_the_loop_and_one_that_is_cancelled_gives_its_place_on(tmp_path: Path) -> None:
+    """Few are in threads at once; what waits takes none."""
+    path = tmp_path / "swarm.py"
+    path.write_text("class Agent:\n    name = 'one'\n    def run(self): ...\nagent = Agent()\n")
+    running, most = 0, 0
+    original = loader.load_swarm
+
+    def counted(*args: Any) -> Any:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        try:
+            return original(*args)
+        finally:
+            with lock:
+                running -= 1
+
+    lock = threading.Lock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loader, "load_swarm", counted)
+        loads = [asyncio.ensure_future(imports.load(f"{path}:agent", tmp_path)) for _ in range(40)]
+        await asyncio.sleep(0)  # each has its place, or waits for one
+        for load in loads[20:30]:
+            load.cancel()
+        found = await asyncio.gather(*loads, return_exceptions=True)
+    assert [getattr(each, "name", "cancelled") for each in found] == ["one"] * 20 + ["cancelled"] * 10 + ["one"] * 10
+    assert most <= imports.LOADS_AT_ONCE
