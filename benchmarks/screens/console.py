@@ -65,7 +65,7 @@ class Watched:
     def __init__(self, code: str, directory: Path) -> None:
         self._leader, follower = pty.openpty()
         fcntl.ioctl(self._leader, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
-        root = str(Path(__file__).parent.parent)
+        root = str(Path(__file__).parents[2])
         self._began = time.perf_counter()
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
