@@ -5,26 +5,24 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import pkgutil
 import sys
 from dataclasses import asdict
 
-import benchmarks
-from benchmarks import Ratio
+from benchmarks import Ratio, modules
 
 
 def main() -> int:
-    known = sorted(module.name for module in pkgutil.iter_modules(benchmarks.__path__) if module.name != "__main__")
+    known = modules()
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("module", nargs="*", help=f"which to run (default: all): {', '.join(known)}")
+    parser.add_argument("module", nargs="*", help=f"which to run (default: all): {', '.join(sorted(known))}")
     parser.add_argument("--json", action="store_true", help="one object per line")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed (not on a busy machine)")
     chosen = parser.parse_args()
     if unknown := [name for name in chosen.module if name not in known]:
-        parser.error(f"unknown benchmark {', '.join(unknown)}; the benchmarks are: {', '.join(known)}")
+        parser.error(f"unknown benchmark {', '.join(unknown)}; the benchmarks are: {', '.join(sorted(known))}")
     missed = False
-    for name in chosen.module or known:
-        module = importlib.import_module(f"benchmarks.{name}")
+    for name in chosen.module or sorted(known):
+        module = importlib.import_module(known[name])
         run = getattr(module, "run", None)
         if run is None or run.__module__ != module.__name__:  # a part of a benchmark, which may import `orbiter.run`
             continue

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import benchmarks
-from benchmarks import Ratio
+from benchmarks import Ratio, modules
 from benchmarks.__main__ import main, show
 from benchmarks.soak import growth
 
@@ -32,11 +32,14 @@ def test_lines_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -
 
 def test_every_benchmark_starts() -> None:
     """It imports names of the program, which move. Those of guests load three frameworks: they are left out here."""
-    names = [each.name for each in pkgutil.iter_modules(benchmarks.__path__)]
-    loaded = [
-        import_module(f"benchmarks.{name}") for name in names if name not in ("__main__", "guests", "guest_loops")
-    ]
+    loaded = [import_module(path) for name, path in modules().items() if name not in ("guests", "guest_loops")]
     assert sum(callable(getattr(each, "run", None)) for each in loaded) > 12
+
+
+def test_a_benchmark_is_named_by_its_last_part_alone() -> None:
+    files = [path.stem for path in Path(benchmarks.__file__).parent.rglob("*.py") if not path.stem.startswith("__")]
+    assert len(files) == len({*files})
+    assert modules().keys() >= {*files}
 
 
 def test_a_benchmark_that_is_not_there(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

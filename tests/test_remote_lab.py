@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.namespaces import listed, remove, remove_leftovers
+from benchmarks.remote.namespaces import listed, remove, remove_leftovers
 
 ROOT = Path(__file__).parent.parent
-LAB = [sys.executable, "-m", "benchmarks.remote_lab"]
+LAB = [sys.executable, "-m", "benchmarks.remote.remote_lab"]
 
 
 def _possible() -> bool:

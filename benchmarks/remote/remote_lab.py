@@ -1,6 +1,6 @@
 """A console far away: attached over ssh, against the whole console over `ssh -t`, on a link that delays and drops.
 
-    python -m benchmarks.remote_lab [--delay 50] [--loss 0.01] [--keys 40]
+    python -m benchmarks.remote.remote_lab [--delay 50] [--loss 0.01] [--keys 40]
 
 Two network namespaces with a TUN device each; a thread carries whole IP packets between them, late, and loses some, so
 that TCP's own recovery counts (a kernel may have no sch_netem). A run of 20 events a second is watched meanwhile.
@@ -29,7 +29,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.namespaces import ended_by_signals, ip, namespace, own, remove_leftovers, within
+from benchmarks.remote.namespaces import ended_by_signals, ip, namespace, own, remove_leftovers, within
 from tests.console.pseudo_terminal import Terminal
 from tests.runtime.link.link_bench import Bench
 from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd

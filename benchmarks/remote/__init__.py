@@ -1,0 +1,1 @@
+"""Consoles far from their runtime, on a link that delays and drops."""

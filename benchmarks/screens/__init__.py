@@ -1,0 +1,1 @@
+"""What an operator waits for: first frame, lists, trees, searches, reports, verbs."""
