@@ -28,6 +28,9 @@ _TOTAL = ("langchain_google_genai",)
 class SingleAttemptRequest(ModelRequest[Any]):
     """A request whose model is asked once, also where middleware inside of ours puts another one in its place."""
 
+    def __init__(self, *, model: Any, **more: Any) -> None:
+        super().__init__(model=single_attempts(model), **more)
+
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, single_attempts(value) if name == "model" else value)
 
