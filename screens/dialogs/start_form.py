@@ -17,6 +17,7 @@ from textual.worker import Worker, WorkerState
 
 from runtime.link.client.client import LinkError
 from runtime.operations.requests.runs import StartRun
+from runtime.operations.requests.workers import ListWorkers
 from screens.base.armed_screen import ArmedScreen
 from screens.dialogs.run_start import start_run, wait_for_run
 from screens.dialogs.swarm_suggestions import Suggestions, SwarmRefs
@@ -39,6 +40,7 @@ _FIELDS = (
     ("ref", "Swarm", "path/to/file.py:name or package.module:name"),
     ("host", "Host", "where it is to run"),
     ("title", "Title", "what lists call it; empty: the swarm's name"),
+    ("queue", "Queue", ""),
     ("limits", "Limits", "max_steps=20 max_total_cost_usd=0.5; empty: as configured"),
 )
 
@@ -122,7 +124,9 @@ class StartScreen(ArmedScreen[str]):
         suggester = LimitNames() if name == "limits" else None
         field = Input(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
         field.cursor_blink = False
-        return Horizontal(Label(title, classes="name", markup=False), field, classes="field")
+        row = Horizontal(Label(title, classes="name", markup=False), field, classes="field")
+        row.display = name != "queue"  # until some worker has one
+        return row
 
     def on_mount(self) -> None:
         editor = self.query_one("#input", Editor)
@@ -142,6 +146,7 @@ class StartScreen(ArmedScreen[str]):
         """A runtime is there again to be asked which swarms there are."""
         if self._session.link.status.phase != "lost":
             self.run_worker(self._find_swarms(), group="look", exclusive=True, exit_on_error=False)
+            self.run_worker(self._find_queues(), group="queues", exclusive=True, exit_on_error=False)
 
     async def _find_swarms(self) -> None:
         """Ask which swarms the workspace's files define. Without an answer there are those that were run before."""
@@ -155,6 +160,21 @@ class StartScreen(ArmedScreen[str]):
             self._fill(self._swarms.relative(typed))
         else:
             self._suggest()
+
+    async def _find_queues(self) -> None:
+        """Ask which queues workers have; where some have one, a queue can be chosen."""
+        try:
+            found = await self._session.link.ask(ListWorkers(), where=self._chosen_host)
+        except LinkError as exc:
+            log.info("the queues of workers are not known: %s", exc)
+            return
+        if queues := found.named_queues:
+            field = self.query_one("#queue", Input)
+            context = self._session.render_context()
+            names = ", ".join(context.sanitize_line(name, 40) for name in queues)
+            field.placeholder = f"{names}; empty: as the swarm says"
+            assert field.parent is not None
+            field.parent.display = True
 
     def _fill(self, ref: str) -> None:
         """Put in what is likely meant, selected: typing replaces it."""
@@ -248,7 +268,7 @@ class StartScreen(ArmedScreen[str]):
     def action_empty(self) -> None:
         """Start over."""
         self._draft.clear()
-        for name in ("title", "limits", "ref"):
+        for name in ("title", "queue", "limits", "ref"):
             self.query_one(f"#{name}", Input).value = ""
         self.query_one("#input", Editor).load_text("")
         self.query_one("#ref").focus()
@@ -280,6 +300,7 @@ class StartScreen(ArmedScreen[str]):
             input=self.query_one("#input", Editor).text,
             title=self._value("title"),
             options={"budget": dict(limits)} if limits else {},
+            queue=self._value("queue"),
         )
         self._busy = True
         self.run_worker(self._start(start), group="start", exit_on_error=False)

@@ -63,6 +63,7 @@ class MemoryLink:
         self.host_names: tuple[str, ...] = ("",)
         self.keys: tuple[str, ...] = ()
         self.refs: list[str] = []
+        self.workers: dict[str, Any] = {}
         self.kinds: dict[str, str] = {}
         self.hints: dict[str, str] = {}
         self.precedent: dict[str, Any] | None = None
@@ -142,7 +143,7 @@ class MemoryLink:
 
     async def command(self, verb: str, /, **args: Any) -> Any:
         """Answers are events of the story; what has been answered is refused, with who was first."""
-        if verb not in ("preview", "swarms", "search", "compare_write"):  # they only look
+        if verb not in ("preview", "swarms", "search", "compare_write", "workers"):  # they only look
             self.said.append((verb, args))
         if self.status.phase == "lost" and not any(self.host_names):
             raise LinkLost(self.status.reason)
@@ -156,6 +157,8 @@ class MemoryLink:
             raise LinkError(self.refuses[verb])
         if verb == "swarms":
             return {"root": "/work", "refs": self.refs, "kinds": self.kinds, "hints": self.hints}
+        if verb == "workers":
+            return self.workers
         if verb == "check":
             return {"ref": args["ref"]}
         if verb == "start":

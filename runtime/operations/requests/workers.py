@@ -74,6 +74,11 @@ class WorkerList(Struct, frozen=True, kw_only=True):
     unserved: tuple[UnservedRuns, ...] = ()
     newest: str | None = None
 
+    @property
+    def named_queues(self) -> tuple[str, ...]:
+        """The queues that workers take which take up runs, where one of them is not the usual one."""
+        return tuple(sorted({queue for each in self.workers if each.state == "working" for queue in each.named_queues}))
+
 
 class ListWorkers(Request[WorkerList], frozen=True):
     """The workers of the workspace in the order in which they came, and runs for which there is none."""

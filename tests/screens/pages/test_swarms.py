@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from textual.widget import Widget
 
 from console.app.app import OrbiterApp
 from runtime.link.client.client import LinkStatus
+from runtime.operations.requests.workers import WorkerList
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from screens.base.runtime_screen import RuntimeScreen
@@ -335,6 +337,26 @@ def test_limits_are_names_and_numbers(text: str, limits: dict[str, float]) -> No
 def test_what_is_no_limit_is_said(text: str) -> None:
     with pytest.raises(InvalidLimits, match="write name=number"):
         parse_limits(text)
+
+
+async def test_where_workers_have_queues_the_form_has_a_field_for_one() -> None:
+    at = "2026-01-01T00:00:00Z"
+    workers = [
+        {"id": f"w{number}", "state": "working", "place": f"host:{number}", "slots": 4, "driving": [], "code": "",
+         "queues": queues, "keys": [], "program": "", "alive_since": at, "heard_s": 1.0, "held_up": ""}
+        for number, queues in enumerate((["default"], ["gpu", "default"]))
+    ]  # fmt: skip
+    assert msgspec.convert({"workers": workers[:1]}, WorkerList).named_queues == (), (
+        "one machine's form has no such field"
+    )
+    async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, link):
+        link.workers = {"workers": workers}
+        await pilot.press("s")
+        await until(pilot, lambda: "default, gpu; empty: as the swarm says" in text_of(pilot))
+        await pilot.press("tab", *"go", "tab", "tab", *"gpu", "ctrl+s")
+        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        started = next(args for verb, args in link.said if verb == "start")
+        assert (started["input"], started["queue"]) == ("go", "gpu")
 
 
 async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_there() -> None:

@@ -275,7 +275,9 @@ async def test_a_run_that_the_queue_refuses_is_driven_by_a_worker_of_its_label_a
 
     async def claims() -> bool:
         """Whether another worker may care for the queue now."""
-        return await journal.take_claim(CARE, "another", 0.001)
+        taken = await journal.take_claim(CARE, "another", 60.0)
+        await journal.drop_claim(CARE, "another")
+        return taken
 
     try:
         async with await open_journal(address.url) as journal:
