@@ -20,9 +20,9 @@ from console.verbs.base import (
 )
 from console.verbs.unserved_runs import note_unserved_runs, print_unserved
 from console.workspace import workspace
-from runtime.operations.listed_incidents import listed_incident_rows
 from runtime.operations.requests.answers import ListIncidents, ShowReport
 from runtime.operations.requests.incident_results import OpenIncident
+from runtime.operations.requests.listed_incidents import listed_incident_rows
 from runtime.operations.requests.workers import UnservedRuns
 from runtime.record.listed import ListedIncident
 from runtime.record.places import read_lists

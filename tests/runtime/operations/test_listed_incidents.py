@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from runtime.operations.context import OperationContext, Origin
-from runtime.operations.listed_incidents import listed_incident_rows
 from runtime.operations.operations import Operations
 from runtime.operations.requests.answers import ListIncidents
+from runtime.operations.requests.listed_incidents import listed_incident_rows
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal, read_lists
 from runtime.record.state import events as ev
