@@ -130,13 +130,15 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
     "deny": {
         "permission": (
             "Not run; {agent} reads your words (optional), goes on and may ask again.",
-            "Not run; {agent} reads your words.",
+            "Not run; {agent} reads it, goes on.",
+            "Not run; {agent} goes on.",
             "Not run; your words are handed on.",
         ),
         "breakpoint": (
-            "{tool} does not run; {agent} reads your words instead of a result, and goes on.",
+            "{tool} does not run; {agent} reads your words and goes on; its next {tool} stops here too.",
             "Not run; {agent} reads your words and goes on.",
-            "Not run; {agent} reads your words.",
+            "Not run; {agent} reads it, goes on.",
+            "Not run; {agent} goes on.",
             "Not run; your words are handed on.",
         ),
         "any": (
@@ -155,8 +157,8 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         ),
         "in doubt": (
             "You type what {tool} returned, for {agent}; {tool} does not run again.",
-            "You type what it returned; no new run.",
-            "You type what it returned.",
+            "No new run; {agent} gets your text.",
+            "No new run; you type what it returned.",
         ),
         "permission": _RESULT_UNRUN,
         "breakpoint": _RESULT_UNRUN,

@@ -58,7 +58,7 @@ _LOOK_FIRST: Final[Alternatives] = (
 )
 _LOOK: Final = Advice("result", ("{may_have_happened}it may have taken effect",), _LOOK_FIRST)
 _START_SERVER: Final[Alternatives] = ("Start the service that should answer on {host}",)
-_GOES_ON: Final = "Runs go on from their last step; of a call that this cuts off you may be asked whether it happened"
+_GOES_ON: Final = "Runs go on, and this question is kept; a call that is under way may bring a new question"
 _START_AGAIN: Final = f"then start it again: orbiter-console stop, then orbiter-console serve. {_GOES_ON}"
 _CORRECT_KEY: Final[Alternatives] = (
     f"Put the right {{key_variable}} into {{key_place}}, then start the runtime again: {{restart}}. {_GOES_ON}",

@@ -48,7 +48,7 @@ def home_fact(name: str, home: RuntimeHome | None, events: tuple[int, ...]) -> F
         return ((shell,), events)
     if home.embedded:
         return (("quit this console and open it again",), events)
-    there = ("on ", Foreign(home.host, _PATH_CHARS), ", ") if home.host else ()
+    there = ("on ", Foreign(home.host, _PATH_CHARS), ", ") if home.host else ("in a second terminal, ",)
     return ((*there, "orbiter-console stop, then orbiter-console serve"), events)
 
 

@@ -184,8 +184,8 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
     assert found.act is not None
     assert found.act.text == (
         "Put the right ANTHROPIC_API_KEY where the runtime reads it (its environment, or its env_file), then start it"
-        " again: orbiter-console stop, then orbiter-console serve. Runs go on from their last step; of a call that this"
-        " cuts off you may be asked whether it happened"
+        " again: orbiter-console stop, then orbiter-console serve. Runs go on, and this question is kept; a call that"
+        " is under way may bring a new question"
     )
     assert dict(found.rows())["Try"] == f"{found.act.text}. Then retry."
     local = explained(failed(Cause.AUTH_FAILED, "llm", provider="in-house"))
@@ -196,7 +196,7 @@ def test_a_wrong_key_says_which_to_correct_and_where() -> None:
 @pytest.mark.parametrize(
     ("home", "place", "again"),
     [
-        (RuntimeHome(env_file="/srv/keys.env"), "into /srv/keys.env,", ": orbiter-console stop, then orbiter-console"),
+        (RuntimeHome(env_file="/srv/keys.env"), "into /srv/keys.env,", ": in a second terminal, orbiter-console stop,"),
         (RuntimeHome(embedded=True), "of this console,", ": quit this console and open it again."),
         (RuntimeHome(host="rail"), "that it is started in,", ": on rail, orbiter-console stop, then"),
     ],
