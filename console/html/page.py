@@ -124,7 +124,7 @@ def _figures(state: DurableRun) -> Iterator[tuple[str, ...]]:
     """Each figure of the head: its name, its value, and a detail where there is one."""
     end = state.finished_at or state.updated_at
     if end and state.created_at:
-        lives = element("small", restarts_text(state.lives)) if state.lives > 1 else ""
+        lives = element("small", restarts_text(state.restarts)) if state.restarts else ""
         yield "time", format_duration((end - state.created_at).total_seconds()), lives
     yield "model calls", f"{state.llm_calls:,}"
     yield "tool calls", f"{state.tool_calls:,}"

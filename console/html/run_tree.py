@@ -62,7 +62,7 @@ def _head(node: Node, state: DurableRun, numbers: dict[str, int], holding: dict[
     shown = shown_state(node, holding)
     facts = (
         KIND_WORDS.get(node.kind, node.kind) if node.kind not in ("tool", "agent") else "",
-        f"×{node.attempts}" if node.attempts > 1 else "",
+        f"×{node.tries_begun}" if node.tries_begun > 1 else "",
         f"{tokens} tokens" if (tokens := format_tokens(node.input_tokens, node.output_tokens)) else "",
         format_cost(node.cost_usd),
         took(node.opened_at, node.closed_at or state.updated_at),

@@ -50,7 +50,7 @@ def _ended(state: DurableRun, events: Sequence[ev.JournalEvent]) -> str:
     end = state.finished_at or state.updated_at
     seconds = (end - state.created_at).total_seconds() if end and state.created_at else None
     took = f", {format_duration(seconds)} after it began" if seconds is not None else ""
-    lives = f", {restarts_text(state.lives)}" if state.lives > 1 else ""
+    lives = f", {restarts_text(state.restarts)}" if state.restarts else ""
     finished = next((event for event in reversed(events) if isinstance(event, ev.RunFinished)), None)
     name = finished.by.name if finished is not None else ""
     by = f", by {sanitize_line(name, limit=60)}" if name else ""

@@ -212,6 +212,7 @@ class Runtime:
             streams=self._streams,
             replies=self._replies,
             held_up=lambda: self._driving_thread.held_up,
+            slow=lambda: self._driving_thread.slow,
             displaced=self._driving_thread.check_files if self._driving else self._journal.displaced,
             views=views,
         )

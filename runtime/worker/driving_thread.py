@@ -187,6 +187,13 @@ class DrivingThread:
         return unserved or (refused_words(self._supervisor.refused_runs) if self._supervisor is not None else "")
 
     @property
+    def slow(self) -> str:
+        """What only takes long here, in words: an import that is not late yet. From any thread."""
+        found = [each for each in self.blocked_runs if each.run_id and not each.alarming]
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        return f"run {found[0].run_id}{more}: {found[0].reason[:400]}" if found else ""
+
+    @property
     def displaced(self) -> str:
         """Why the runtime is about to end, where its state directory was removed, moved or replaced; else empty. From
         any thread.

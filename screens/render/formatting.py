@@ -103,9 +103,9 @@ def pluralize(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def restarts_text(lives: int) -> str:
-    """`restarted once`, `restarted 3 times`: of a run that was driven `lives` times, more than once."""
-    return f"restarted {'once' if lives == 2 else f'{lives - 1} times'}"
+def restarts_text(restarts: int) -> str:
+    """`restarted once`, `restarted 3 times`: of a run that was restarted at least once."""
+    return f"restarted {'once' if restarts == 1 else f'{restarts} times'}"
 
 
 __all__ = [

@@ -179,7 +179,7 @@ def _print(state: DurableRun) -> None:
     holding = holding_nodes(state)
     for depth, node in state.walk():
         facts = [shown_word(node, holding), format_elapsed(node.opened_at, node.closed_at, now)]
-        facts.append(f"{node.attempts} attempts" if node.attempts > 1 else "")
+        facts.append(f"{node.tries_begun} attempts" if node.tries_begun > 1 else "")
         facts.append(format_tokens(node.input_tokens, node.output_tokens))
         told = ", ".join(fact for fact in facts if fact)
         sign = glyphs.state.get(shown_state(node, holding), " ")

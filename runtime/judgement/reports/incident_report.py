@@ -156,7 +156,7 @@ def build_report(state: DurableRun, opened: IncidentOpened) -> IncidentReport:
         metadata=_metadata(opened),
         total_operations=state.steps,
         execution_time_s=(opened.ts - began).total_seconds() if began is not None else None,
-        retry_attempts=max(0, node.attempts - 1) if node is not None else 0,
+        retry_attempts=max(0, node.tries_begun - 1) if node is not None else 0,
         summary=tuple(_summary(state)),
         replans=tuple(
             f"{each.remedy}, to {each.to}: {each.reason}"

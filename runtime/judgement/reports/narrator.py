@@ -71,8 +71,7 @@ def _run_created(e: ev.RunCreated, _: DurableRun | None) -> Narration:
 
 def _run_started(e: ev.RunStarted, state: DurableRun | None) -> Narration:
     life = state.lives if state is not None else e.epoch
-    again = f"goes on after restart {life - 1}: what is recorded is not repeated"
-    return Narration("running", (again if life > 1 else "started",))
+    return Narration("running", ("taken up again: what is recorded is not repeated" if life > 1 else "started",))
 
 
 def _run_parked(e: ev.RunParked, _: DurableRun | None) -> Narration:

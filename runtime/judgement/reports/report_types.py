@@ -4,7 +4,8 @@ before the first event is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -131,6 +132,10 @@ class AttemptLine(Struct, frozen=True, kw_only=True):
         return f"Attempt {self.number}: {self.cause} after {self.seconds:.1f}s: {self.message}{pause}"
 
 
+_MAX_NAMES = 12
+"""Names of nodes in the sentence of one that waits."""
+
+
 class WaitingNode(Struct, frozen=True, kw_only=True):
     """A node that waits for another to end. `then` has not begun and comes after it; `done` has, beside it."""
 
@@ -143,10 +148,17 @@ class WaitingNode(Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         parts = [f"{self.kind} {self.name}"]
         if self.done:
-            parts.append(f"with {', '.join(self.done)} done")
+            parts.append(f"with {_counted(self.done)} done")
         if self.then:
-            parts.append(f"then {', '.join(self.then)}")
+            parts.append(f"then {_counted(self.then)}")
         return ", ".join(parts)
+
+
+def _counted(names: Sequence[str]) -> str:
+    """Names in the order in which they first come, each once; a repeated one with its number: `ask ×100`."""
+    told = [f"{name} ×{number}" if number > 1 else name for name, number in Counter(names).items()]
+    more = len(told) - _MAX_NAMES
+    return ", ".join([*told[:_MAX_NAMES], f"{more} others"] if more > 1 else told)
 
 
 class ReportFacts(Struct, frozen=True, kw_only=True):

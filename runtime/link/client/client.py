@@ -118,7 +118,8 @@ class LinkClient:
         """How good the link is: of one host."""
         trip = self.round_trip
         stalled = trip.is_stalled if self.status.phase == "connected" else 0
-        return (LinkQuality(self.host, self.status.phase, trip.shown, stalled, self.role, self._view.held_up),)
+        phase, view = self.status.phase, self._view
+        return (LinkQuality(self.host, phase, trip.shown, stalled, self.role, view.held_up, view.slow),)
 
     @property
     def pending(self) -> Mapping[str, PendingCommand]:

@@ -109,7 +109,7 @@ class Receiver:
             case p.Pong():  # before those that would be loaded with the rest of the vocabulary
                 self._round_trip.pong_received(message.id)
                 self._asked.resolve_ping(message)
-                self._view.held_up = message.held_up[:HELD_UP_CHARS]
+                self._view.held_up, self._view.slow = message.held_up[:HELD_UP_CHARS], message.slow[:HELD_UP_CHARS]
             case p.CommandReply():
                 self._asked.resolve(message)
             case p.MessageRefused():

@@ -41,12 +41,14 @@ class WorkspaceView:
         """Why each snapshot of the picture was sent, as a measure of how good the link is; the last 100."""
         self.held_up = ""
         """Runs that cannot be carried on now, in words, by the last pong."""
+        self.slow = ""
+        """What only takes long there, by the same."""
         self._parts: list[WorkspaceSnapshot] = []
         self._parts_bytes = self._changes_bytes = 0
 
     def connection_cut(self) -> None:
         """The connection ended: halves of snapshots are worth nothing."""
-        self.held_up = ""
+        self.held_up = self.slow = ""
         self._parts.clear()
         self._parts_bytes = 0
         for run in self.runs.values():

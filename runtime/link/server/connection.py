@@ -73,6 +73,10 @@ class ConnectionHost(Protocol):
         """Runs that cannot be carried on now, in words."""
         ...
 
+    def slow(self) -> str:
+        """What only takes long now, in words."""
+        ...
+
     def join(self, connection: Connection, epoch: str, position: int) -> None:
         """The console wants the picture, from where it stands."""
         ...
@@ -248,7 +252,8 @@ class Connection:
             case p.Ack():
                 self.outbox.acknowledge(message.taken)
             case p.Ping():
-                self.outbox.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
+                server = self._server
+                self.outbox.reply(p.Pong(id=message.id, held_up=server.held_up(), slow=server.slow()).line())
             case p.MessagePart():
                 self.refuse("bad_message", "a part holds a part")
 

@@ -56,6 +56,7 @@ class LinkServer:
         streams: ReplyStreams | None = None,
         replies: LiveReplies | None = None,
         held_up: Callable[[], str] = str,
+        slow: Callable[[], str] = str,
         displaced: Callable[[], str] = str,
         views: ViewRedactor | None = None,
         window: int = p.ACK_WINDOW,
@@ -71,6 +72,8 @@ class LinkServer:
         """Whether nothing more is read from consoles."""
         self.held_up = held_up
         """Runs that cannot be carried on now, in words: what every pong says."""
+        self.slow = slow
+        """What only takes long, in words: every pong says that, too."""
         self._commands = CommandHandler(journal, self.verbs, displaced, program=program)
         self._program, self._workspace, self._keys = program, workspace, tuple(keys)
         self.deltas = streams if streams is not None else ReplyStreams()

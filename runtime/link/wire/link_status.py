@@ -45,7 +45,7 @@ class LinkStatus:
 class LinkQuality:
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
     `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:
-    runs that cannot be carried on there, and why, in words.
+    runs that cannot be carried on there, and why, in words; `slow`: what only takes long there.
     """
 
     host: str
@@ -54,3 +54,4 @@ class LinkQuality:
     stalled: int = 0
     role: Role = "operator"
     held_up: str = ""
+    slow: str = ""

@@ -128,10 +128,13 @@ class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
 
 
 class Pong(Message, frozen=True, tag="pong"):
-    """`held_up`: runs that cannot be carried on now, in words; nothing of it is in the journal, nor in the picture."""
+    """`held_up`: runs that cannot be carried on now, in words; `slow`: what only takes long. Nothing of either is in
+    the journal, nor in the picture.
+    """
 
     id: int = 0
     held_up: str = ""
+    slow: str = ""
 
 
 # -- from the runtime: watched runs, replies -------------------------------------------------------------------

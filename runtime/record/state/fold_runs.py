@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from runtime.record.state import events as ev
 from runtime.record.state import rewind
@@ -15,6 +15,9 @@ from runtime.record.state.fold_steps import cancel_below, reopen
 
 if TYPE_CHECKING:
     from runtime.record.state.run_data import RunData
+
+
+_LET_GO: Final = "the runtime let go of the run"
 
 
 def run_created(s: RunData, e: ev.RunCreated) -> bool:
@@ -52,6 +55,8 @@ def run_started(s: RunData, e: ev.RunStarted) -> bool:
         s.deaths, s.died_at_import = deaths_after(s, e.owner), not s.loaded
         for node_id in s.busy:
             s.nodes[node_id].deaths += 1
+    stopped = s.parked is not None and s.parked.reason == "stop" and s.let_go.get(s.epoch) == _LET_GO
+    s.restarts += bool(s.driver) or stopped
     s.driver, s.moved, s.loaded = driver_of(e.owner), False, False
     if s.phase != "frozen":  # a freeze that came between claim and start holds
         s.phase = "running"
@@ -66,7 +71,7 @@ def run_parked(s: RunData, e: ev.RunParked) -> bool:
     if s.terminal:
         return False
     s.parked, s.wake_at, s.driver = e, e.wake_at, ""
-    s.let_go.setdefault(s.epoch, "the runtime let go of the run")
+    s.let_go.setdefault(s.epoch, _LET_GO)
     s.busy.clear()
     if s.phase != "frozen":
         s.phase = "queued" if e.reason == "stop" else "waiting"

@@ -101,6 +101,7 @@ def step_started(s: RunData, e: ev.StepStarted) -> bool:
         s.llm_calls += e.kind == "llm"
         s.tool_calls += e.kind == "tool"
     s.busy.setdefault(node.id)
+    node.resumed += bool(node.open_children) and node.in_flight in s.let_go
     node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
     node.began_at, node.began_seq, node.cancel = e.ts, e.seq, None
     return s.move(node, "running")

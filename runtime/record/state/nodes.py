@@ -110,6 +110,8 @@ class Node:
     idempotent: bool = False
     attempts: int = 0
     """Attempts begun, over all lives."""
+    resumed: int = 0
+    """Of these, how many took up a call that was open when its run left memory, since what it runs was not done."""
     round: int = 0
     """Attempts begun since the last answer of an operator: what a retry policy counts."""
     in_flight: int | None = None
@@ -149,6 +151,11 @@ class Node:
     def under_way(self) -> bool:
         """Whether it is a step with an attempt that has begun and not ended, and does not itself wait for a person."""
         return self.in_flight is not None and self.phase == "running"
+
+    @property
+    def tries_begun(self) -> int:
+        """Attempts begun, without those that only took up again what an earlier one had left open."""
+        return self.attempts - self.resumed
 
     @property
     def terminal(self) -> bool:

@@ -62,6 +62,10 @@ class RunData:
     """Messages that no agent has got yet, by injection id."""
     epoch: int = 0
     lives: int = 0
+    restarts: int = 0
+    """Lives that began because the life before was cut short: its process ended, or its runtime was stopped. A run that
+    left memory while it waited, and was taken up again, was not restarted.
+    """
     owners: dict[int, str] = field(default_factory=dict)
     """Who drove the run in each life, by its epoch."""
     let_go: dict[int, str] = field(default_factory=dict)

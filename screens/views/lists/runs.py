@@ -240,7 +240,7 @@ def head_line(state: DurableRun, context: RenderContext) -> Spans:
         *(counts[1:] if len(state.open_incidents) == 1 and asks_for_person(state) else counts),
         _unit(format_tokens(state.input_tokens, state.output_tokens), "tokens"),
         span(format_cost(state.cost_usd), "ink-muted"),
-        span(restarts_text(state.lives), "ink-muted") if state.lives > 1 else (),
+        span(restarts_text(state.restarts), "ink-muted") if state.restarts else (),
     )
     return join_spans(parts, context.glyphs.dot)
 

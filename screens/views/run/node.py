@@ -94,7 +94,7 @@ def _sections(
 def _facts(node: Node, context: RenderContext) -> list[Spans]:
     facts = [
         ("agent", context.sanitize_line(node.agent, 120)),
-        ("attempts", pluralize(node.attempts, "attempt") if node.attempts else ""),
+        ("attempts", pluralize(node.tries_begun, "attempt") if node.attempts else ""),
         ("time", format_elapsed(node.opened_at, node.closed_at, context.now)),
         (
             "tokens",

@@ -165,7 +165,7 @@ class RunTree:
 def node_columns(state: DurableRun) -> tuple[Column, ...]:
     """The columns of a run's tree: where no step was tried again, names have the room of the attempts."""
     nodes = state.nodes
-    tried_again = len(nodes) > _MOST_LOOKED_AT or any(node.attempts > 1 for node in nodes.values())
+    tried_again = len(nodes) > _MOST_LOOKED_AT or any(node.tries_begun > 1 for node in nodes.values())
     return NODE_COLUMNS if tried_again else _NAMES_FIRST
 
 
@@ -257,9 +257,9 @@ def _waiting_since(node: Node, state: DurableRun) -> datetime | None:
 
 
 def _attempt_spans(node: Node, context: RenderContext) -> Spans:
-    if node.attempts < 2:
+    if node.tries_begun < 2:
         return ()
-    return span(f"{context.glyphs.times}{min(node.attempts, 999)}", "state-retrying")
+    return span(f"{context.glyphs.times}{min(node.tries_begun, 999)}", "state-retrying")
 
 
 def _time(node: Node, context: RenderContext) -> Spans:

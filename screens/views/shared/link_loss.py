@@ -29,13 +29,17 @@ def lost_words(status: LinkStatus, reconnect: Spans, context: RenderContext) -> 
 
 
 def held_up_words(links: Sequence[LinkQuality], context: RenderContext) -> Spans:
-    """Runs that cannot be carried on, of which nothing could be written either; empty where there are none."""
-    found = [
-        f"{context.sanitize_line(each.host, 40)}: {words}" if each.host else words
-        for each in links
-        if (words := context.sanitize_line(each.held_up, 400))
-    ]
-    if not found:
-        return ()
-    told = f"{'; '.join(found)}{context.glyphs.dot}it is tried again by itself; orbiter-console doctor says more"
-    return (Span(f"{context.glyphs.state['failed']} {told}", "severity-error"),)
+    """Runs that cannot be carried on, of which nothing could be written either; else what only takes long, which is not
+    an alarm. Empty where there is neither.
+    """
+    if found := _by_host([(each.host, each.held_up) for each in links], context):
+        told = f"{found}{context.glyphs.dot}it is tried again by itself; orbiter-console doctor says more"
+        return (Span(f"{context.glyphs.state['failed']} {told}", "severity-error"),)
+    found = _by_host([(each.host, each.slow) for each in links], context)
+    return span(f"{context.glyphs.state['queued']} {found}", "ink-muted") if found else ()
+
+
+def _by_host(said: Sequence[tuple[str, str]], context: RenderContext) -> str:
+    """What each host says, in one line, cleaned."""
+    told = [(context.sanitize_line(host, 40), context.sanitize_line(words, 400)) for host, words in said]
+    return "; ".join(f"{host}: {words}" if host else words for host, words in told if words)

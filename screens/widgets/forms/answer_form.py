@@ -197,6 +197,18 @@ class AnswerForm(VerticalScroll, can_focus=False):
         """Whether something else stands in the fields than at first."""
         return self.filled != self._began_with
 
+    @property
+    def sends_by_enter(self) -> bool:
+        """Whether enter has no field to go on to: the only one is of one line."""
+        entry = self.rows[0].entry if len(self.rows) == 1 else None
+        return entry is not None and not (isinstance(entry, TextEntry) and not entry.single)
+
+    @property
+    def emptied(self) -> list[FormField]:
+        """Texts that are needed and that were emptied: they are sent so on purpose only."""
+        needed = (row for row in self.rows if row.field.required and row.field.kind == "text")
+        return [row.field for row in needed if row.entry.filled == Typed("")]
+
     # -- sending ---------------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
@@ -227,6 +239,11 @@ class AnswerForm(VerticalScroll, can_focus=False):
         at = next(at for at, row in enumerate(rows) if row.holds(message.entry)) + 1
         if at < len(rows):
             rows[at].take_focus()
+        elif emptied := self.emptied:
+            context = self._session.render_context()
+            names = context.sanitize_line(", ".join(field.name for field in emptied), 200)
+            send = context.key("editor.send", "ctrl+s")
+            self.post_message(self.Rejected(f"Empty, and needed: {names}. {send} sends it so."))
         else:
             self.action_send()
 

@@ -207,8 +207,9 @@ class AnswerField(Vertical):
             keys = {"enter": "sends (not while empty)"}
         if self.has_class("-form"):
             external = self._session.render_context().key("editor.external", "f4")
-            opens = "own editor" if self.query_one(AnswerForm).has_long_text else "all as JSON"
-            return {"enter": "goes on", send: "sends", **({external: opens} if editor_command() else {})}
+            form = self.query_one(AnswerForm)
+            opens = {external: "own editor" if form.has_long_text else "all as JSON"} if editor_command() else {}
+            return {**({"enter": "sends"} if form.sends_by_enter else {"enter": "goes on", send: "sends"}), **opens}
         if self.has_class("-picks"):
             return self._list_keys()
         return keys

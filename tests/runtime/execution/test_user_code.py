@@ -156,7 +156,9 @@ async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
         assert "hang.py, line 5" in held.reason
         assert held.reason.startswith("still importing ")
         assert host.held_up == "", "a slow import is no alarm"
+        assert host.slow.startswith(f"run {run_id}: still importing ")
         monkeypatch.setattr(imports, "LATE_IMPORT_S", 0.0)
+        assert host.slow == ""
         assert f"run {run_id} cannot be carried on now" in host.held_up
         assert "has not come back" in host.held_up
         stopping = time.monotonic()

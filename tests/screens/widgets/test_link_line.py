@@ -11,11 +11,13 @@ from screens.dialogs.batch_action import BatchActionScreen
 from screens.dialogs.bulk_answer import BulkAnswerScreen
 from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.dialogs.start_form import StartScreen
+from screens.views.shared.link_loss import held_up_words
+from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
 from screens.widgets.prompts.prompt import Prompt
 from tests.console.app.test_app import console, settled, text_of
 from tests.screens.memory_link import MemoryLink
-from tests.screens.stories import digest, limited
+from tests.screens.stories import START, digest, limited
 from tests.screens.waiting import until
 
 LOST = "No runtime, b outside of here brings it back: its process ended"
@@ -64,6 +66,20 @@ async def test_a_run_of_which_nothing_can_be_written_is_said_on_every_screen_unt
         link.qualities = ()
         told(link, LinkStatus("connected"))
         await until(pilot, lambda: "No runtime" not in text_of(pilot) and why not in text_of(pilot))
+
+
+def test_what_only_takes_long_is_said_calmly_and_not_beside_an_alarm() -> None:
+    context = RenderContext(START)
+    slow = LinkQuality("far", "connected", slow="run r1: still importing\x1b[2J a.py:swarm")
+    (words,) = held_up_words((slow, LinkQuality("", "connected")), context)
+    assert words.text.startswith("○ far: run r1: still importing")
+    assert words.ink == "ink-muted"
+    assert "\x1b" not in words.text
+    (words,) = held_up_words((slow, LinkQuality("", "connected", held_up="run r2: disk full")), context)
+    assert "r2: disk full" in words.text
+    assert "r1" not in words.text
+    assert words.ink == "severity-error"
+    assert held_up_words((LinkQuality("", "connected"),), context) == ()
 
 
 async def test_a_question_keeps_its_reason_and_is_answered_when_the_runtime_is_back() -> None:

@@ -25,6 +25,7 @@ from runtime.judgement.recovery.secret_box import (
 from runtime.judgement.reports import audit, digest, export_file
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
 from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, escape_sequences
+from runtime.judgement.reports.report_types import WaitingNode
 from runtime.judgement.reports.tracebacks import fold_traceback, is_user_code
 from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
 from runtime.record.state import events as ev
@@ -455,6 +456,24 @@ def test_what_waits_on_an_incident_is_named_from_the_nearest_up() -> None:
         "agent b",
         "swarm s, with a done, then last",
     ]
+
+
+def test_who_waits_in_a_loop_names_each_that_is_done_once_with_its_number() -> None:
+    done = [f"s~0/ask~0.{number}" for number in range(100)]
+    state = fold_events(
+        [
+            ev.RunCreated(run_id="r1", ref="x:y"),
+            ev.NodeOpened(node_id="s~0", kind="swarm", name="s", info={"members": ["ask", "last", "sum"]}),
+            *(ev.NodeOpened(node_id=path, parent_id="s~0", kind="agent", name="ask") for path in done),
+            *(ev.NodeClosed(node_id=path, parent_id="s~0", state="succeeded") for path in done),
+            ev.NodeOpened(node_id="s~0/last~0.100", parent_id="s~0", kind="agent", name="last"),
+        ]
+    )
+    assert [waiter.sentence() for waiter in nodes_waiting_on(state, "s~0/last~0.100")] == [
+        "swarm s, with ask ×100 done, then sum"
+    ]
+    many = WaitingNode(node_id="n", kind="swarm", name="s", then=tuple(f"m{number}" for number in range(200)))
+    assert many.sentence().endswith("m10, m11, 188 others")
 
 
 def test_a_message_of_several_lines_forges_no_section() -> None:

@@ -33,7 +33,7 @@ WORDS: list[p.RuntimeMessage] = [
     p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED)),
     p.WorkspaceChange(7, closed="i", grants=()),
     p.WorkspaceChange(8, grants=(GRANT,)),
-    p.Pong(id=9),
+    p.Pong(id=9, held_up="run r1: disk full", slow="run r2: still importing"),
 ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from runtime.record.state.nodes import Node
 
 FAULT = Classification(origin=Origin.MODEL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
 PATHS = ("a~0", "a~0/b~0", "a~0/b~0/llm~0", "a~0/c~1.0", "a~0/c~1.0/t~0.0")
@@ -162,6 +164,58 @@ def test_an_answer_to_a_parked_run_makes_it_runnable_and_starts_a_new_round() ->
     state.apply(ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", seq=8))
     assert (state.phase, state.nodes["a~0/llm~0"].phase) == ("queued", "running")
     assert (state.nodes["a~0/llm~0"].round, state.nodes["a~0/llm~0"].attempts) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("ended", "restarts"),
+    [
+        ([ev.RunParked(reason="waiting")], 0),
+        ([ev.RunParked(reason="stop")], 1),
+        ([], 1),
+        ([ev.RunRewound(node_id="a~0", dropped=1), ev.RunParked(reason="stop")], 0),
+        ([ev.RunFinished(state="failed"), ev.RewindRequested(node_id="a~0")], 0),
+    ],
+    ids=["left memory", "its runtime was stopped", "its process ended", "turned back", "had ended"],
+)
+def test_only_a_life_that_was_cut_short_makes_a_restart(ended: list[ev.JournalEvent], restarts: int) -> None:
+    told: list[ev.JournalEvent] = [
+        ev.RunCreated(run_id="r", ref="x:y"),
+        ev.RunStarted(epoch=1, owner="here:1:a#1"),
+        ev.NodeOpened(node_id="a~0", kind="agent", name="a"),
+        *(event.model_copy() for event in ended),
+        ev.RunStarted(epoch=2, owner="here:2:b#1"),
+    ]
+    state = fold_events(_numbered(told))
+    assert (state.restarts, state.anomalies) == (restarts, 0)
+
+
+def _call_that_asks_inside(*between: ev.JournalEvent) -> Node:
+    """A call whose agent inside asks a person, after the run was taken up again in a second life."""
+    call: dict[str, Any] = {"node_id": "a~0/ask~0", "parent_id": "a~0", "kind": "tool", "name": "ask", "agent": "a"}
+    inside = "a~0/ask~0/b~0"
+    state = fold_events(
+        _numbered(
+            [
+                ev.RunCreated(run_id="r", ref="x:y"),
+                ev.RunStarted(epoch=1, owner="here:1:a#1"),
+                ev.NodeOpened(node_id="a~0", kind="agent", name="a"),
+                ev.StepStarted(**call, attempt=1, epoch=1, idempotent=True),
+                ev.NodeOpened(node_id=inside, parent_id="a~0/ask~0", kind="agent", name="b"),
+                ev.IncidentOpened(node_id=inside, parent_id="a~0/ask~0", incident_id="i-1", fault=FAULT),
+                *between,
+                ev.RunStarted(epoch=2, owner="here:1:a#2"),
+                ev.StepStarted(**call, attempt=2, epoch=2, idempotent=True),
+            ]
+        )
+    )
+    return state.nodes["a~0/ask~0"]
+
+
+def test_a_call_that_waited_for_what_it_runs_is_not_tried_again_when_its_run_comes_back() -> None:
+    came_back = _call_that_asks_inside(ev.RunParked(reason="waiting"))
+    assert (came_back.attempts, came_back.tries_begun) == (2, 1)
+    cut_off = _call_that_asks_inside()
+    assert (cut_off.attempts, cut_off.tries_begun) == (2, 2)
 
 
 def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:

@@ -217,6 +217,20 @@ async def test_a_secret_argument_is_never_shown_and_an_emptied_text_is_an_empty_
         assert link.said[0][1]["params"]["arguments"] == {"token": "correct-horse", "note": "", "text": "a\nb"}
 
 
+async def test_enter_says_what_it_does_in_a_form_of_one_field_and_sends_no_text_that_was_emptied() -> None:
+    url = {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}
+    async with opened(edits(url, url="x")) as (pilot, link):
+        await into_edit(pilot)
+        await until(pilot, lambda: shown(pilot, "enter sends"))
+        assert not shown(pilot, "goes on")
+        await pilot.press("backspace", "enter")
+        await until(pilot, lambda: shown(pilot, "Empty, and needed: url. ctrl+s sends it so."))
+        assert link.said == []
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"]["arguments"] == {"url": ""}
+
+
 async def test_a_text_of_several_lines_is_edited_as_it_is_in_the_operators_own_editor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
