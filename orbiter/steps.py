@@ -22,11 +22,12 @@ from orbiter._internal.seam.errors_around import (
     plain_retry_delay,
 )
 from orbiter._internal.seam.scope import Scope, ScopeKind
-from orbiter._internal.seam.signals import Aborted, Answer, HandedBack, Skipped
+from orbiter._internal.seam.signals import HELD_BACK, Aborted, Answer, HandedBack, Skipped
 from orbiter._internal.seam.step import NO_TRAITS, Codec, Emit, Place, Step, StepKind, Traits, segment
 
 __all__ = [
     "DIRECT",
+    "HELD_BACK",
     "NO_TRAITS",
     "RUN_KEY",
     "SWARM_KEY",

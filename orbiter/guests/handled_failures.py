@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from orbiter.steps import Aborted, Place
+from orbiter.errors import OrbiterError
+from orbiter.steps import HELD_BACK, Aborted, Place
 
 R = TypeVar("R")
 
@@ -77,6 +78,19 @@ async def made_or_settled(
     if call is not None:
         call.settle = partial(make, call)
     raise error
+
+
+def is_held_back(error: BaseException | None) -> bool:
+    """Whether an exception says, or was raised from one that says, that an open circuit breaker held the call back."""
+    held = (each for each in (error, getattr(error, "__cause__", None)) if isinstance(each, OrbiterError))
+    return any(each.error_code == HELD_BACK for each in held)
+
+
+def first_attempt(failed: Exception | None) -> Exception | None:
+    """What stands for the first attempt of the step that asks a person of a request to a model: what came out of the
+    code around it. None where a circuit breaker held the request back: then the step waits, and makes it.
+    """
+    return None if is_held_back(failed) else failed
 
 
 _CURRENT: ContextVar[HandledCall | None] = ContextVar("orbiter_handled_call", default=None)

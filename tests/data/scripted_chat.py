@@ -16,9 +16,10 @@ Reply = str | Calls
 
 
 class ScriptedChat(BaseChatModel):
-    """Says what `reply` gives for the conversation, at once."""
+    """Says what `reply` gives for the conversation, at once. `model` is what it is called."""
 
     reply: Callable[[list[BaseMessage]], Reply]
+    model: str = ""
 
     @property
     def _llm_type(self) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+HELD_BACK = "circuit_open"
+"""The `error_code` of the error that stands for a call which an open circuit breaker held back."""
+
 
 @dataclass(slots=True, frozen=True)
 class Answer:

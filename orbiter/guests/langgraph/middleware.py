@@ -11,7 +11,7 @@ from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStat
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
-from orbiter.guests.handled_failures import HandledCall, handled_call, made_or_settled
+from orbiter.guests.handled_failures import HandledCall, first_attempt, handled_call, made_or_settled
 from orbiter.guests.langgraph.life import Life, current_life
 from orbiter.guests.langgraph.model_call import MODEL_CALL, ModelAsk, ask_model, command_of, error_of_call, model_name
 from orbiter.guests.langgraph.step_tool import declared_of, step_tool
@@ -98,7 +98,8 @@ async def _model_step(
     ask = ModelAsk(request, handler, model, life.models, warn, life.new_from, turn=life.turn, handled=handled)
     before.append(place)
     traits = Traits(retry_policy=ask.requests.retry_policy)
-    step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_CALL, traits, handled=handled, failed=failed)
+    first = first_attempt(failed)
+    step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_CALL, traits, handled=handled, failed=first)
     return ask, await life.scope.step(step)
 
 

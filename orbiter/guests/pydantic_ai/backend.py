@@ -28,7 +28,7 @@ from pydantic_ai.durable_exec import (
 )
 
 from orbiter import steps
-from orbiter.guests.handled_failures import HandledCall, handled_call, made_or_settled
+from orbiter.guests.handled_failures import HandledCall, first_attempt, handled_call, made_or_settled
 from orbiter.guests.pydantic_ai.life import Life, current_life
 from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model, error_of_request
 from orbiter.guests.pydantic_ai.operation import OPERATION, OperationAsk, run_operation
@@ -119,7 +119,8 @@ class BoundStep:
         handled = call is not None and failed is None
         ask = ModelAsk(self.operation, params, model, life.new_from, turn=life.turn, handled=handled)
         before.append(place)
-        step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_REQUEST, handled=handled, failed=failed)
+        first = first_attempt(failed)
+        step = Step("llm", model, life.agent, place, ask, ask_model, MODEL_REQUEST, handled=handled, failed=first)
         return ask, await _run(life, step, ask)
 
     async def _call_tool(self, life: Life, params: Any, declared: Any) -> Any:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic_ai.durable_exec import DurableOperation, ModelRequestParams
+from pydantic_ai.exceptions import ModelUnavailableError
 
+from orbiter.guests.handled_failures import is_held_back
 from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut, raised_in, text_by_hand
 from orbiter.guests.pydantic_ai.messages import to_ours
 from orbiter.guests.pydantic_ai.operation import carry_out
@@ -73,6 +75,16 @@ class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk]):
     def _with_model(self, arguments: ModelAsk, model: str) -> ModelAsk:
         """The model is a key of `guest(models=…)`, or a model string of pydantic-ai's."""
         return replace(arguments, model=model, params=replace(arguments.params, model_id=model))
+
+    def absorb(self, arguments: ModelAsk, exc: Exception) -> dict[str, Any] | None:
+        """An open circuit breaker is told as a model that cannot be reached: `ModelFallback` goes on at pydantic-ai's
+        own exceptions only.
+        """
+        if is_held_back(exc):
+            told = ModelUnavailableError(arguments.model, str(exc))
+            told.__cause__ = exc
+            return super().absorb(arguments, told)
+        return super().absorb(arguments, exc)
 
     def _dump_reply(self, result: Any) -> Any:
         """Text and calls stand at the top, as in our own replies, and only there."""

@@ -49,10 +49,15 @@ async def handle_block(execution: StepExecution, blocked: Blocked) -> Settlement
     """Decide about an attempt that a gate stopped, before it began or while it was under way.
 
     A refusal goes to the model, unasked. A breaker that is open lets a fallback model go at once; without one the step
-    waits until the breaker tries again. A tool's call is refused to the model, if it is not `_to_be_repeated`.
+    waits until the breaker tries again. Code of an agent's own that is told of failures is told of it before. A tool's
+    call is refused to the model, if it is not `_to_be_repeated`.
     """
     fault, step, state = blocked.fault, execution.step, execution.state
     is_open = fault.cause is Cause.CIRCUIT_OPEN
+    if is_open and step.kind == "llm" and step.handled and blocked.error is not None:
+        told = _told_model(step, step.arguments, blocked.error)
+        if told is not None:
+            return replace(told, fault=fault)
     if is_open and step.kind == "llm" and (fell_back := await find_fallback(execution, fault)) is not None:
         return fell_back
     refused = blocked.refused or (

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from orbiter import errors
+from orbiter.steps import HELD_BACK
 from runtime.execution.gates.blocked import Blocked
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.breaker import (
@@ -209,7 +210,7 @@ class StepBreaker:
             return None
         wait_s = verdict.wait_s or _PROBE_RETRY_S
         fault = breaker_open_fault(breaker, verdict.wait_s)
-        error = errors.ExecutionError(fault.user_message, suggestion=f"Wait {wait_s:.0f} s")
+        error = errors.ExecutionError(fault.user_message, HELD_BACK, suggestion=f"Wait {wait_s:.0f} s")
         return Blocked(fault, error, wait_s=wait_s, action={"breaker": self.key})
 
     async def lets_pass(self, key: str) -> bool:

@@ -203,7 +203,7 @@ def chat(name: str, times: int, error: Callable[[], Exception] | None = None) ->
             return [("wait", "w", {"text": "x"})]
         return f"{name}: {messages[-1].text}"
 
-    return ScriptedChat(reply=say)
+    return ScriptedChat(reply=say, model=name)
 
 
 class Deals(AgentMiddleware[Any, Any, Any]):

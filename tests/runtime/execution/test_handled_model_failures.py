@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.record.state.durable_run import RUN_TERMINAL
 from runtime.swarms.loader import load_swarm
 from tests.data.swarms import (
     handled_model_failures as agents,  # the frameworks, before a limit of time holds for the import
@@ -93,3 +95,36 @@ async def test_the_retries_of_middleware_and_ours_are_not_multiplied(bench: Benc
         state = await bench.ended(run)
     assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
     assert bench.effects.count("ask first 1") == 4
+
+
+BREAKING = FaultHandling(circuit_breaker_threshold=1, circuit_breaker_timeout=3000)
+
+
+@pytest.mark.parametrize("name", ["fallback", "outer_fallback"])
+async def test_an_open_breaker_lets_the_fallback_of_the_agent_go_at_once(bench: Bench, name: str) -> None:
+    (bench.root / "reached").touch()
+    async with bench.driving(errors=BREAKING):
+        for _ in range(2):
+            run = await start(bench, name)
+            state = await bench.until(run, lambda each: bool(each.incidents) or each.phase in RUN_TERMINAL)
+            assert (state.output, state.incidents) == ("second: waited for x", {})
+    assert requests(bench.effects) == ["ask first 1", *["ask second 1", "ask second 3"] * 2]
+
+
+@pytest.mark.parametrize(("opens", "name"), [("fallback", "hook_raises"), ("outer_fallback", "outer_raises")])
+async def test_an_open_breaker_that_comes_out_of_the_agent_is_waited_for_and_the_request_made_once(
+    bench: Bench, opens: str, name: str
+) -> None:
+    (bench.root / "reached").touch()
+    async with bench.driving(errors=BREAKING, grace_s=0.0):
+        await bench.ended(await start(bench, opens))
+        run = await start(bench, name)
+        (asked,) = await bench.incidents(run)
+        assert (asked.opened.fault.cause, asked.opened.node_id) == ("circuit_open", f"{name}~0/llm~1")
+        await bench.until(run, parked)
+        assert bench.effects.count("ask first 1") == 1
+    async with bench.driving(errors=BREAKING, grace_s=0.0):
+        await bench.answer(asked, "reset")
+        state = await bench.ended(run)
+    assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
+    assert bench.effects.count("ask first 1") == 2
