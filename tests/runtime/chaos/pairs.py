@@ -105,15 +105,24 @@ def dbos(
 class Pair(NamedTuple):
     """`journal` names a coroutine function of a directory and a clock, `engine` a function of a journal, its directory
     and options, as how many runs there is room for, each as ``module:attribute``: processes of their own look them up.
+    A pair that names what is `missing` is skipped with these words.
     """
 
     name: str
     journal: str
     engine: str
+    missing: str = ""
 
 
 PAIRS = (
     Pair("sqlite+local", f"{__name__}:sqlite", f"{__name__}:local"),
     Pair("postgres+local", f"{__name__}:postgres", f"{__name__}:local"),
     Pair("postgres+dbos", f"{__name__}:queued", f"{__name__}:dbos"),
+    Pair(
+        "postgres+restate",
+        f"{__name__}:postgres",
+        "",
+        missing="no engine of Restate: the journal has no operation that ends the lease of one run, which the engine's"
+        " handler needs at a worker's death (docs/operations.md, docs/design.md)",
+    ),
 )
