@@ -1,13 +1,21 @@
-"""The compose file and the systemd unit of the page on operations: their verbs, options, roles and times."""
+"""The compose file and the systemd unit of the page on operations: their verbs, options, roles and times, and their
+form.
+"""
 
 from __future__ import annotations
 
 import configparser
 import re
 import shlex
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 import yaml
 
 from console.cli import VERBS, cli
@@ -55,6 +63,31 @@ def test_the_unit_of_workers_waits_until_they_have_drained() -> None:
     name, _, url = service["Environment"].strip('"').partition("=")
     assert (name, parse_address(url).workspace) == ("ORBITER_WORKSPACE", "news")
     assert int(service["TimeoutStopSec"]) > stop_s()
+
+
+@pytest.mark.skipif(find_spec("check_jsonschema") is None, reason="no check-jsonschema: pip install check-jsonschema")
+def test_the_compose_file_is_one_to_docker_compose(tmp_path: Path) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(block("yaml"), encoding="utf-8")
+    checker = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    checked = subprocess.run([*checker, str(file)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze: a machine without systemd")
+def test_the_unit_of_workers_is_one_to_systemd(tmp_path: Path) -> None:
+    unit = block("ini").replace("/srv/news/.venv/bin/orbiter-console", sys.executable)
+    if not told_by_systemd(unit.replace("TimeoutStopSec", "StopAfter"), tmp_path):
+        pytest.skip("systemd-analyze finds no fault here, not even a key that does not exist")
+    assert not told_by_systemd(unit, tmp_path)
+
+
+def told_by_systemd(unit: str, directory: Path) -> list[str]:
+    """What it says about a unit; others of the machine may have faults of theirs."""
+    file = directory / "orbiter-worker@.service"
+    file.write_text(unit, encoding="utf-8")
+    checked = subprocess.run(["systemd-analyze", "verify", str(file)], capture_output=True, text=True, check=False)
+    return [line for line in (checked.stdout + checked.stderr).splitlines() if file.stem in line]
 
 
 def stop_s() -> float:

@@ -317,9 +317,10 @@ class DbosEngine:
             )
 
     def _end(self) -> None:
-        # With slices that have just ended a moment is given in which DBOS writes that down; it looks every second.
-        end_dbos(self._pool, patience_s=1 if self._served else 0)
-        self._pool = None
+        if self._pool is not None:
+            # With slices that have just ended a moment is given in which DBOS writes that down; it looks every second.
+            end_dbos(self._pool, patience_s=1 if self._served else 0)
+            self._pool = None
         if _serving and _serving[0] is self:
             _serving.clear()
 
@@ -382,11 +383,10 @@ def _is_news(record: logging.LogRecord) -> bool:
     )
 
 
-def end_dbos(pool: sqlalchemy.Engine | None, *, patience_s: int = 0) -> None:
+def end_dbos(pool: sqlalchemy.Engine, *, patience_s: int = 0) -> None:
     """End DBOS in this process. Blocks."""
     DBOS.destroy(workflow_completion_timeout_sec=patience_s)
-    if pool is not None:
-        pool.dispose()
+    pool.dispose()
 
 
 _making = threading.Lock()

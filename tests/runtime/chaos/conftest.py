@@ -18,6 +18,7 @@ _SAMPLES = {
     "postgres+local": ("test_three_workers", "chaos:failing", "test_three_kills", "clock_is_wrong", "cut_off"),
     # Each workspace has a queue of its own, which takes seconds to make.
     "postgres+dbos": ("test_three_workers", "test_limits_hold", "test_no_more_drives", "cut_off"),
+    "postgres+restate": ("test_three_workers",),
 }
 """What of the pairs after the first is in the suite; all of it is with SOAK=1."""
 
@@ -39,6 +40,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session", params=PAIRS, ids=[pair.name for pair in PAIRS])
 def pair(request: pytest.FixtureRequest) -> Pair:
     found: Pair = request.param
+    if found.missing:
+        pytest.skip(found.missing)
     if found.name.startswith("postgres"):
         server = request.getfixturevalue("postgres")
         os.environ[SERVER_ENV] = server.url(f"tests_{request.getfixturevalue('worker_id')}", "chaos-")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from runtime.execution.execution_config import SwarmLimit
@@ -58,14 +59,14 @@ async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCa
     return journal
 
 
-async def clone(origin: Path, target: Path) -> None:
+async def clone(pair: Pair, origin: Path, target: Path) -> None:
     """Copy a workspace in which nothing is driven, with its journal."""
     shutil.copytree(origin, target)
     if (address := journal_address(origin)) is not None:
         from runtime.record.postgres.tables import read_tables, write_tables
 
         (target / ADDRESS_FILE).unlink()
-        await (await postgres(target, utc_now)).close()
+        await (await resolve_name(pair.journal)(target, utc_now)).close()
         made = journal_address(target)
         assert made is not None
         await write_tables(made, read_tables(address))
@@ -105,15 +106,24 @@ def dbos(
 class Pair(NamedTuple):
     """`journal` names a coroutine function of a directory and a clock, `engine` a function of a journal, its directory
     and options, as how many runs there is room for, each as ``module:attribute``: processes of their own look them up.
+    A pair that names what is `missing` is skipped with these words.
     """
 
     name: str
     journal: str
     engine: str
+    missing: str = ""
 
 
 PAIRS = (
     Pair("sqlite+local", f"{__name__}:sqlite", f"{__name__}:local"),
     Pair("postgres+local", f"{__name__}:postgres", f"{__name__}:local"),
     Pair("postgres+dbos", f"{__name__}:queued", f"{__name__}:dbos"),
+    Pair(
+        "postgres+restate",
+        f"{__name__}:postgres",
+        "",
+        missing="no engine of Restate: the journal has no operation that ends the lease of one run, which the engine's"
+        " handler needs at a worker's death (docs/operations.md, docs/design.md)",
+    ),
 )

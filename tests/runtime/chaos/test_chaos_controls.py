@@ -14,7 +14,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from tests.runtime.chaos.conftest import Tried
 from tests.runtime.chaos.harness import ME, Place
-from tests.runtime.chaos.pairs import clone
+from tests.runtime.chaos.pairs import Pair, clone
 
 AT_ONCE = 4
 AT = "swarm(noter...)~0/parallel~1/note~0.1"
@@ -29,8 +29,8 @@ async def _completed(place: Callable[[str], Place]) -> tuple[Path, str]:
     return found.root, run
 
 
-async def _copy(origin: Path, name: str) -> str:
-    await clone(origin, origin.with_name(name))
+async def _copy(pair: Pair, origin: Path, name: str) -> str:
+    await clone(pair, origin, origin.with_name(name))
     return name
 
 
@@ -46,12 +46,12 @@ async def _deaths(one: Callable[[int], Awaitable[int]]) -> int:
 
 @pytest.mark.timeout(600)  # with DBOS each workspace has a queue of its own, which takes seconds to make
 async def test_a_rewind_is_done_once_however_often_its_process_dies(
-    place: Callable[[str], Place], tried: Tried
+    pair: Pair, place: Callable[[str], Place], tried: Tried
 ) -> None:
     origin, run = await _completed(place)
 
     async def one(n: int) -> int:
-        async with place(await _copy(origin, f"rewind-{n}")) as found:
+        async with place(await _copy(pair, origin, f"rewind-{n}")) as found:
             assert found.effects == ONCE
             await RunControls(found.journal).rewind(run, AT, confirm=True, by=ME)
             died, doubts = await found.to_the_end([run], die_after=n)
@@ -71,12 +71,12 @@ async def test_a_rewind_is_done_once_however_often_its_process_dies(
 
 @pytest.mark.timeout(600)  # with DBOS each workspace has a queue of its own, which takes seconds to make
 async def test_a_fork_begins_whole_or_not_at_all_however_often_its_process_dies(
-    place: Callable[[str], Place], tried: Tried
+    pair: Pair, place: Callable[[str], Place], tried: Tried
 ) -> None:
     origin, run = await _completed(place)
 
     async def one(n: int) -> int:
-        async with place(await _copy(origin, f"fork-{n}")) as found:
+        async with place(await _copy(pair, origin, f"fork-{n}")) as found:
             before = await found.journal.read(run)
             forked = await RunControls(found.journal).fork(run, AT, by=ME)
             died, doubts = await found.to_the_end([forked], die_after=n)

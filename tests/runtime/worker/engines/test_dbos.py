@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -347,8 +348,9 @@ async def test_what_is_wrong_with_the_queue_is_a_fault_of_the_queue(
 
 
 async def test_a_worker_without_its_queue_says_so_with_the_cause_and_what_helps(
-    postgres: PostgresServer, worker_id: str, tmp_path: Path
+    postgres: PostgresServer, worker_id: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     bare = parse_address(postgres.url(f"tests_{worker_id}", f"no-queue-{os.getpid()}"))
     await init_database(bare.url)
     async with await open_journal(bare.url) as journal:
@@ -363,6 +365,9 @@ async def test_a_worker_without_its_queue_says_so_with_the_cause_and_what_helps(
         await serving
     assert (fault.origin, fault.cause, fault.effect) == (Origin.QUEUE, Cause.CONFIG_INVALID, Effect.NOT_ATTEMPTED)
     assert "orbiter-console database init --dbos" in queue_words(fault)
+    assert [each.message for each in caplog.records if each.name in ("dbos", "runtime.supervisor")] == [
+        "runs are not given out"
+    ], "once, however often it looks; and DBOS, which has not begun, says nothing"
 
 
 async def test_a_workers_role_drives_with_dbos_and_can_forge_nothing_through_the_queue(
