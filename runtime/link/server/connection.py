@@ -250,7 +250,7 @@ class Connection:
             case p.Ping():
                 self.outbox.reply(p.Pong(id=message.id, held_up=self._server.held_up()).line())
             case p.MessagePart():
-                self.refuse("bad_message", "a part holds a part")
+                self.refuse("bad_message", "a part of a message must not hold a part")
 
     def _caller(self, command: p.Command) -> str:
         """Who asks: the account, and the agent that asks for it."""
@@ -261,7 +261,7 @@ class Connection:
 
     def _start_command(self, name: str, *, first: bool) -> None:
         if not first:
-            self.refuse("too_late", "only the first message may say who is there")
+            self.refuse("too_late", "a hello must be the first message")
             return
         self.name = f"{name} ({self._account})"
 
