@@ -52,11 +52,11 @@ class Agent(Generic[OutputT_co]):
         tools: Tools; plain functions become tools. A tool set (`orbiter.mcp.mcp_tools`) is opened when the agent runs.
         handoffs: Agents to which this one may hand over in handoff mode.
         hooks: Pairs of `HookPoint` and hook.
-        output_type: A pydantic model that the final answer must fit; what does not goes back to the model.
+        output_type: A pydantic model that the final answer must fit; one that does not fit goes back to the model.
         max_steps: Replies with tool calls before the agent stops with what it has.
-        max_wall_time_s: Seconds that one run of the agent may take (seed 004); None: no limit. Under a runtime without
-            the time in which it waits for a person. When the time is over, the agent has failed: the failure policy,
-            the join policy or an operator decides what follows.
+        max_wall_time_s: Seconds that one run of the agent may take (seed 004); None: no limit. Under a runtime, waits
+            for a person do not count. When the time is over, the agent has failed: the failure policy, the join policy
+            or an operator decides what follows.
         temperature: For the model.
         max_tokens: For the model's reply.
         memory: Anything; kept for its owner, and not read here.
@@ -193,7 +193,7 @@ class Agent(Generic[OutputT_co]):
         provider: ChatProvider | None = None,
         max_retries: int = 3,
     ) -> AgentOutput[OutputT_co]:
-        """Run the tool loop until the model answers without a tool call. No loop check: `run()` has it.
+        """Run the tool loop until the model answers without a tool call. Only `run()` looks for endless loops.
 
         Args:
             input: What the user says.
@@ -273,7 +273,7 @@ class Agent(Generic[OutputT_co]):
         """The agent that `to_dict` described.
 
         Raises:
-            SerialisationError: A dotted path leads nowhere, or a key is unknown.
+            SerialisationError: A dotted path cannot be imported, or a key is unknown.
         """
         return cls._from_dict(data)
 

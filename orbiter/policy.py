@@ -228,7 +228,7 @@ class JoinPolicy:
                 _word(name, tuple(members), f"optional member of {place}", "optional")
 
     def may_fail(self, members: Collection[str]) -> tuple[str, ...]:
-        """The members whose failure alone does not violate the policy: it waits for no person."""
+        """The members whose failure alone does not violate the policy, and so does not wait for a person."""
         if self.kind == "all_required":
             return ()
         return self.optional or tuple(members)

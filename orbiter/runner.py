@@ -229,7 +229,7 @@ def _entry_points(function: Any) -> Run:
 @_entry_points
 @show_keywords(RunOptions, RUN_DEFAULTS)
 async def run(agent: Runnable, input: str, **options: Unpack[RunOptions]) -> RunResult:
-    """Run an agent, a swarm or a group, and say what it came to.
+    """Run an agent, a swarm or a group, and return its result.
 
     Args:
         agent: Who runs.
@@ -245,7 +245,7 @@ async def run(agent: Runnable, input: str, **options: Unpack[RunOptions]) -> Run
     Raises:
         CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
         SwarmError: A swarm cannot be run, or handed over too often.
-        AgentError: `agent` is nothing of the kind.
+        AgentError: `agent` cannot be run.
         TypeError: An unknown option.
 
     Examples:

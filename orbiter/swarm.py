@@ -74,16 +74,17 @@ class Swarm(Container):
         fallbacks: Who stands in: models for a model string, agents for an agent's name, each tried in turn.
         budget: What the swarm may use up under a runtime: `max_steps`, `max_tool_calls`, `max_llm_calls`,
             `max_total_cost_usd`, `max_total_tokens`, `max_wall_time_s`.
-        errors: How failures in it are handled: what is set there holds in place of what swarms around it and the
-            workspace's ``[errors]`` say; what `run(…, errors=…)` sets goes over it. Without a runtime its attempts and
-            waits hold.
-        classify_error: ``(exception, context) -> classification`` for all failures in it of which neither a tool nor an
-            agent says anything. For a runtime; a subclass may define it as a method.
+        errors: How failures in it are handled. Its settings take precedence over those of swarms around it and of the
+            workspace's ``[errors]``; those of `run(…, errors=…)` take precedence over them. Without a runtime only
+            its attempts and waits hold.
+        classify_error: ``(exception, context) -> classification`` for all failures in it that neither a tool nor an
+            agent classifies. For a runtime; a subclass may define it as a method.
         get_retry_policy: Gives the retry settings where neither a tool nor an agent has any.
 
     Raises:
-        SwarmError: No agents, two of one name, or a flow that is malformed, has a cycle, names strangers, or leaves
-            agents out; a planner or router that is not a member. An unknown mode is refused by `run`.
+        SwarmError: No agents, two of one name, or a flow that is malformed, has a cycle, names agents that are not
+            members, or leaves agents out; a planner or router that is not a member. An unknown mode is refused by
+            `run`.
         ConfigurationError: A fallback that is not a model or an agent, an unknown budget, or an unknown setting of
             errors.
 

@@ -53,7 +53,7 @@ class TimedChecks:
                 each = found.get(timeout=timeout_s)
             except Empty:
                 self.left.append(name)
-                advice = "see whether the disk or the program it asks answers at all, then look again"
+                advice = "see whether the disk, or the program that this check asks, answers; then run doctor again"
                 yield Finding(name, "fail", f"nothing came back within {timeout_s:g} s", advice)
                 return
             if each is None:

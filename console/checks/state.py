@@ -68,7 +68,7 @@ def check_disk(world: CheckContext) -> Iterator[Finding]:
         advice = "make room: orbiter-console prune --older-than 30d forgets finished runs"
         yield Finding("disk", "fail" if free < _NO_SPACE_BYTES else "warn", told, advice)
     elif kind in _NETWORK_FILE_SYSTEMS or kind.startswith("fuse."):
-        advice = "keep the state on a disk of this machine (--state DIR): the journal needs memory that its users share"
+        advice = "keep the state on a disk of this machine (--state DIR): over a network the journal can be damaged"
         yield Finding("disk", "warn", told, advice)
     else:
         yield Finding("disk", "ok", told)
@@ -97,7 +97,7 @@ def check_runtime(world: CheckContext) -> Iterator[Finding]:
         yield Finding("runtime", "ok" if same else "warn", found, advice)
         if told.draining:
             runs = ", ".join(told.draining)
-            what = f"another program is installed; it goes on as that one when {runs} has been let go of"
+            what = f"another program is installed; it starts as soon as {runs} can be handed over"
             yield Finding("runtime", "warn", what, "it takes a minute at most; orbiter-console stop cuts it short")
         for blocked in told.held_up:
             what = f"run {blocked.run_id} cannot be carried on: " if blocked.run_id else ""
@@ -118,9 +118,7 @@ def check_journal(world: CheckContext) -> Iterator[Finding]:
     try:
         found, wrong, lost, reread, stuck = asyncio.run(_read(place))
     except NewerJournal as exc:
-        yield Finding(
-            "journal", "fail", str(exc), "nothing is wrong with the file: update the program, or name another"
-        )
+        yield Finding("journal", "fail", str(exc), "the file is not damaged: update the program, or name another")
         return
     except JournalError as exc:
         yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(place).free) or advice)
@@ -152,9 +150,9 @@ def _rescued(state: Path) -> Iterator[Finding]:
 def _instead(exc: JournalError, free: int) -> str:
     """What to do where the file is not to blame that it cannot be read; empty where it may be."""
     if any(word in str(exc) for word in ("readonly", "unable to open")):
-        return "nothing is wrong with the file: even to read it, its directory must be one that this user may write"
+        return "the file is not damaged: to read it, this user must be able to write in its directory"
     if free < _MIB and "no space" in str(exc):
-        return "make room first: to be read it needs a few KiB beside it, and nothing says that it is damaged"
+        return "make room first: reading it needs a few KiB beside it; nothing says that it is damaged"
     return ""
 
 

@@ -28,7 +28,7 @@ def check_terminal(world: CheckContext) -> Iterator[Finding]:
     if term in {"", "dumb"}:
         yield Finding("terminal", "warn", told, "no screen can be opened here; set TERM, as xterm-256color")
     elif size.columns < _MIN_WIDTH or size.lines < _MIN_HEIGHT:
-        advice = f"panes are cut below {_MIN_WIDTH} x {_MIN_HEIGHT}: make the window larger, or the type smaller"
+        advice = f"panes are cut below {_MIN_WIDTH} x {_MIN_HEIGHT}: make the window larger, or the font smaller"
         yield Finding("terminal", "warn", told, advice)
     else:
         yield Finding("terminal", "ok", told)
@@ -58,7 +58,7 @@ def check_locale(world: CheckContext) -> Iterator[Finding]:
     elif is_utf8_locale(world.environment) and world.environment.get("ORBITER_ASCII"):
         yield Finding("locale", "ok", f"{told}; ASCII, as ORBITER_ASCII or --ascii says")
     elif is_utf8_locale(world.environment) and is_plain_console(world.environment):
-        few = f"{told}; ASCII signs, for a terminal of kind {world.environment['TERM']} has few others"
+        few = f"{told}; ASCII signs, because a terminal of kind {world.environment['TERM']} has few others"
         yield Finding("locale", "ok", f"{few} (ORBITER_ASCII=0 shows them all the same)")
     else:
         advice = "for other signs set LANG to one in UTF-8, as C.UTF-8"

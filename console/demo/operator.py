@@ -42,5 +42,5 @@ class DemoOperator:
         if before < tries and "retry" in offered:
             return OperatorAnswer("retry", reason="it may have been a passing fault")
         if "skip" in offered:
-            return OperatorAnswer("skip", reason="it did not heal, and the report can do without")
+            return OperatorAnswer("skip", reason="it fails still, and the report can do without it")
         return OperatorAnswer("abort", reason="the demo has no answer to this")

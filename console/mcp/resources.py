@@ -83,5 +83,5 @@ async def read_resource(runtime: RuntimeAccess, uri: str) -> types.TextResourceC
 def _name_in(uri: str, prefix: str) -> str:
     name = unquote(uri.removeprefix(prefix))
     if not name:
-        raise UnknownResource(f"{uri!r:.200} names no incident: {prefix}INCIDENT is what is wanted")
+        raise UnknownResource(f"{uri!r:.200} must name an incident: {prefix}INCIDENT")
     return name

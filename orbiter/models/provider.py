@@ -55,9 +55,9 @@ class ModelProvider(ABC):
         self.config = config
 
     def check(self) -> None:  # noqa: B027 - most providers know nothing offline
-        """Raise what would make every call fail and can be known offline, a missing key above all.
+        """Raise an error for what can be known offline and would make every call fail, above all a missing key.
 
-        Said at `run()` before the first call; the providers of this package also say it at each call.
+        `run()` calls it before the first call of the model; the providers of this package also check at each call.
 
         Raises:
             ModelError: Naming the environment variable, with a hint.

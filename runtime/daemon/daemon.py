@@ -133,7 +133,7 @@ def status(state_dir: str | Path) -> RuntimeStatus | None:
     try:
         return decode_struct(RuntimeStatus, reply.get("result") or {})
     except InvalidField as exc:
-        raise DaemonError(f"the runtime says of itself what cannot be read: {exc}") from exc
+        raise DaemonError(f"what the runtime says of itself cannot be read: {exc}") from exc
 
 
 def stop(state_dir: str | Path, *, timeout: float = START_TIMEOUT_S) -> bool:

@@ -120,14 +120,14 @@ def dial(state_dir: str | Path, role: Role = "operator") -> socket.socket:
         except BlockingIOError as exc:
             sock.close()
             raise SocketError(
-                f"{path}: so many dial this runtime that it has not come to this one in {DIAL_TIMEOUT_S:g} s: try again"
+                f"{path}: too many connect at once: the runtime did not answer within {DIAL_TIMEOUT_S:g} s; try again"
             ) from exc
         except OSError as exc:
             sock.close()
             raise SocketError(f"{path} does not answer: {exc.strerror or exc}") from exc
         if (uid := peer_uid(sock)) != os.getuid():
             sock.close()
-            raise SocketError(f"{path} is answered by a process of uid {uid}, not of yours: it is not to be trusted")
+            raise SocketError(f"{path} is served by another user (uid {uid}): do not trust it")
         sock.settimeout(None)
         return sock
     raise RuntimeNotRunning(errno.ECONNREFUSED, f"no runtime works on {os.path.realpath(state_dir)}")
@@ -185,7 +185,9 @@ def check_private_directory(directory: Path) -> None:
         raise SocketError(f"{directory} belongs to uid {found.st_uid}, not to you: nothing in it can be trusted")
     if found.st_mode & 0o077:
         mode = stat.S_IMODE(found.st_mode)
-        raise SocketError(f"{directory} is open to others (mode {mode:04o}): look who made it so, then chmod 700 it")
+        raise SocketError(
+            f"{directory} is open to others (mode {mode:04o}): find out who opened it, then: chmod 700 {directory}"
+        )
 
 
 def _bind(directory: Path) -> Sockets:

@@ -78,8 +78,8 @@ class AgentRules:
         """Why the request may not be sent; empty if it may."""
         if origin.in_run:
             return (
-                "this client works inside a run, or that cannot be told: it may look, and neither propose nor act. A"
-                " client that a person starts outside of every run may"
+                "this client works inside a run, or may do so: it can look, but neither propose nor act. Start the"
+                " client outside of every run to propose and act"
             )
         if isinstance(request, ProposeAnswer):
             return ""
@@ -113,10 +113,10 @@ class AgentRules:
                 " their own orbiter.toml ([mcp] may_answer)"
             )
         if request.reach is not None and request.reach != OPTIONS[option].reach:
-            return f"an agent answers for the {OPTIONS[option].reach} that asks, and no further"
+            return f"an agent's answer applies only to the {OPTIONS[option].reach} that asks"
         run_id, opened, _ = await self._context.incident(request.incident_id)
         if opened.in_doubt or opened.fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
-            return f"whether {opened.incident_id} did happen is in doubt: a person looks, and decides"
+            return f"the call of {opened.incident_id} may have taken effect: a person looks, and decides"
         case = confirmation_of(opened, option, runs=await self._runs_at_breaker(opened))
         if case == "shared":
             return f"{option!r} concerns more than run {run_id}: a person decides"

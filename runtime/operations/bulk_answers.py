@@ -101,7 +101,7 @@ async def answer_equal_incidents(
     if first.state != "went on":
         return [
             first,
-            *(BulkItem(o.opened.incident_id, o.run_id, "held", "the first did not prove right") for o in others),
+            *(BulkItem(o.opened.incident_id, o.run_id, "held", "the first answer did not help") for o in others),
         ]
     words = wording_of(opened, option)
     same = [

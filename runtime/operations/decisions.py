@@ -148,7 +148,7 @@ class Decisions:
             reason = reason or str(given.pop("value", ""))
         if reach is not None and reach not in spec.reaches:
             able = " or ".join(spec.reaches)
-            raise InvalidCommand(f"{option!r} cannot reach as far as the {reach}: leave it out, or say {able}")
+            raise InvalidCommand(f"{option!r} does not apply to the {reach}: leave it out, or say {able}")
         approves = spec.effect == "grant" and asks_for_server(opened)
         if approves:
             await approve_server(load_configuration(self._workspace).mcp_servers, opened, given, run_id)

@@ -26,9 +26,7 @@ class RewindNeedsConfirmation(InvalidControl):
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         listed = ", ".join(f"{node.name} ({node.id})" for node in nodes)
-        super().__init__(
-            f"this would do again what must not be repeated unasked: {listed}; say it with --yes to confirm"
-        )
+        super().__init__(f"this would repeat calls with side effects: {listed}; confirm it with --yes")
         self.nodes = tuple(nodes)
 
 

@@ -226,8 +226,8 @@ class RunControls:
         dropped = dropped_nodes(state, node_id)
         if stays := aborted_at(state) - dropped:
             raise InvalidControl(
-                f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r}: it would stay, and end"
-                " the run again. Rewind to that node, or to one that holds both"
+                f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r}: the abort would"
+                " stay, and end the run again. Rewind to that node, or to one that holds both"
             )
         wanted, changes = changes, self._changes(state.nodes[node_id], state, changes or {})
         repeated = repeated_effects(state, dropped)

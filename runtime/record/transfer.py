@@ -30,7 +30,9 @@ async def import_directory(state: Path, target: PostgresAddress) -> int:
     with acquire(state):
         async with await open_journal(state) as journal:  # brings an older file's schema up to date
             if lost := await journal.look_for_loss():
-                raise JournalError(f"{state} has lost its newest events ({lost}): open it once, and look, before")
+                raise JournalError(
+                    f"{state} has lost its newest events ({lost}): open the console there and look at the runs first"
+                )
         return await postgres.write_tables(target, sqlite.read_tables(state / JOURNAL_FILE))
 
 

@@ -94,7 +94,7 @@ async def _until_changed(runtime: Runtime, begun: str) -> bool:
             await asyncio.wait({ended})
         if ended.done():
             await ended
-            log.info("stopping: every run is found as it is")
+            log.info("stopping: every run stays as it is")
             return False
         log.info(
             "another program is installed (%s): letting go of every run, then going on as that one", program_version()
@@ -163,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--env-file", type=Path)
     parser.add_argument("--settings", type=json.loads, default={})
-    parser.add_argument("--ready-fd", type=int, help="none: who started us knows")
+    parser.add_argument("--ready-fd", type=int, help="of a pipe that the starting process reads")
     given = parser.parse_args(arguments)
     os.umask(0o077)
     os.environ.pop("PYTHONSAFEPATH", None)  # ours alone, not for the processes that tools start

@@ -195,7 +195,7 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
             raise
         raise ImportTimeoutError(
             f"{importing.place}: the import of {importing.ref} did not come back within {limit_s:g} s and was given up",
-            hint="Correct the file and retry. If another module hangs that it imports, stop the runtime first"
+            hint="Correct the file and retry. If it hangs in another module that it imports, stop the runtime first"
             " (orbiter-console stop): Python imports a module once. If it only needs longer, raise"
             " [runtime] import_limit_s in orbiter.toml.",
         ) from exc

@@ -302,7 +302,7 @@ class DrivingThread:
                     supervisor.stop(at_once=True)
                 except JournalError as exc:
                     if str(exc) != unlocked:
-                        log.error("a second runtime would not be kept out: %s", exc)  # noqa: TRY400
+                        log.error("nothing would keep a second runtime out: %s", exc)  # noqa: TRY400
                     unlocked = str(exc)
             if self._displaced:
                 log.error("%s: nothing new begins, and the runtime ends", self._displaced)

@@ -79,7 +79,7 @@ class Presence:
                     self._last_error = ""
                 except JournalError as exc:
                     if str(exc) != self._last_error:
-                        log.warning("that this worker is there cannot be told: %s", exc)
+                        log.warning("the presence of this worker cannot be written: %s", exc)
                     self._last_error = str(exc)
                 await asyncio.sleep(self._period_s)
         finally:

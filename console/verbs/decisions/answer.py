@@ -73,7 +73,7 @@ def _answer_at_once(  # noqa: PLR0917 - the arguments of the verb
         taken = ask_runtime(workspace().state, request)
     except DaemonError as exc:
         raise BadInput(
-            f"the runtime was told, and whether it took the answer is not known: {exc}. It is said by:"
+            f"the answer was sent, but it is not known whether it was taken: {exc}. To find out:"
             f" orbiter-console report {incident}",
             code=FAILED,
         ) from exc

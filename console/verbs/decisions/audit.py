@@ -42,9 +42,7 @@ def since_of(text: str) -> datetime | None:
             return utc_now() - timedelta(**{unit: int(text[:-1])})
         return datetime.fromisoformat(text).astimezone()
     except OverflowError as exc:
-        raise BadInput(
-            f"--since {text!r} is in no calendar (years 1 to 9999): leave it out to list everything"
-        ) from exc
+        raise BadInput(f"--since {text!r} is out of range (years 1 to 9999): leave it out to list everything") from exc
     except ValueError as exc:
         raise BadInput(
             f"--since {text!r}: must be a date or a span, for example 2026-01-31, 2026-01-31T12:00 or 7d"

@@ -59,7 +59,7 @@ async def database(
         print_json({"workspace": address.workspace, "directory": str(place), "events": count})
     else:
         print_line(f"{count:,} events {what}")
-    print_note("what was read is left as it was: go on in one of the two only")
+    print_note("the source is unchanged: go on in only one of the two")
     return 0
 
 

@@ -47,7 +47,9 @@ async def run(
     if task == "-":
         task = text_of_stdin(most=4 * MAX_INPUT_BYTES)
         if len(task) > MAX_INPUT_BYTES:
-            raise BadInput(f"the input is longer than {MAX_INPUT_BYTES} characters: give a path to it instead")
+            raise BadInput(
+                f"the input is longer than {MAX_INPUT_BYTES:,} characters: write it to a file, and give that path"
+            )
     person = PersonAtTerminal if has_person() and not as_json else None
     if drills:
         if resume:

@@ -74,8 +74,8 @@ class ProviderErrorSettings(CheckedModel):
 class ErrorHandlingConfig(CheckedModel):
     """How failures are judged and what is done about them (seed 003). Delays and times in seconds.
 
-    A workspace has one (`[errors]` of ``orbiter.toml``). `Swarm(errors=…)` and `run(…, errors=…)` take one too: what is
-    set in it goes over the workspace's. The three fields on notices hold for a workspace only.
+    A workspace has one (`[errors]` of ``orbiter.toml``). `Swarm(errors=…)` and `run(…, errors=…)` take one too: its
+    settings take precedence over the workspace's. The three fields on notices hold for a workspace only.
 
     Each field has its meaning and unit in its description; [policies](../policies.md#error-configuration) has them as a
     table.
@@ -181,11 +181,11 @@ class ErrorHandlingConfig(CheckedModel):
         return self.provider_settings.get(name) or ProviderErrorSettings()
 
     def over(self, outer: Self) -> Self:
-        """`outer`, with what is set here in place of what it says.
+        """A copy of `outer` in which the settings of this one take precedence.
 
         Tables of providers are joined setting by setting, and rules by their id, these first. Where both together
-        would contradict each other, the other one gives way: a class is taken out of its other list, and of the first
-        wait and the cap of waits the one that is not set here follows the other.
+        would contradict each other, `outer` gives way: a class that is listed here leaves the other list there; if
+        the first wait would be above the cap of waits, the one that is not set here gets the value of the other.
         """
         update = {name: getattr(self, name) for name in self.model_fields_set if name not in WORKSPACE_FIELDS}
         if "provider_settings" in update:

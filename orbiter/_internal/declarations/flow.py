@@ -12,7 +12,7 @@ def order_flow(flow: str, agents: Collection[str], mode: str) -> tuple[list[str]
     """The order of a flow and its stages, checked against the agents.
 
     Raises:
-        SwarmError: The flow is malformed, has a cycle, names strangers, or leaves agents out.
+        SwarmError: The flow is malformed, has a cycle, names agents that are not members, or leaves agents out.
     """
     try:
         graph: Graph = parse_flow_dsl(flow)

@@ -36,7 +36,7 @@ def draft_unfit_result(
 
 def draft_ended_process(step: Step[Any, Any], deaths: int, action: dict[str, Any]) -> IncidentDraft:
     """What to ask before a step begins that was under way each time when so many processes ended."""
-    message = f"{step.name} ended its process {deaths} times: it had begun each time, and nothing came after it"
+    message = f"{step.name} ended its process {deaths} times: each time it was the last step that had begun"
     fault = Classification(
         origin=Origin.TOOL if step.kind == "tool" else Origin.MODEL if step.kind == "llm" else Origin.AGENT,
         cause=Cause.INTERNAL,

@@ -53,7 +53,9 @@ def canonical_pattern(verb: str, pattern: str, *, root: str, verbs: Verbs = STAN
     if not star:
         return canonical_path(pattern, root)
     if ".." in rest.split("/"):
-        raise PermissionSyntaxError(f"the pattern {pattern!r} goes up again after a star: say where it may go instead")
+        raise PermissionSyntaxError(
+            f"the pattern {pattern!r} has '..' after a star: write the directory that it means instead"
+        )
     folder, _, stem = literal.rpartition("/")
     base = canonical_path(folder or ("/" if literal.startswith("/") else "."), root)
     return f"{base.rstrip('/')}/{stem}{star}{rest}"

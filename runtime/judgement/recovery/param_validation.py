@@ -43,7 +43,9 @@ def check_params(opened: IncidentOpened, option: str, params: Mapping[str, Any],
         elif param.default is not None:
             given[param.name] = param.default
     if spec.effect == "grant" and given["for"] == "once" and (wider := sorted(given.keys() - {"for"})):
-        raise InvalidInput(f"a grant for once is for this very call, without {wider[0]!r}: say --for run, or longer")
+        raise InvalidInput(
+            f"a grant for once covers this call only, and takes no {wider[0]!r}: say --for run, or longer"
+        )
     return given
 
 
@@ -105,7 +107,9 @@ def parse_expiry(text: Any, now: datetime) -> datetime | None:
             found += timedelta(days=1)
         found = found.astimezone(UTC)
     except OverflowError as exc:
-        raise InvalidInput(f"until {text!r} is in no calendar: leave it out for a grant without an end") from exc
+        raise InvalidInput(
+            f"until {text!r} is out of range (years 1 to 9999): leave it out for a grant without an end"
+        ) from exc
     except ValueError as exc:
         raise InvalidInput(
             f"until {text!r}: must be a date or a span, for example 2027-01-31, 2027-01-31T12:00 or 7d"

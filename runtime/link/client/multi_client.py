@@ -226,7 +226,7 @@ class MultiClient:
             if run_id in client.summaries or incident_id in client.incidents or grant_id in client.grants:
                 return client
         if named := run_id or incident_id or grant_id:
-            raise LinkError(f"no host here tells of {named}")
+            raise LinkError(f"no host of this console has {named}")
         return next(iter(self.clients.values())) if len(self.clients) == 1 else None
 
 

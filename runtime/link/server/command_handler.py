@@ -77,7 +77,9 @@ class CommandHandler:
                 return convert({**stored, "t": "reply", "id": command.id, "repeated": True}, CommandReply)
         except (JournalError, ValueError) as exc:
             log.exception("cannot tell whether command %s was carried out before", command.id)
-            return _refusal_reply(command, "journal", f"not carried out: whether it was before cannot be told: {exc}")
+            return _refusal_reply(
+                command, "journal", f"not carried out: the journal cannot tell whether it was carried out before: {exc}"
+            )
         reply = await self._run_verb(command, verb, request, by)
         if reply.error in ("journal", "internal"):
             return reply  # nothing was decided: the same command may be sent again

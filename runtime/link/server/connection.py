@@ -255,7 +255,7 @@ class Connection:
                 server = self._server
                 self.outbox.reply(p.Pong(id=message.id, held_up=server.held_up(), slow=server.slow()).line())
             case p.MessagePart():
-                self.refuse("bad_message", "a part holds a part")
+                self.refuse("bad_message", "a part of a message must not hold a part")
 
     def _caller(self, command: p.Command) -> str:
         """Who asks: the account, and the agent that asks for it."""
@@ -266,7 +266,7 @@ class Connection:
 
     def _start_command(self, name: str, *, first: bool) -> None:
         if not first:
-            self.refuse("too_late", "only the first message may say who is there")
+            self.refuse("too_late", "a hello must be the first message")
             return
         self.name = f"{name} ({self._account})"
 

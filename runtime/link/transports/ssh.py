@@ -142,7 +142,7 @@ class SshTransport:
     def _still_silent(self) -> None:
         """Whether a person is thinking or the far side is silent cannot be told from here: both may go on."""
         if self._says is not None:
-            self._says(f"nothing was heard of {self.where} for {CONNECT_TIMEOUT_S:g} seconds; ctrl+c gives up")
+            self._says(f"nothing was heard from {self.where} for {CONNECT_TIMEOUT_S:g} seconds; ctrl+c gives up")
 
     async def connect(self) -> Streams:
         process, heard = await asyncio.to_thread(self._connected)

@@ -87,11 +87,11 @@ def permission_rules(policy: PermissionPolicy, configured: Callable[[], Configur
     except InvalidConfiguration as exc:
         now, problem = None, f"not in a file that can be read now: {exc}"
     there = {rule: _source(now, rule.verdict) for rule in now.permissions.rules} if now is not None else {}
-    found = [_rule(rule, there.get(rule, problem or "in no file by now"), in_force=True) for rule in policy.rules]
+    found = [_rule(rule, there.get(rule, problem or "no longer in a file"), in_force=True) for rule in policy.rules]
     found += [_rule(rule, source, in_force=False) for rule, source in there.items() if rule not in policy.rules]
     default = PermissionRule(policy.default, "*")
     same = now is not None and now.permissions.default == policy.default
-    found.append(_rule(default, _source(now, "default") if same else "in no file by now", in_force=True))
+    found.append(_rule(default, _source(now, "default") if same else "no longer in a file", in_force=True))
     found.append(_rule(PermissionRule("allow", INVOKE_VERB), "default, where nothing is said", in_force=True))
     return found
 

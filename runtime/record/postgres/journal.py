@@ -28,7 +28,9 @@ from runtime.record.rules.stored_journal import StoredJournal
 from runtime.record.state import events as ev
 from runtime.record.workers import ListedWorker, PlacedRun, WorkerReport
 
-_FREEZE_REASON = "the journal has lost its newest events: look at what runs did after it, then thaw"
+_FREEZE_REASON = (
+    "the journal has lost its newest events: steps that only those recorded may be done again; look, then thaw"
+)
 _UNFROZEN = ("queued", "running", "waiting")
 
 

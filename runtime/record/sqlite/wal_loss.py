@@ -21,8 +21,8 @@ from typing import Final
 from runtime.record.sqlite.statements import POSITION
 
 LOSS_REASON: Final = (
-    "the journal has lost its newest events, and what runs did after what is left of them may be done again:"
-    " look at them, then thaw"
+    "the journal has lost its newest events: steps that only those recorded may be done again;"
+    " look at the runs, then thaw"
 )
 WAL_HEADER_BYTES: Final = 32
 _FRAME_HEADER_BYTES: Final = 24

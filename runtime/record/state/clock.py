@@ -73,7 +73,10 @@ class ServerClock:
             if agrees and self.anchor is not None:
                 return
             if not agrees:
-                log.warning("the clock here is %+.1f s from the database's, which is gone by", here - at_least)
+                log.warning(
+                    "the clock here differs by %+.1f s from the database's: that of the database is used",
+                    here - at_least,
+                )
             self.anchor = _Anchor(here if agrees else (at_least + at_most) / 2, ticks)
 
 

@@ -59,7 +59,7 @@ async def claimed(
             try:
                 await journal.drop_claim(name, owner)
             except JournalError as exc:
-                log.warning("the claim %r is not given back, and runs out in %g s: %s", name, ttl_s, exc)
+                log.warning("the claim %r could not be released, and expires in %g s: %s", name, ttl_s, exc)
 
 
 async def _prolong(journal: Journal, name: str, owner: str, ttl_s: float) -> None:

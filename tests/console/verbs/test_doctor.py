@@ -158,8 +158,8 @@ def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_co
     [
         ("SQLITE_IOERR_SHMSIZE", "disk I/O error", 0, "make room first"),  # what SQLite says where the disk is full
         ("SQLITE_IOERR_READ", "disk I/O error", 2**20, ""),
-        ("SQLITE_READONLY_DIRECTORY", "attempt to write a readonly database", 2**30, "nothing is wrong with the file"),
-        ("SQLITE_CANTOPEN", "unable to open database file", 2**30, "nothing is wrong with the file"),
+        ("SQLITE_READONLY_DIRECTORY", "attempt to write a readonly database", 2**30, "the file is not damaged"),
+        ("SQLITE_CANTOPEN", "unable to open database file", 2**30, "the file is not damaged"),
         ("SQLITE_CORRUPT", "database disk image is malformed", 0, ""),
     ],
 )
@@ -183,7 +183,7 @@ def test_a_journal_of_a_newer_program_is_not_called_broken(tmp_path: Path) -> No
     told = Program(tmp_path, {"HOME": str(tmp_path)})("doctor")
     assert told.returncode == 1
     assert "written by a newer program" in told.stdout
-    assert "nothing is wrong with the file: update the program" in told.stdout
+    assert "the file is not damaged: update the program" in told.stdout
     assert "restore a backup" not in told.stdout
 
 

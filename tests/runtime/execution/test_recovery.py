@@ -612,7 +612,7 @@ async def test_a_grant_for_somebody_else_than_who_asks_is_refused_and_never_was(
 async def test_an_answer_that_cannot_reach_so_far_is_refused(bench: Bench, option: str, reach: Any) -> None:
     async with bench.driving():
         incident = await only(bench, await bench.start("saver"))
-        with pytest.raises(InvalidCommand, match=f"cannot reach as far as the {reach}"):
+        with pytest.raises(InvalidCommand, match=f"does not apply to the {reach}"):
             await bench.decisions.answer(incident.opened.incident_id, option, {}, reach=reach, by=ME)
         assert len(await bench.journal.incidents()) == 1
 

@@ -63,7 +63,7 @@ def test_a_pattern_that_goes_through_a_link_is_no_wider_than_where_it_leads(
 
 
 def test_a_pattern_may_not_climb_out_after_a_star(tmp_path: Path) -> None:
-    with pytest.raises(PermissionSyntaxError, match="goes up again"):
+    with pytest.raises(PermissionSyntaxError, match=r"has '\.\.' after a star"):
         canonical_pattern("fs.write", "data/*/../../etc/**", root=str(tmp_path))
     assert canonical_pattern("fs.write", "data/a*/b", root=str(tmp_path)) == f"{tmp_path}/data/a*/b"
     assert canonical_pattern("fs.write", "**", root=str(tmp_path)) == "**"
@@ -201,7 +201,7 @@ def test_a_subject_may_have_spaces_and_a_path_too() -> None:
         ({"default": "maybe"}, "default is 'maybe'"),
         ({"allow": "shell"}, "allow is a list"),
         ({"deny": ["Shell Out"]}, "is not a rule"),
-        ({"allow": ["fs.write:a/*/../b"]}, "goes up again"),
+        ({"allow": ["fs.write:a/*/../b"]}, "has '..' after a star"),
     ],
 )
 def test_a_configuration_that_makes_no_sense_is_refused_by_name(lists: dict[str, object], said: str) -> None:

@@ -91,7 +91,7 @@ async def test_what_names_no_host_is_refused_unless_it_is_meant_for_all(two: Two
         await two.clients.ask(StartRun(ref=SWARM))
     with pytest.raises(LinkError, match="no host here is called 'up'"):
         await two.clients.ask(StartRun(ref=SWARM), where="up")
-    with pytest.raises(LinkError, match="no host here tells of run-z"):
+    with pytest.raises(LinkError, match="no host of this console has run-z"):
         await two.clients.ask(FreezeRuns(run_id="run-z"))
     await two.clients.ask(StartRun(ref=SWARM), where="right")
     assert len(await (await two.right.open()).runs()) == 2

@@ -201,7 +201,7 @@ def test_a_login_that_nothing_comes_of_says_so_and_goes_on(tmp_path: Path, monke
     with pytest.raises(Unreachable, match="no runtime works on far"):
         transport.login()
     asyncio.run(transport.close())
-    assert said[0] == "nothing was heard of far for 0.05 seconds; ctrl+c gives up"
+    assert said[0] == "nothing was heard from far for 0.05 seconds; ctrl+c gives up"
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ async def test_rules_say_where_they_stand_and_whether_they_hold_yet(tmp_path: Pa
             ("fs.read", True),
             ("shell", False),
         ]
-        assert rules[0].source == "in no file by now"
+        assert rules[0].source == "no longer in a file"
         (tmp_path / "orbiter.toml").write_text("[permissions\n")
         assert "not in a file that can be read now" in (await asked.run(ListPermissions(), ADA)).rules[0].source
     finally:
