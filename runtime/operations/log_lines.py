@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
+from orbiter.redaction import Redactor
 from runtime.judgement.reports.audit import shown_params
 from runtime.operations.requests.event_object import EventObject
+from runtime.operations.requests.reports import LogFileText
 from runtime.record.state import events as ev
 
 MAX_TEXT_CHARS: Final = 300
@@ -39,6 +41,12 @@ def _shorten_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _shorten_value(each) for name, each in list(value.items())[: 4 * MAX_ITEMS]}
     return value
+
+
+def read_log_file(path: Path, after: int | None, redactor: Redactor) -> LogFileText:
+    """The runtime's own log file without secrets; `after` and what is read of it: see `read_whole_lines`."""
+    text, began, end = read_whole_lines(path, after)
+    return LogFileText(path=str(path), text=redactor.text(text), began=began, end=end)
 
 
 def read_whole_lines(path: Path, after: int | None) -> tuple[str, int, int]:

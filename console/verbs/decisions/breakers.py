@@ -9,6 +9,7 @@ from console.verbs.base import cli_origin, find_run, open_for_reading, open_for_
 from runtime.operations.requests.limits import (
     MAX_RUNS,
     Breaker,
+    BreakerState,
     LimitUse,
     ListBreakers,
     ListBudgets,
@@ -21,9 +22,15 @@ from runtime.operations.requests.limits import (
 @click.option("--reset", metavar="KEY", help="Close this breaker: calls go out again at once.")
 @click.option("--all", "every", is_flag=True, help="Also breakers that have counted no failure.")
 async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
-    """List circuit breakers that have counted failures: open ones hold calls back until they try again."""
+    """List circuit breakers that have counted failures: open ones hold calls back until they try again.
+
+    With --reset and --json only the breaker that was closed is printed.
+    """
     if reset is not None:
-        await _reset(reset)
+        closed = await _reset(reset)
+        if as_json:
+            print_json(closed)
+            return 0
     async with open_for_reading() as journal:
         shown = await operations_on(journal).run(ListBreakers(every=every), cli_origin()) if journal is not None else ()
     if as_json:
@@ -36,10 +43,11 @@ async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
     return 0
 
 
-async def _reset(key: str) -> None:
+async def _reset(key: str) -> BreakerState:
     async with open_for_writing() as journal:
-        await operations_on(journal).run(ResetBreaker(key=key), cli_origin())
-    print_note(f"breaker {key}: closed")
+        closed = await operations_on(journal).run(ResetBreaker(key=key), cli_origin())
+    print_note(f"breaker {closed.id}: {closed.state}")
+    return closed
 
 
 def _row(each: Breaker) -> tuple[str, ...]:

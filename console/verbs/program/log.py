@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from console.output import print_json, print_line, print_note, supports_unicode
 from console.verbs.base import (
@@ -18,8 +20,10 @@ from console.verbs.base import (
     verb,
 )
 from console.workspace import workspace
+from orbiter.errors import ConfigurationError
 from runtime.daemon.log_file import log_path
-from runtime.operations.log_lines import read_whole_lines
+from runtime.execution.secret_vault import make_redactor
+from runtime.operations.log_lines import read_log_file
 from runtime.operations.operations import Operations
 from runtime.operations.requests.reports import MAX_LOG_ROWS, LogRow, ReadLog
 from runtime.operations.requests.runs import ListRuns
@@ -60,7 +64,7 @@ async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of
     if pattern.problem:
         raise BadInput(f"--grep {grep!r}: {pattern.problem}")
     if of_file:
-        return _file(pattern, limit)
+        return _file(pattern, limit, as_json=as_json)
     async with open_for_reading() as journal:
         if journal is None:
             print_note("nothing has been run here yet")
@@ -129,11 +133,27 @@ def _print_event(
                 print_line(plain_text(line.spans))
 
 
-def _file(pattern: RowFilter, limit: int) -> int:
-    path = log_path(workspace().state)
-    text, _, end = read_whole_lines(path, None)
-    if not end:
-        print_note(f"the log file {path} does not exist: no runtime has worked in the background here")
-    for line in [each for each in text.splitlines() if pattern.matches(each)][-limit:]:
-        print_line(sanitize_line(line, limit=1000))
+def _file(pattern: RowFilter, limit: int, *, as_json: bool) -> int:
+    """It needs neither the journal nor sound settings: the file may tell what is wrong with them."""
+    place = workspace()
+    found = read_log_file(log_path(place.state), None, make_redactor(_redacted_patterns(place.root)))
+    if not found.end:
+        print_note(f"the log file {found.path} does not exist: no runtime has worked in the background here")
+    lines = found.text.removesuffix("\n").split("\n") if found.text else []
+    chosen = [each for each in lines if pattern.matches(each)][-limit:]
+    if as_json:
+        print_json(replace(found, text="".join(f"{each}\n" for each in chosen)))
+    else:
+        for line in chosen:
+            print_line(sanitize_line(line, limit=1000))
     return 0
+
+
+def _redacted_patterns(root: Path) -> Sequence[str]:
+    """The operator's patterns of secrets; none where the settings cannot be read."""
+    from runtime.config.loader import load_configuration  # other uses of `log` need no settings
+
+    try:
+        return load_configuration(root).settings.redaction.patterns
+    except ConfigurationError:
+        return ()

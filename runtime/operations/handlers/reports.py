@@ -12,7 +12,7 @@ from runtime.judgement.reports import export_file
 from runtime.judgement.reports.report_types import AuditEntry, Digest
 from runtime.operations import queries
 from runtime.operations.context import Handler, OperationContext, OperationError, Origin
-from runtime.operations.log_lines import read_whole_lines, shorten_event
+from runtime.operations.log_lines import read_log_file, shorten_event
 from runtime.operations.objects import event_object
 from runtime.operations.requests import reports as asked
 from runtime.operations.requests.event_object import EventObject
@@ -82,9 +82,7 @@ async def _events(ops: OperationContext, request: asked.ReadEvents, _: Origin) -
 
 
 async def _log_file(ops: OperationContext, request: asked.ReadLogFile, _: Origin) -> asked.LogFileText:
-    text, began, end = await asyncio.to_thread(read_whole_lines, ops.log_file, request.after)
-    shown = make_redactor(ops.config.redact).text(text)
-    return asked.LogFileText(path=str(ops.log_file), text=shown, began=began, end=end)
+    return await asyncio.to_thread(read_log_file, ops.log_file, request.after, make_redactor(ops.config.redact))
 
 
 HANDLERS: Final[Mapping[type[Request[Any]], Handler]] = {

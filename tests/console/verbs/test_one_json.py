@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -65,6 +67,11 @@ from tests.console.program import SWARM, Program
 from tests.runtime.link.link_bench import Bench
 from tests.swarm_texts import BREAKER_CONFIG, DOWN
 
+PERMISSIONS = """
+[permissions]
+deny = ["net.fetch"]
+"""
+
 
 class Parked(NamedTuple):
     """A run that waits, and its incident."""
@@ -90,6 +97,12 @@ class Scene:
                 agent = next(node["id"] for node in nodes if node["kind"] == "agent")
                 self.runs.append(Parked(incident["run_id"], incident["id"], agent))
         assert len(self.runs) == 4
+
+    def park(self, text: str) -> Parked:
+        """One more run that waits for the permission to store a text, for the one test that has this text."""
+        assert self.program("run", "keeper.py:swarm", text).returncode == 3
+        (new,) = (each for each in self.program.json("incidents") if each["task"] == text)
+        return Parked(new["run_id"], new["id"], "")
 
     def grant_of(self, on: Parked) -> str:
         """The grant that was given at its incident."""
@@ -131,7 +144,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     root = tmp_path_factory.mktemp("one")
     (root / "keeper.py").write_text(SWARM)
     (root / "down.py").write_text(DOWN)
-    (root / "orbiter.toml").write_text(BREAKER_CONFIG)
+    (root / "orbiter.toml").write_text(BREAKER_CONFIG + PERMISSIONS)
     return Scene(Program(root))
 
 
@@ -154,7 +167,7 @@ LOOKS: dict[type[Request[Any]], Case] = {
     ListGrants: lambda s: (("grants", "--all"), ListGrants(every=True)),
     ListAudit: lambda s: (("audit",), ListAudit()),
     ReadDigest: lambda s: (("digest", "--keep"), ReadDigest()),
-    ListBreakers: lambda s: (("breakers",), ListBreakers()),
+    ListBreakers: lambda s: (("breakers", "--all"), ListBreakers(every=True)),
     ListBudgets: lambda s: (("budgets",), ListBudgets()),
     ReadMetrics: lambda s: (("metrics",), ReadMetrics()),
     ListWorkers: lambda s: (("workers",), ListWorkers()),
@@ -195,26 +208,30 @@ IN_FLIGHT: dict[type[Request[Any]], Act] = {
     CancelCall: lambda s, on: (("cancel", on.run, on.node), CancelCall(run_id=on.run, node_id=on.node)),
 }
 """Requests that act on a call that is under way."""
-PRINTS_NOTHING_OF_IT: dict[type[Request[Any]], str] = {
-    AnswerEqual: "`answer --like-this`: see the test below",
-    CheckSwarm: "`run` checks by itself",
-    CompareWrite: "asked by the prompt of a permission to write a file",
-    ExportRun: "`export` writes the text to a file",
-    FindPrecedent: "asked by the dialog of bulk answers",
-    ListGrantUses: "asked by the page of permissions",
-    ListPermissions: "asked by the page of permissions; `grants` and `config` print its parts",
-    ListSwarms: "asked by the form that starts a run",
-    ProposeAnswer: "asked by agents over MCP: see tests/console/mcp",
-    NoteLook: "`digest` prints the digest",
-    ReadEvents: "`log --json` prints each event with its level",
-    ReadLog: "`log --json` prints whole rows of it, each with its level: see the test below",
-    ReadLogFile: "`log --file` prints lines",
-    ResetBreaker: "`breakers --reset` prints the breakers that are left",
-    ShowIncident: "`incidents` and `show` print it",
-    ShowStatus: "asked by the program before it opens a console",
-    StartRun: "`run` prints the events of the run",
-    StopRuntime: "`stop` also says that there was no runtime",
+COMPARED_BELOW: dict[type[Request[Any]], str] = {
+    AnswerEqual: "test_answers_to_all_that_are_the_same_are_told_alike",
+    CheckSwarm: "test_a_run_is_started_alike_on_both_ways",
+    ExportRun: "test_an_incident_and_an_export_are_the_same_on_both_ways",
+    FindPrecedent: "test_a_grant_and_its_answer_are_the_same_wherever_they_are_told",
+    ListGrantUses: "test_a_grant_and_its_answer_are_the_same_wherever_they_are_told",
+    ListPermissions: "test_a_grant_and_its_answer_are_the_same_wherever_they_are_told",
+    ListSwarms: "test_a_run_is_started_alike_on_both_ways",
+    NoteLook: "test_a_look_is_noted_alike_on_both_ways",
+    ProposeAnswer: "test_a_proposal_is_listed_as_it_was_taken",
+    ReadEvents: "test_an_event_is_printed_as_the_link_tells_it_with_its_id_and_its_level",
+    ReadLog: "test_whole_rows_of_the_log_are_events_and_others_are_cut",
+    ReadLogFile: "test_the_log_file_is_told_alike_without_secrets",
+    ResetBreaker: "test_a_breaker_is_closed_alike_on_both_ways",
+    ShowIncident: "test_an_incident_and_an_export_are_the_same_on_both_ways",
+    StartRun: "test_a_run_is_started_alike_on_both_ways",
 }
+"""Requests whose result no verb prints as one object, each with the test that finds its facts in what verbs print."""
+NO_VERB: dict[type[Request[Any]], str] = {
+    CompareWrite: "asked by the prompt of a permission to write a file, also by `run` at a terminal: lines, no JSON",
+    ShowStatus: "asked by the program before it opens a console; `serve` prints two facts of it: see test_serving.py",
+    StopRuntime: "`stop` waits until the process is gone, and prints what it came to: see test_serving.py",
+}
+"""Requests that the command line has no JSON for, and why."""
 NO_REQUEST = {
     "mcp-login": "of the files here",
     "demo": "as run", "run": "drives the run in its own process", "replay": "opens a file", "drill": "writes a file",
@@ -250,9 +267,10 @@ def lines(result: Any) -> list[Any]:
 
 
 def test_every_request_and_every_verb_is_told_of_here() -> None:
-    requests = {*HANDLERS, ShowStatus, StopRuntime}
-    assert {*LOOKS, *ACTS, *IN_FLIGHT, *PRINTS_NOTHING_OF_IT} == requests
-    assert len(LOOKS) + len(ACTS) + len(IN_FLIGHT) + len(PRINTS_NOTHING_OF_IT) == len(requests)
+    tables: tuple[dict[type[Request[Any]], Any], ...] = (LOOKS, ACTS, IN_FLIGHT, COMPARED_BELOW, NO_VERB)
+    assert Counter(kind for table in tables for kind in table) == Counter({*HANDLERS, ShowStatus, StopRuntime})
+    for kind, test in COMPARED_BELOW.items():
+        assert f"{kind.__name__}(" in inspect.getsource(globals()[test])
     assert {*PRINTS, *NO_REQUEST} == {*VERBS}
     assert not {*PRINTS} & {*NO_REQUEST}
 
@@ -334,3 +352,74 @@ def test_whole_rows_of_the_log_are_events_and_others_are_cut(scene: Scene) -> No
     assert [row["event"] for row in whole] == events
     assert [row["at"] for row in whole] == [row["at"] for row in cut] == [event["seq"] for event in events]
     assert len(json.dumps(cut)) < len(json.dumps(whole))
+
+
+def test_a_run_is_started_alike_on_both_ways(scene: Scene) -> None:
+    here = scene.park("milk").run
+    found, checked = scene.told(ListSwarms(), CheckSwarm(ref="keeper.py:swarm"))
+    (started,) = scene.told(StartRun(ref=checked["ref"], input="milk"))
+    rows = {str(each["id"]): each for each in scene.program.json("runs")}
+    assert started == {name: rows[started["id"]][name] for name in started}
+    (created,), (also,) = scene.told(ReadEvents(run_id=here, limit=1), ReadEvents(run_id=started["id"], limit=1))
+    assert shape(created) == shape(also)
+    same = {"ref", "input", "title", "type"}
+    assert {name: created[name] for name in same} == {name: also[name] for name in same}
+    assert checked["ref"] == created["ref"]
+    assert checked["ref"] in {f"{found['root']}/{ref}" for ref in found["refs"]}
+
+
+def test_a_grant_and_its_answer_are_the_same_wherever_they_are_told(scene: Scene) -> None:
+    on = scene.park("cocoa")
+    scene.program.json("answer", on.incident, "grant", "--for", "run")
+    rows = {str(each["id"]): each for each in scene.program.json("grants")}
+    grant = rows[scene.grant_of(on)]
+    uses, permissions, precedent = scene.told(
+        ListGrantUses(grant_id=grant["id"]), ListPermissions(), FindPrecedent(incident_id=on.incident)
+    )
+    assert uses == {**grant, "recent": []}
+    assert permissions["grants"] == [*rows.values()]
+    settings = {each["id"]: each for each in scene.program.json("config")}
+    rules = {(each["verb"], each["verdict"]): each for each in permissions["rules"]}
+    denied, default = settings["permissions.deny"], settings["permissions.default"]
+    assert (denied["value"], denied["source"]) == (["net.fetch"], rules["net.fetch", "deny"]["source"])
+    assert rules["*", default["value"]]["source"] == default["source"]
+    audit = {(each["incident_id"], each["option"]): each for each in scene.program.json("audit")}
+    told = audit[on.incident, "grant"]
+    assert precedent["params"] == {"for": "once"}, "of a standing grant only this much may be said to others"
+    assert [precedent[name] for name in ("id", "run_id", "option", "by", "ts")] == [
+        told[name] for name in ("incident_id", "run_id", "option", "person", "ts")
+    ]
+
+
+def test_a_proposal_is_listed_as_it_was_taken(scene: Scene) -> None:
+    on = scene.park("water")
+    (taken,) = scene.told(ProposeAnswer(incident_id=on.incident, option="deny", reason="not now"))
+    (row,) = (each for each in scene.program.json("incidents") if each["id"] == on.incident)
+    (listed,) = row["proposals"]
+    told = {name: each for name, each in listed.items() if name not in {"ts", "revision"}}
+    assert taken == {**told, "id": row["id"], "run_id": row["run_id"], "state": "proposed"}
+
+
+def test_a_breaker_is_closed_alike_on_both_ways(scene: Scene) -> None:
+    key = str(scene.program.json("breakers", "--all")[0]["id"])
+    closed = scene.program.json("breakers", "--reset", key)
+    assert closed == scene.told(ResetBreaker(key=key)) == [{"id": key, "state": "closed"}]
+
+
+def test_the_log_file_is_told_alike_without_secrets(scene: Scene) -> None:
+    path = scene.program.directory / ".orbiter" / "runtime.log"
+    path.write_text("INFO up\nERROR key sk-ant-api03-0123456789abcdefghij0123456789 refused\n")
+    (printed,) = scene.program.json("log", "--file")
+    assert [printed] == scene.told(ReadLogFile())
+    assert (printed["path"], printed["end"]) == (str(path), path.stat().st_size)
+    assert "sk-ant" not in printed["text"] + scene.program("log", "--file").stdout
+    assert scene.program.json("log", "--file", "--grep", "up")[0]["text"] == "INFO up\n"
+
+
+def test_a_look_is_noted_alike_on_both_ways(scene: Scene) -> None:
+    scene.program.json("digest")
+    (here,) = scene.told(ReadEvents(run_id=ev.WORKSPACE_RUN_ID))
+    answered, there = scene.told(NoteLook(), ReadEvents(run_id=ev.WORKSPACE_RUN_ID))
+    assert answered is None
+    assert there[:-1] == here
+    assert {**there[-1], "by": here[-1]["by"], "ts": here[-1]["ts"], "seq": here[-1]["seq"]} == here[-1]

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from runtime.link.client.blocking_request import ask_runtime
+from runtime.operations.requests.reports import ShowStatus
 from tests.console.program import Program
 
 
@@ -24,6 +26,9 @@ def test_serve_in_the_background_then_stop(program: Program) -> None:
     assert started["state"] == "started"
     (again,) = program.json("serve")
     assert (again["state"], again["pid"]) == ("running", started["pid"])
+    status = ask_runtime(program.directory / ".orbiter", ShowStatus())
+    assert status is not None
+    assert (status.pid, status.program) == (again["pid"], again["program"])
     os.kill(started["pid"], signal.SIGHUP)
     assert "running already" in program("serve").stdout
     (ended,) = program.json("stop")
