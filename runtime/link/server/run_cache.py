@@ -118,9 +118,12 @@ class RunCache:
         run = CachedRun(run_id)
         waiting = self._loading.setdefault(run_id, [])
         try:
-            while events := await self._journal.read(run_id, run.seq, CHUNK_EVENTS):
+            more = True
+            while more:  # to what was the end, not to where a run that is written to without a pause has nothing new
+                events = await self._journal.read(run_id, run.seq, CHUNK_EVENTS)
                 for event in events:
                     run.feed(event)
+                more = len(events) == CHUNK_EVENTS
         finally:
             self._loading.pop(run_id, None)
         if run_id in self._runs:

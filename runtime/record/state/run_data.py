@@ -73,6 +73,8 @@ class RunData:
     last_seq: int = 0
     nodes: dict[str, Node] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
+    early: dict[str, list[str]] = field(default_factory=dict)
+    """Roots that came before their parent, by its id: a node that comes is not looked for among all roots."""
     incidents: dict[str, Incident] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     holding: int = 0
@@ -299,9 +301,11 @@ class RunData:
         self.counts[node.phase] += 1
         parent = self.nodes.get(node.parent_id)
         (parent.children if parent is not None else self.roots).append(node.id)
-        for root in map(self.nodes.__getitem__, self.roots):
-            if root.parent_id == node.id and root.phase not in NODE_TERMINAL:
-                node.open_children += 1  # it came before its parent
+        if parent is None and node.parent_id:
+            self.early.setdefault(node.parent_id, []).append(node.id)
+        for root in self.early.get(node.id, ()):
+            if root in self.nodes and not self.nodes[root].terminal:
+                node.open_children += 1
         self.holding += node.holds
         if node.phase not in NODE_TERMINAL:
             self._count_child(node, 1)
@@ -309,6 +313,9 @@ class RunData:
     def drop(self, node_id: str) -> Node:
         """Take a node out: a rewind goes back to before it."""
         node = self.nodes.pop(node_id)
+        early = self.early.get(node.parent_id, [])
+        if node_id in early:
+            early.remove(node_id)
         self.counts[node.phase] -= 1
         self.holding -= node.holds
         if not node.terminal:

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from runtime.link.client.run_view import RunView
 from runtime.link.client.workspace_view import WorkspaceView
-from runtime.link.server.run_cache import RECENT_EVENTS, CachedRun
+from runtime.link.server.run_cache import RECENT_EVENTS, CachedRun, RunCache
 from runtime.link.wire import protocol as p
 from runtime.link.wire.message_parser import parse_message
 from runtime.link.wire.run_snapshot import StateAssembler
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from tests.runtime.link.link_bench import FAULT
+from tests.runtime.link.link_bench import FAULT, Bench
 
 ME = ev.Actor(name="me", channel="console")
 OPTION = ev.Option(id="retry", label="Retry operation")
@@ -126,6 +126,26 @@ def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
     latest = run.events_since(10)
     assert latest is not None
     assert len(latest) == RECENT_EVENTS
+
+
+async def test_a_run_that_is_always_written_to_is_loaded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = await bench.started()
+    journal = await bench.open()
+    read, reads = journal.read, 0
+
+    async def read_and_write(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
+        nonlocal reads
+        reads += 1
+        assert reads < 10, "it waits for a moment at which nothing is new"
+        found = await read(run_id, after, limit)
+        await driver.nodes(f"n{reads}")
+        return found
+
+    monkeypatch.setattr(journal, "read", read_and_write)
+    run = await RunCache(journal).load(driver.run_id)
+    assert run is not None
+    assert run.seq == 2
+    assert reads == 1
 
 
 def test_events_of_a_newer_program_do_not_hide_a_run() -> None:

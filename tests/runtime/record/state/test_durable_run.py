@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -303,3 +303,22 @@ def test_the_latest_proposal_for_the_incident_as_it_is_stands_whatever_comes_lat
     fitting = [each for each in proposals if each.revision == 2]
     found = state.incidents["i-1"].proposal
     assert found == (fitting[-1] if fitting else None)
+
+
+class _Unsearched(list[str]):
+    """A list to which names are added, and that is not gone through."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all roots are gone through for a node that came")
+
+
+def test_a_node_that_comes_is_not_looked_for_among_all_roots() -> None:
+    state = DurableRun(roots=_Unsearched())
+    at: dict[str, Any] = {"run_id": "r", "node_id": "swarm/early", "parent_id": "swarm"}
+    step = ev.StepStarted(**at, kind="tool", name="early", agent="a", attempt=1, epoch=1)
+    others = (ev.NodeOpened(run_id="r", node_id=f"other-{number}", kind="agent", name="n") for number in range(3))
+    for event in _numbered([step, *others, ev.NodeOpened(run_id="r", node_id="swarm", kind="swarm", name="swarm")]):
+        state.apply(event)
+
+    assert state.nodes["swarm"].open_children == 1  # the step that came before it
+    assert state.nodes["other-1"].open_children == 0
