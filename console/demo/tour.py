@@ -30,10 +30,14 @@ INDEX: Final = (
     "two calls to a service that is down. Move up and down: the line below says what an option does. Press r: it is"
     " down once more, then up. Or press s for each call: the report is then written without this result."
 )
+INDEX_LEFT: Final = (
+    "the other call to the service that is down. Press r: it is down once more, then up. Or press s: the report is"
+    " then written without this result, too."
+)
 INDEX_AGAIN: Final = "Refused again; the report says why. In this tour the service is up from now on: press r again."
 INDEX_BOTH: Final = (
     "Refused again; the report says why. In this tour the service is up from now on. Two calls wait for it: press"
-    " 1 for the inbox, then B, r, y. It retries one call and, when that works, the other."
+    " 1 for the inbox, then B, r, y. It retries one call and, when that works, the other. esc, then enter lead back."
 )
 QUESTION: Final = "a question. Type a name and press enter: the report's first line will have it."
 PERMISSION: Final = (
@@ -73,14 +77,16 @@ def tour_text(state: DurableRun, incident_id: str) -> str:
 
 
 def _about(state: DurableRun, incident: Incident) -> str:
-    station = _station(incident)
+    station = words = _station(incident)
     if station == INDEX:
         calls = [each for each in state.incidents.values() if _station(each) == INDEX]
         refused = any(each.answer is not None and each.answer.option == "retry" for each in calls)
         if refused:
             return INDEX_BOTH if sum(each.open for each in calls) > 1 else INDEX_AGAIN
+        if any(each.answer is not None for each in calls):
+            words = INDEX_LEFT
     met = list(dict.fromkeys(filter(None, map(_station, state.incidents.values()))))
-    return f"{met.index(station) + 1} of {_STATIONS}: {station}" if station else ""
+    return f"{met.index(station) + 1} of {_STATIONS}: {words}" if station else ""
 
 
 def _station(incident: Incident) -> str:

@@ -132,13 +132,14 @@ class RunScreen(RunActionScreen):
             return
         self.check_run_ended(state)
         self._draw_tree(state)
+        graph_is_wide = self.panes.show_graph(state)
         self._progress.tell(state, self.panes)
         incident = self._decision.choose(state, self.nodes.cursor_key)
         if incident is not None and self._revealed != incident.opened.incident_id and incident.opened.node_id:
             self._revealed = incident.opened.incident_id
             self.panes.move_cursor(incident.opened.node_id)
         head = self.query_one(RunHead)
-        head.show(state, incident.opened.incident_id if incident is not None else "")
+        head.show(state, incident.opened.incident_id if incident is not None else "", has_graph=graph_is_wide)
         has_report = self._pages.shows_report_of(state, self.nodes.cursor_key, incident)
         self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
         self._draw_page(state, explained=not (self._is_roomy and has_report))
@@ -158,6 +159,10 @@ class RunScreen(RunActionScreen):
             self.session.guide_hidden.clear()
         else:
             self.session.guide_hidden.append(True)
+        self.pace.request()
+
+    def on_run_panes_side_resized(self) -> None:
+        """Whether the graph of the swarm has room depends on it."""
         self.pace.request()
 
     def on_graph_view_chosen(self, message: GraphView.Chosen) -> None:

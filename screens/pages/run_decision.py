@@ -246,9 +246,9 @@ def _said_label(opened: IncidentOpened, option: str, label: str) -> str:
 
 
 def _step_name(screen: RuntimeScreen, opened: IncidentOpened) -> str:
-    """What is answered, in a word: its step, else its run."""
-    path = opened.node_id.rpartition("/")[2].rpartition("~")[0]
-    return screen.session.render_context().sanitize_line(path, 60) or "the run"
+    """What is answered, as the prompt's title names it: its step, or who asks; else its run."""
+    names = opened.lineage[:-1] if opened.question and len(opened.lineage) > 1 else opened.lineage
+    return screen.session.render_context().sanitize_line(names[-1], 60) if names else "the run"
 
 
 def _place_words(state: DurableRun, incident: Incident) -> str:

@@ -1,4 +1,4 @@
-"""The graph of a swarm above its tree. A click on a member goes to it."""
+"""The graph of a swarm beside its tree, or above it. A click on a member goes to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class GraphView(LineView, can_focus=False):
     """As high as its graph, and not there without one."""
 
     DEFAULT_CSS = """
-    GraphView { height: auto; scrollbar-gutter: auto; padding: 0 1; margin: 1 0 0 0; display: none; }
+    GraphView { box-sizing: content-box; scrollbar-gutter: auto; padding: 0 1; display: none; }
     """
 
     @dataclass

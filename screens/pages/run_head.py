@@ -1,4 +1,6 @@
-"""The head of the run page: the run in one line, what holds all of it, what the tour says, and its graph."""
+"""The head of the run page: the run in one line, what holds all of it, what the tour says, and a graph that is too
+wide for the page.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,8 @@ from screens.views.run.graph import SwarmGraph, swarm_graph
 from screens.views.run.status import status_line
 from screens.widgets.bar import Bar, MessageBar
 
-_GRAPH_FROM = (150, 40)
-"""Cells and rows of a screen from which on the graph of the swarm stands above its tree."""
-
+_GRAPH_FROM: Final = (150, 40)
+"""Cells and rows of a screen from which on a graph that is too wide for the page stands above tree and page."""
 
 _ROWS_BESIDE_GUIDE: Final = 14
 """Rows of a screen that stay free of what the tour says."""
@@ -34,6 +35,7 @@ class RunHead(Vertical):
         #status, #guide { display: none; }
         #guide { background: $panel; padding: 0 1; }
         #guide.-shown, #status.-shown { display: block; }
+        GraphView { margin: 1 0 0 0; }
     }
     """
 
@@ -46,10 +48,10 @@ class RunHead(Vertical):
         yield Bar(id="head", ellipsis=ellipsis)
         yield Bar(id="status", ellipsis=ellipsis)
         yield MessageBar(id="guide", ellipsis=ellipsis)
-        yield GraphView(id="graph")
+        yield GraphView(id="wide-graph")
 
-    def show(self, state: DurableRun, incident_id: str) -> None:
-        """Show the head of a run whose prompt has this incident."""
+    def show(self, state: DurableRun, incident_id: str, *, has_graph: bool) -> None:
+        """Show the head of a run whose prompt has this incident. `has_graph`: its graph is too wide for the page."""
         context = self._session.render_context()
         self.query_one("#head", Bar).show(head_line(state, context))
         words = status_line(state, context)
@@ -58,7 +60,7 @@ class RunHead(Vertical):
         status.set_class(bool(words), "-shown")
         self._show_guide(state, incident_id)
         size = self.screen.size
-        roomy = size.width >= _GRAPH_FROM[0] and size.height >= _GRAPH_FROM[1]
+        roomy = has_graph and size.width >= _GRAPH_FROM[0] and size.height >= _GRAPH_FROM[1]
         self.query_one(GraphView).show(swarm_graph(state, context, size.width - 2) if roomy else SwarmGraph())
 
     @property

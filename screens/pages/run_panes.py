@@ -1,35 +1,57 @@
-"""The two panes of the run page: the nodes, as a tree or as bars over time, and the page of one of them."""
+"""The two panes of the run page: the nodes, as a tree or as bars over time, and the page of one of them;
+above the page stands the graph of the swarm.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
-from textual.containers import Container
+from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.message import Message
 
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun
 from screens.pages.run_detail import DetailPage
+from screens.pages.run_graph import GraphView
 from screens.render.layout import join_spans, span
 from screens.render.tree_outline import OutlineSource
 from screens.shell.context import ConsoleContext
 from screens.views.run import timeline
+from screens.views.run.graph import SwarmGraph, swarm_graph
 from screens.views.run.tree import NODE_COLUMNS, RunTree, node_columns
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.text_page import TextPage
 
 _ZOOMS = ("", "-tree", "-page")
+_PAGE_ROWS: Final = 12
+"""Rows that a graph leaves to the page below it, its title included: as many as the head of a report has."""
+
+
+class Side(Vertical):
+    """The column beside the nodes."""
+
+    def on_resize(self) -> None:
+        self.post_message(RunPanes.SideResized())
 
 
 class RunPanes(Container):
     """Knows which pane is shown, and who moved the cursor: the operator, or what is shown."""
 
+    class SideResized(Message):
+        """The column beside the nodes has another size."""
+
     def __init__(self, session: ConsoleContext) -> None:
         nodes = NodeTree(NODE_COLUMNS, empty="Asking for the run", glyphs=session.glyphs, id="tree")
         nodes.border_title = "Nodes"
         page = TextPage(links=True, id="page")
-        super().__init__(nodes, page, id="panes")
+        graph = GraphView(id="graph")
+        graph.border_title = "Swarm"
+        side = Side(graph, page, id="side")
+        super().__init__(nodes, side, id="panes")
+        self._side, self._graph = side, graph
         self.nodes = nodes
         self.page = page
         self._session = session
@@ -58,6 +80,23 @@ class RunPanes(Container):
 
     def _texts_of(self, run_id: str) -> Callable[[str], StreamedText | None]:
         return lambda node_id: self._session.link.text(run_id, node_id)
+
+    def show_graph(self, state: DurableRun) -> bool:
+        """Show the graph of the swarm beside the nodes, if it is no wider than the page and leaves its rows to it.
+
+        Returns:
+            Whether there is a page beside the nodes, and not as many cells in it as the graph has.
+        """
+        side, gutter = self._side.size, self._graph.gutter
+        beside = (
+            self.screen.has_class("-wide") and self._side.display and side.width > 0 and not self.has_class("-page")
+        )
+        found = (
+            swarm_graph(state, self._session.render_context(), side.width - gutter.width) if beside else SwarmGraph()
+        )
+        fits = side.height - len(found.lines) - gutter.height >= _PAGE_ROWS
+        self._graph.show(found if fits else SwarmGraph())
+        return beside and not found.lines
 
     def show_page(self, shown: DetailPage) -> None:
         self.page.show(shown.lines, shown.name, at_end=shown.at_end)

@@ -59,15 +59,26 @@ class SwarmGraph:
 
 
 def swarm_graph(state: DurableRun, context: RenderContext, width: int) -> SwarmGraph:
-    """The graph of a run's outermost swarm or group; an empty one where a tree says as much, or it does not fit."""
+    """The graph of a run's outermost swarm or group; an empty one where a tree says as much, or it does not fit.
+
+    Where there is no room for the words of the states their signs stand alone: so a change of state never makes a
+    graph too wide.
+    """
     root = state.nodes.get(state.roots[0]) if state.roots else None
     stages = _stages(root, state) if root is not None else []
     if sum(map(len, stages)) < 2 or max(map(len, stages)) > MAX_ROWS:
         return SwarmGraph()
     holding = holding_nodes(state)
-    cells = [[_cell(name, node, state, context, holding) for name, node in stage] for stage in stages]
-    found = _laid_out(stages, cells, ascii_only=context.ascii_only)
-    return found if found.width <= width else SwarmGraph()
+    signs = [[_sign(name, node, context, holding) for name, node in stage] for stage in stages]
+    words = [
+        [(*sign, *_words(node, state, context, holding)) for sign, (_, node) in zip(column, stage, strict=True)]
+        for column, stage in zip(signs, stages, strict=True)
+    ]
+    for cells in (words, signs):
+        found = _laid_out(stages, cells, ascii_only=context.ascii_only)
+        if found.width <= width:
+            return found
+    return SwarmGraph()
 
 
 Member = tuple[str, Node | None]
@@ -100,15 +111,20 @@ def _latest(root: Node, state: DurableRun) -> Mapping[str, Node]:
     return found
 
 
-def _cell(name: str, node: Node | None, state: DurableRun, context: RenderContext, holding: Mapping[str, int]) -> Spans:
-    """A member in a few words: sign, name, and its state unless the sign says it."""
+def _sign(name: str, node: Node | None, context: RenderContext, holding: Mapping[str, int]) -> Spans:
+    """A member: the sign of its state, and its name."""
     shown = context.sanitize_line(name, _NAME_CELLS) or "?"
     if node is None:
         return (context.state_glyph("pending"), Span(f" {shown}", "ink-muted"))
     label = Span(f" {shown}", "ink-muted" if node.terminal else "ink", bold=not node.terminal)
-    seen = shown_state(node, holding)
-    words = () if seen in _NAME_ENOUGH else (Span(" "), *state_words(node, state, context, holding))
-    return (context.state_glyph(seen), label, *words)
+    return (context.state_glyph(shown_state(node, holding)), label)
+
+
+def _words(node: Node | None, state: DurableRun, context: RenderContext, holding: Mapping[str, int]) -> Spans:
+    """The state of a member, unless its sign says it."""
+    if node is None or shown_state(node, holding) in _NAME_ENOUGH:
+        return ()
+    return (Span(" "), *state_words(node, state, context, holding))
 
 
 def _laid_out(stages: Sequence[Sequence[Member]], cells: Sequence[Sequence[Spans]], *, ascii_only: bool) -> SwarmGraph:

@@ -53,6 +53,8 @@ def test_each_step_says_what_to_try() -> None:
     assert tour.tour_text(demo(index, other, answered(2), again), "i3") == tour.INDEX_BOTH
     assert tour.tour_text(demo(index, other, answered(2), again), "i6") == tour.INDEX_BOTH
     assert tour.tour_text(demo(index, answered(2, "skip")), "") == tour.SKIPPED
+    left = tour.tour_text(demo(index, other, answered(2, "skip")), "i6")
+    assert left == f"1 of 4: {tour.INDEX_LEFT}", "of two calls one is skipped"
     assert tour.tour_text(demo(model, question), "i4") == f"2 of 4: {tour.QUESTION}"
     assert tour.tour_text(demo(wish), "") == f"1 of 4: {tour.PERMISSION}"
     assert "report is in" in tour.tour_text(demo(ev.RunFinished(state="completed")), "")

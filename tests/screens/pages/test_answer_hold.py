@@ -68,6 +68,18 @@ async def test_enter_sends_at_once() -> None:
         await until(pilot, lambda: "openai:gpt-4o: Retry operation" in text_of(pilot))
 
 
+async def test_what_is_said_of_an_answer_names_the_step_as_the_prompt_does() -> None:
+    async with held(asks(), seconds=0.0, key="", run_id="run-2") as (pilot, _):
+        prompt = prompt_of(pilot)
+        field = prompt.query_one("#editor", Editor)
+        await until(pilot, lambda: prompt.mode == "type" and field.has_focus)
+        assert "analyst asks" in text_of(pilot)
+        await pilot.press(*"Q4")
+        await until(pilot, lambda: field.text == "Q4")
+        await pilot.press("enter")
+        await until(pilot, lambda: "analyst: your answer" in text_of(pilot))
+
+
 async def test_after_its_time_it_is_sent() -> None:
     async with held(seconds=0.05) as (pilot, link):
         await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])

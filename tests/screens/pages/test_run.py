@@ -642,23 +642,48 @@ async def test_a_form_that_is_left_changes_nothing_and_opens_anew() -> None:
         assert form.filled == {("path",): "/nowhere", ("lines",): 3}
 
 
-async def test_the_graph_of_the_swarm_stands_above_the_tree_where_there_is_room_and_a_click_goes_to_a_member() -> None:
+def in_stages(*names: str) -> tuple[Story, str, str]:
+    """A run of a swarm in as many stages, the first of which is done; its root, and the first member's node."""
     story = Story()
     story.tell(ev.RunCreated(ref="/work/digest.py:swarm", input="Write it."))
     story.tell(ev.RunStarted(epoch=1, owner="runtime-1"))
-    root = story.open("swarm", "flow", members=["scout", "writer"], mode="workflow", stages=[["scout"], ["writer"]])
-    scout = story.open("agent", "scout", root, 0)
-    story.close(scout)
-    story.open("agent", "writer", root, 1)
+    stages = [[name] for name in names]
+    root = story.open("swarm", "flow", members=list(names), mode="workflow", stages=stages)
+    first = story.open("agent", names[0], root, 0)
+    story.close(first)
+    story.open("agent", names[1], root, 1)
+    return story, root, first
+
+
+async def test_the_graph_of_the_swarm_stands_beside_the_tree_where_there_is_room_and_a_click_goes_to_a_member() -> None:
+    story, root, scout = in_stages("scout", "writer")
     async with opened(story, size=(200, 50)) as (pilot, _):
-        graph = pilot.app.screen.query_one(GraphView)
+        graph, tree, page = pilot.app.screen.query_one("#graph", GraphView), tree_of(pilot), page_of(pilot)
+        await until(pilot, lambda: graph.display and page.region.y == graph.region.bottom)
+        assert (graph.region.x, graph.region.y) == (tree.region.right, tree.region.y)
+        assert page.region.bottom == tree.region.bottom
         (line,) = graph.plain_lines()
         assert line.split() == ["✓", "scout", "─────", "●", "writer", "running"]
-        tree = tree_of(pilot)
         tree.go_to(root)
-        await pilot.click(GraphView, offset=(1 + line.index("scout"), 0))
+        await pilot.click(graph, offset=(2 + line.index("scout"), 1))
         await until(pilot, lambda: tree.cursor_key == scout)
-        await pilot.resize_terminal(120, 50)
-        await until(pilot, lambda: not graph.display)
-        await pilot.resize_terminal(200, 30)
-        await until(pilot, lambda: not graph.display)
+        for width, height, beside in ((109, 50, False), (120, 40, True), (120, 14, False), (110, 32, True)):
+            await pilot.resize_terminal(width, height)
+            await until(pilot, lambda: graph.display is beside)  # noqa: B023 - waited for within the loop
+        assert not pilot.app.screen.query_one("#wide-graph").display
+        await pilot.press("z", "z")
+        await until(pilot, lambda: not tree.display and not graph.display)
+        await pilot.press("z")
+        await until(pilot, lambda: tree.display and graph.display)
+
+
+async def test_a_graph_wider_than_the_page_stands_above_tree_and_page_where_there_is_room() -> None:
+    story, _, _ = in_stages(*(f"member_of_stage_{number}" for number in range(7)))
+    async with opened(story, size=(200, 50)) as (pilot, _):
+        beside, above = (pilot.app.screen.query_one(each, GraphView) for each in ("#graph", "#wide-graph"))
+        tree = tree_of(pilot)
+        await until(pilot, lambda: above.display and tree.region.y >= above.region.bottom > 0)
+        assert not beside.display
+        await pilot.resize_terminal(200, 39)
+        await until(pilot, lambda: not above.display)
+        assert not beside.display

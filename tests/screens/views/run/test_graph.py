@@ -41,7 +41,15 @@ def test_stages_stand_side_by_side_and_their_members_below_each_other() -> None:
     graph = swarm_graph(story.state, at(story), 200)
     assert graph.node_at(0, 14) == reader
     assert graph.node_at(2, 14) == "", "it has not begun"
-    assert drawn(story, graph.width - 1) == [], "what does not fit is not cut"
+    without_words = [
+        "           ┌─ ● reader ────┐",
+        "✓ scout ───┼─ ✗ checker ───┼─── ○ reporter",
+        "           └─ ○ librarian ─┘",
+    ]
+    assert drawn(story, graph.width - 1) == without_words, "the signs say it too"
+    least = swarm_graph(story.state, at(story), graph.width - 1).width
+    assert drawn(story, least) == without_words
+    assert drawn(story, least - 1) == [], "what does not fit is not cut"
     assert all(line.isascii() for line in drawn(story, glyphs=ASCII_GLYPHS))
 
 
