@@ -102,7 +102,7 @@ def node(index: int) -> str:
     return f"node-{index:05}"
 
 
-def _tried(index: int, attempt: int) -> ev.StepStarted:
+def tried(index: int, attempt: int) -> ev.StepStarted:
     """A step that begins, or begins again: its count of tries is on its line."""
     return ev.StepStarted(node_id=node(index), kind="llm", name=node(index), agent="worker", attempt=attempt, epoch=1)
 
@@ -125,7 +125,7 @@ class Work(threading.Thread):
         bench = Bench(self.state_dir)
         driver = await bench.started(title="a big run")
         for start in range(0, NODES, 500):
-            await driver.write(*(_tried(index, 1) for index in range(start, start + 500)))
+            await driver.write(*(tried(index, 1) for index in range(start, start + 500)))
         await bench.serve()
         self.ready.set()
         chance, loop = random.Random(1), asyncio.get_running_loop()
@@ -136,7 +136,7 @@ class Work(threading.Thread):
             for _ in range(UPDATES // TICKS):
                 index = chance.randrange(self.near)
                 tries[index] += 1
-                events.append(_tried(index, tries[index]))
+                events.append(tried(index, tries[index]))
             await driver.write(*events)
             self.made += len(events)
             batch += 1
@@ -188,22 +188,22 @@ def measure(*arguments: str, rate: int = 0) -> Measured:
         screen.until(node(20), seconds=60)
         screen.quiet(SETTLE_S)
         before, began, bytes_before = _cpu(screen.process.pid), time.monotonic(), len(screen.output)
-        took = [_key(screen, number) for number in range(KEYS)]
+        took = [pressed(screen, number) for number in range(KEYS)]
         spent = time.monotonic() - began
         cpu = (_cpu(screen.process.pid) - before) / spent * 100
         kib = (len(screen.output) - bytes_before) / 1024 / spent
     return Measured(statistics.median(took), statistics.quantiles(took, n=20)[-1], cpu, kib)
 
 
-def _key(screen: Terminal, number: int) -> float:
+def pressed(screen: Terminal, number: int) -> float:
     """Milliseconds until the cursor's next line is there: down twenty lines, up twenty, and again."""
     step = number % 40
     key, index = ("j", step + 1) if step < 20 else ("k", 39 - step)
     screen.quiet(0.15)
-    pressed = time.monotonic()
+    began = time.monotonic()
     screen.press(key)
     screen.until(node(index), seconds=60)
-    return (time.monotonic() - pressed) * 1000
+    return (time.monotonic() - began) * 1000
 
 
 def _cpu(pid: int) -> float:

@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from runtime.execution.execution_config import SwarmLimit
+from runtime.record.address import PostgresAddress, parse_address
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import owner_name
 from runtime.record.places import (
@@ -39,24 +40,25 @@ SERVER_ENV = "TEST_POSTGRES_ADDRESS"
 async def postgres(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     """In a workspace that is named after the directory. The first that opens the directory makes it."""
     if not journal_exists(state):
-        name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
-        address = os.environ[SERVER_ENV] + name
-        await init_database(address)
-        make_state_directory(address, state)
+        await _make_workspace(state)
     return await open_journal(state, clock=clock)
 
 
 async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     """As `postgres`, with a queue."""
-    is_new = not journal_exists(state)
-    journal = await postgres(state, clock)
-    if is_new:
+    if not journal_exists(state):
         from runtime.worker.engines.dbos import make_queue
 
-        address = journal_address(state)
-        assert address is not None
-        await make_queue(address)
-    return journal
+        await make_queue(await _make_workspace(state))
+    return await open_journal(state, clock=clock)
+
+
+async def _make_workspace(state: Path) -> PostgresAddress:
+    name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
+    address = os.environ[SERVER_ENV] + name
+    await init_database(address)
+    make_state_directory(address, state)
+    return parse_address(address)
 
 
 async def clone(pair: Pair, origin: Path, target: Path) -> None:
