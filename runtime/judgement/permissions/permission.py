@@ -104,12 +104,14 @@ class _ObjectBudget:
     def spend(self, verb: str, target: str, choices: Sequence[Sequence[str]]) -> None:
         """Count the objects that putting `choices` into `target` makes, before any of them is made.
 
+        Each of `choices` has at least one text.
+
         Raises:
             ObjectTooLargeError: they are too many, or too long.
         """
         count = math.prod(map(len, choices))
-        longest = len(target) + sum(max(map(len, each), default=0) for each in choices)
-        chars = len(target) * count + sum(sum(map(len, each)) * (count // max(len(each), 1)) for each in choices)
+        longest = len(target) + sum(max(map(len, each)) for each in choices)
+        chars = len(target) * count + sum(sum(map(len, each)) * (count // len(each)) for each in choices)
         if longest > OBJECT_CHARS:
             raise ObjectTooLargeError(
                 verb, f"an object of {longest:,} characters; at most {OBJECT_CHARS:,} are checked"
