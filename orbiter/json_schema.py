@@ -36,6 +36,10 @@ MAX_WORK = 50_000
 """Keywords that one check applies, and as many again for each 2,500 values that it is given."""
 MAX_PROBLEMS = 50
 """Problems that are told."""
+NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
+"""Keywords whose value has a schema for each name."""
+PLAIN_VALUES = frozenset({"default", "const", "enum", "examples"})
+"""Keywords whose value is data, and not a schema, whatever it looks like."""
 _MAX_PATTERN_SIZE = 2_000
 
 

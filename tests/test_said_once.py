@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,10 @@ PACKAGES = ("orbiter", "runtime", "screens", "console", "themes")
 CAUSES = {"__cause__", "__context__"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return tuple((path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
 def walks_a_chain(tree: ast.AST) -> bool:
@@ -83,3 +84,26 @@ def test_the_vendors_providers_have_one_base() -> None:
     assert {each.__name__ for each in providers} == {"OpenAIProvider", "AnthropicProvider"}
     assert all(issubclass(each, SdkProvider) for each in providers)
     assert all("complete" not in vars(each) and "stream" not in vars(each) for each in providers)
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Named collections and patterns at the top of a module: the name without `_`, and what is written as its value."""
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        if isinstance(target, ast.Name) and target.id.isupper() and isinstance(value, ast.Call | ast.Dict | ast.Tuple):
+            words = [each for each in ast.walk(value) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+            if len(words) > 2 or (ast.unparse(value).startswith("re.compile(") and len(ast.unparse(value)) > 25):
+                yield target.id.lstrip("_"), ast.unparse(value)
+
+
+def test_a_list_of_words_and_a_pattern_are_written_once() -> None:
+    """Two under one name are one, or differ. Statements of the two stores may agree: each speaks its own dialect."""
+    homes: dict[tuple[str, str], list[str]] = {}
+    for path, tree in modules():
+        for constant in constants(tree):
+            homes.setdefault(constant, []).append(path)
+    assert len(homes) > 300, "the search finds them"
+    twins = {name: paths for (name, _), paths in homes.items() if len(paths) > 1}
+    stores = {"runtime/record/sqlite", "runtime/record/postgres"}
+    assert {name: paths for name, paths in twins.items() if {path.rpartition("/")[0] for path in paths} != stores} == {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 from console.html.markup import Html, element, folded, join, preformatted, printed, text
 from console.html.size_limit import SizeLimit
+from runtime.judgement.reports.analysis_prompt import cited_events
 from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.judgement.reports.incident_report import build_report
 from runtime.record.state.durable_run import DurableRun, Incident
@@ -16,7 +16,6 @@ from screens.render.formatting import pluralize
 from screens.views.run.report import decision_lines, report_lines, traceback_lines
 from screens.views.shared.render_context import RenderContext
 
-_CITED: Final = re.compile(r"\[#(\d{1,9})\]")
 _KIND_WORDS: Final = {"failure": "Failure", "in doubt": "In doubt", "no progress": "No progress"}
 
 
@@ -78,11 +77,11 @@ def with_links(told: str, shown: frozenset[int]) -> Html:
     """A text whose citations of events (``[#41]``) lead to them, where they are in the page."""
     parts: list[Html] = []
     at = 0
-    for found in _CITED.finditer(told):
-        if int(found.group(1)) in shown:
-            cited = element("a", found.group(), href=f"#e{int(found.group(1))}")
-            parts += [text(told[at : found.start()], 4000), cited] if at < found.start() else [cited]
-            at = found.end()
+    for start, end, seq in cited_events(told, max(shown, default=0)):
+        if seq in shown:
+            cited = element("a", told[start:end], href=f"#e{seq}")
+            parts += [text(told[at:start], 4000), cited] if at < start else [cited]
+            at = end
     return join((*parts, text(told[at:], 4000)) if at < len(told) else parts)
 
 

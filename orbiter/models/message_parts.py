@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
+from orbiter.json_schema import NAMED_SCHEMAS, PLAIN_VALUES
 from orbiter.models.types import ModelError
 from orbiter.types import AssistantMessage, ContentBlock, Message, TextBlock, ToolResult
 
@@ -92,10 +93,6 @@ def split_runs(messages: Iterable[Message]) -> list[list[Message]]:
     return runs
 
 
-_NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties"})
-_VALUES = frozenset({"default", "const", "enum", "examples"})
-
-
 def add_missing_items(schema: Any) -> Any:
     """A JSON schema in which every list says of what: OpenAI's API refuses ``{"type": "array"}`` alone ("array schema
     missing items"). The same object where nothing is missing.
@@ -113,9 +110,9 @@ def add_missing_items(schema: Any) -> Any:
 
 
 def _member(key: str, value: Any) -> Any:
-    if key in _VALUES:
+    if key in PLAIN_VALUES:
         return value
-    if key in _NAMED and isinstance(value, dict):
+    if key in NAMED_SCHEMAS and isinstance(value, dict):
         made = {name: add_missing_items(each) for name, each in value.items()}
         return made if any(made[name] is not each for name, each in value.items()) else value
     return add_missing_items(value)

@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from console.driver import Driver
+from console.exit_codes import FAILED
 from console.linear.operators import Operator
 from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, open_for_reading, state_of, verb
@@ -25,7 +26,6 @@ from runtime.testing.drills.drill_file import STARTER, Drill, InvalidDrill, read
 from runtime.testing.drills.drive_drill import LOG_FILE
 from screens.render.sanitize import sanitize_line
 
-_FAILED: Final = 1
 _MOST_LIVES: Final = 100
 
 
@@ -79,9 +79,9 @@ class DrillDriver(Driver):
             code = await self._process.wait()
             if code != -signal.SIGKILL:
                 raise BadInput(
-                    f"the process of the drill ended with {code}: see {self._place.state / 'drill.log'}", code=_FAILED
+                    f"the process of the drill ended with {code}: see {self._place.state / 'drill.log'}", code=FAILED
                 )
-        raise BadInput(f"the process of the drill was killed {_MOST_LIVES} times", code=_FAILED)
+        raise BadInput(f"the process of the drill was killed {_MOST_LIVES} times", code=FAILED)
 
     async def _stop(self) -> None:
         if self._process is not None and self._process.returncode is None:
@@ -123,7 +123,7 @@ async def run_drill(
         print_json(account.as_json())
     else:
         _print(account)
-    return exit_code(ended) if account.sound else _FAILED
+    return exit_code(ended) if account.sound else FAILED
 
 
 def _read(file: str) -> tuple[Path, Drill]:

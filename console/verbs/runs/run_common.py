@@ -56,44 +56,17 @@ async def run_and_follow(
         AgentError: an agent's model cannot be used, for a reason that is known already; nothing was begun.
     """
     with capture_output():  # from the first import of user code on
-        return await _create_and_follow(
-            ref,
-            task,
-            title=title,
-            resume=resume,
-            as_json=as_json,
-            decider=decider,
-            budget=budget,
-            queue=queue,
-            drill=drill,
-            driver=driver or _drive_here,
-        )
-
-
-async def _create_and_follow(
-    ref: str,
-    task: str,
-    *,
-    title: str,
-    resume: bool,
-    as_json: bool,
-    decider: Callable[[], Operator] | None,
-    budget: Mapping[str, float] | None,
-    queue: str,
-    drill: bool,
-    driver: Callable[[Workspace, float], Driver],
-) -> DurableRun:
-    place = workspace()
-    configured = load_configuration(place.root)  # a mistake in the configuration is said before anything begins
-    load_env_file(configured)
-    ref = await _check_ref(ref, place, configured)
-    async with open_for_writing() as journal:
-        operations = operations_on(journal)
-        run_id = await _create_or_resume(
-            journal, operations, ref, task, title=title, resume=resume, budget=budget, queue=queue, drill=drill
-        )
-        driving = driver(place, SLOW_CHECK_S if decider is not None else 0.0)
-        return await _follow_to_end(driving, journal, operations, run_id, as_json=as_json, decider=decider)
+        place = workspace()
+        configured = load_configuration(place.root)  # a mistake in the configuration is said before anything begins
+        load_env_file(configured)
+        ref = await _check_ref(ref, place, configured)
+        async with open_for_writing() as journal:
+            operations = operations_on(journal)
+            run_id = await _create_or_resume(
+                journal, operations, ref, task, title=title, resume=resume, budget=budget, queue=queue, drill=drill
+            )
+            driving = (driver or _drive_here)(place, SLOW_CHECK_S if decider is not None else 0.0)
+            return await _follow_to_end(driving, journal, operations, run_id, as_json=as_json, decider=decider)
 
 
 async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 
 import typing_extensions
 
+from orbiter.json_schema import NAMED_SCHEMAS, PLAIN_VALUES
+
 __all__ = ["simplify_schema", "with_current_typed_dicts"]
 
-_NAMED = frozenset({"properties", "$defs", "patternProperties"})
-_VALUES = frozenset({"default", "const", "enum", "examples"})
 _POINTER = "#/$defs/"
 
 
@@ -41,9 +41,9 @@ def _simple(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...], 
         return node
     simple: dict[str, Any] = {}
     for key, value in node.items():
-        if key in _VALUES:
+        if key in PLAIN_VALUES:
             simple[key] = value
-        elif key in _NAMED:
+        elif key in NAMED_SCHEMAS and isinstance(value, dict):
             simple[key] = {name: _simple(item, definitions, inside, kept) for name, item in value.items()}
         elif key != "title":
             simple[key] = _simple(value, definitions, inside, kept)

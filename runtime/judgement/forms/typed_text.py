@@ -13,7 +13,8 @@ from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from runtime.judgement.forms.fields import UNSET, FieldKind, FormField
 from runtime.judgement.forms.schema_form import choice_word
 
-_BOOLEAN_WORDS: Final = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+BOOLEAN_WORDS: Final = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+"""What may be typed, in any case, for a yes or a no."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d{1,4})?")
 _MAX_DIGITS: Final = 400
 _ITEM_KINDS: Final[dict[str, FieldKind]] = {
@@ -55,9 +56,9 @@ def _read_number(field: FormField, text: str) -> int | float:
 
 
 def _read_boolean(_field: FormField, text: str) -> bool:
-    if text.lower() not in _BOOLEAN_WORDS:
+    if text.lower() not in BOOLEAN_WORDS:
         raise UnreadableText("should be yes or no")
-    return _BOOLEAN_WORDS[text.lower()]
+    return BOOLEAN_WORDS[text.lower()]
 
 
 def _read_choice(field: FormField, text: str) -> Any:

@@ -17,6 +17,7 @@ from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from orbiter.redaction import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH
 from runtime.judgement.forms.form_values import find_misfits
 from runtime.judgement.forms.schema_form import form_of
+from runtime.judgement.forms.typed_text import BOOLEAN_WORDS
 
 
 class InvalidInput(ValueError):
@@ -27,8 +28,6 @@ MAX_WAIT_S = 366 * 86_400
 """A wait of a year: a longer one is a slip, and some would end past the calendar."""
 MAX_AMOUNT = 1e15
 """Above it a limit that is counted in whole numbers could not be told from the next."""
-
-_BOOLEAN_WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
 def secret_warning(text: str) -> str:
@@ -71,8 +70,8 @@ def _read(schema: Mapping[str, Any], text: str) -> Any:
             return read
     kinds = schema.get("type", ())
     kinds = {kinds} if isinstance(kinds, str) else set(kinds)
-    if "boolean" in kinds and text.strip().lower() in _BOOLEAN_WORDS:
-        return _BOOLEAN_WORDS[text.strip().lower()]
+    if "boolean" in kinds and text.strip().lower() in BOOLEAN_WORDS:
+        return BOOLEAN_WORDS[text.strip().lower()]
     try:
         check_json(text)
         found = json.loads(text)
