@@ -49,6 +49,10 @@ OVER: Final = (
     "Done. The report is in {path}. Try: R on fetch_index (runs again from there), T (timeline), 7 (who decided what)."
     " For a swarm of your own: orbiter-console init. ctrl+g ends the tour."
 )
+UNWRITTEN: Final = (
+    "Done, without the report: write_report was not carried out. Try: R on write_report (asks you again), T (timeline),"
+    " 7 (who decided what). For a swarm of your own: orbiter-console init. ctrl+g ends the tour."
+)
 ENDED: Final = "The run has ended. R runs it again from the step under the cursor. ctrl+g ends the tour."
 
 _STATIONS: Final = 4
@@ -64,7 +68,9 @@ def tour_text(state: DurableRun, incident_id: str) -> str:
     if not state.ref.startswith(DEMO_REF):
         return ""
     if state.terminal:
-        return OVER.format(path=report_file()) if state.phase in ("completed", "degraded") else ENDED
+        if state.phase not in ("completed", "degraded"):
+            return ENDED
+        return OVER.format(path=report_file()) if _is_written(state) else UNWRITTEN
     shown = state.incidents.get(incident_id)
     incident = shown if shown is not None and shown.open else next(iter(state.open_incidents), None)
     if incident is not None:
@@ -74,6 +80,13 @@ def tour_text(state: DurableRun, incident_id: str) -> str:
         return START
     last = answered[-1].answer
     return SKIPPED if last is not None and last.option == "skip" else GOES_ON
+
+
+def _is_written(state: DurableRun) -> bool:
+    """Whether the report was written: its tool was carried out, and not refused, skipped, or answered by hand."""
+    writes = [each for each in state.incidents.values() if "write_report" in each.opened.lineage]
+    last = writes[-1].answer if writes else None
+    return last is None or last.option in ("grant", "retry", "edit")
 
 
 def _about(state: DurableRun, incident: Incident) -> str:

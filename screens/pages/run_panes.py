@@ -82,7 +82,7 @@ class RunPanes(Container):
         return lambda node_id: self._session.link.text(run_id, node_id)
 
     def show_graph(self, state: DurableRun) -> bool:
-        """Show the graph of the swarm beside the nodes, if it is no wider than the page and leaves its rows to it.
+        """Show the graph of the swarm beside the nodes, where it fits into the page and leaves its rows to it.
 
         Returns:
             Whether there is a page beside the nodes, and not as many cells in it as the graph has.

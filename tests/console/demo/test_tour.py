@@ -59,6 +59,10 @@ def test_each_step_says_what_to_try() -> None:
     assert tour.tour_text(demo(wish), "") == f"1 of 4: {tour.PERMISSION}"
     assert "report is in" in tour.tour_text(demo(ev.RunFinished(state="completed")), "")
     assert tour.tour_text(demo(ev.RunFinished(state="aborted")), "") == tour.ENDED
+    over = ev.RunFinished(state="completed")
+    for option in ("deny", "skip", "result"):
+        assert tour.tour_text(demo(wish, answered(5, option), over), "") == tour.UNWRITTEN, "no report, and it says so"
+    assert "report is in" in tour.tour_text(demo(wish, answered(5, "grant"), over), "")
     assert not tour.tour_text(finished().state, ""), "only the demo has a tour"
 
 
