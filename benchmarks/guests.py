@@ -83,16 +83,16 @@ async def _saver(root: Path) -> AsyncIterator[Work]:
 @asynccontextmanager
 async def _dbos(root: Path) -> AsyncIterator[Work]:
     """pydantic-ai with DBOS on SQLite."""
-    from dbos import DBOS  # type: ignore[import-not-found]  # a peer, which is not locked
+    from dbos import DBOS, DBOSConfig
     from pydantic_ai import Agent, Tool
     from pydantic_ai.durable_exec.dbos import DBOSDurability
 
-    config = {"name": "benchmark", "system_database_url": f"sqlite:///{root / 'dbos.db'}"}
+    config: DBOSConfig = {"name": "benchmark", "system_database_url": f"sqlite:///{root / 'dbos.db'}"}
     DBOS(config=config)
     step = DBOS.step(name="add")(add)
     agent = Agent(typed.model, name="dbos", tools=[Tool(step, name="add")], capabilities=[DBOSDurability()])
 
-    @DBOS.workflow(name="loop")  # type: ignore[untyped-decorator]  # as it is not locked, its types are not known
+    @DBOS.workflow(name="loop")
     async def loop(text: str) -> str:
         return (await agent.run(text)).output
 

