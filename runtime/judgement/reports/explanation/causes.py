@@ -141,8 +141,8 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         ("The conversation is longer than {model} can read.", "The conversation is longer than the model can read."),
         (_SAID, _STILL_TOO_LONG),
         (
-            Advice("switch_model", ("a model that reads more than {compacted_tokens} can take it",
-                                    "a model that reads longer texts can take it")),
+            Advice("switch_model", ("a model that reads more than {compacted_tokens} can take it: name it in the form",
+                                    "a model that reads longer texts can take it: name it in the form")),
             _BY_HAND,
         ),
     ),
