@@ -186,7 +186,7 @@ async def test_the_inbox_is_live_and_rings_for_a_new_decision(monkeypatch: pytes
 async def test_where_there_is_room_the_inbox_tells_more_of_its_row() -> None:
     async with console(digest(), size=(120, 40)) as (pilot, _):
         assert 'write_file(path="/data/out/digest.md"' in text_of(pilot)
-    async with console(digest(), size=(80, 24)) as (pilot, _):
+    async with console(digest(), size=(80, 12)) as (pilot, _):
         assert 'write_file(path="/data/out/digest.md"' not in text_of(pilot)
 
 
