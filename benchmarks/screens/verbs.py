@@ -47,7 +47,7 @@ def _cpu_s(command: Sequence[str], workspace: Path) -> float:
     """User and system time of a process from its start to its end.
 
     Raises:
-        CalledProcessError: It failed.
+        subprocess.CalledProcessError: It failed.
     """
     began = sum(os.times()[2:4])
     subprocess.run(command, cwd=workspace, capture_output=True, check=True)

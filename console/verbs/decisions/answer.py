@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import pwd
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +67,7 @@ def _answer_at_once(  # noqa: PLR0917 - the arguments of the verb
     like_others = like_this or looked_at or proof != PROOF_TIMEOUT_S
     previewed = dry_run or params.get("for") in STANDING_LIFETIMES
     valued = "value" in params or path is not None or fields or effect_of(option) in (None, "input")
-    if like_others or previewed or valued:
+    if like_others or previewed or valued or _has_another_name():
         return None
     request = AnswerIncident(
         incident_id=incident, option=option, params=params, reach=reach, revision=revision, reason=reason
@@ -81,6 +84,14 @@ def _answer_at_once(  # noqa: PLR0917 - the arguments of the verb
         return None
     _print_taken(taken, as_json=as_json)
     return 0
+
+
+def _has_another_name() -> bool:
+    """Whether the user goes by another name than that of the account (`$LOGNAME`), which is all that a socket tells."""
+    try:
+        return getpass.getuser() != pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError):  # an account without a name
+        return True
 
 
 def _print_taken(taken: TakenAnswer, *, as_json: bool) -> None:

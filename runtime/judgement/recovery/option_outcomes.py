@@ -158,7 +158,7 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
         "in doubt": (
             "You type what {tool} returned, for {agent}; {tool} does not run again.",
             "No new run; {agent} gets your text.",
-            "No new run; you type what it returned.",
+            "You type what it returned.",
         ),
         "permission": _RESULT_UNRUN,
         "breakpoint": _RESULT_UNRUN,

@@ -203,7 +203,7 @@ def test_workers_drain_and_a_run_that_has_no_worker_is_told_of(machine: Machine,
         assert old.wait(timeout=60) == 0
         (told,) = here.json("workers")
         assert [(each["code"], each["queues"]) for each in told["workers"]] == [("v2", ["default", "mail"])]
-        assert told["unserved"] == [{"code": "v1", "queue": "default", "runs": [run], "queue_error": ""}]
+        assert told["unserved"] == [{"code": "v1", "queue": "default", "runs": [run], "queue_error": "", "refused": ""}]
         inbox = here("incidents")
         assert "waits for a worker with code 'v1'" in inbox.stderr
         (moved,) = here.json("move", run, "--code", "v2", "--queue", "mail")

@@ -117,7 +117,7 @@ async def test_nothing_is_repeated_before_somebody_has_looked(
             # Taken up, for their driver is gone, and let go of without a step: who thaws one lets that one go on.
             await _until(journal, {"one", "two"}, lambda each: isinstance(each, ev.RunParked))
             assert {each.id: each.state for each in await journal.runs()} == {"one": "frozen", "two": "frozen"}
-            assert "look at them, then thaw" in (await journal.freezes())[""].reason
+            assert "look at the runs, then thaw" in (await journal.freezes())[""].reason
             assert _saved(swarm) == 2
             await create_run(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id="later")
             assert await RunControls(journal).thaw("two", by=ME) == ["two"]
