@@ -182,7 +182,7 @@ async def test_a_worker_whose_clock_is_wrong_takes_no_run_from_another(
         wrong = found.lives.begin("live", found.root, lease_s=10.0, skew_s=20.0)
         late = await found.start("zoo:plain")
         await found.until(late, lambda s: s.terminal)
-        while "the clock here is +20.0 s from the database's" not in found.log:  # noqa: ASYNC110 - of another process
+        while "the clock here differs by +20.0 s from the database's" not in found.log:  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.01)
         (found.root / "go").touch()
         assert [await each.status() for each in (right, wrong)] == [0, 0], found.log
