@@ -91,11 +91,9 @@ def _layers(workspace: Path, environ: Mapping[str, str], over: Mapping[str, Any]
 def _own_servers(workspace: Path, environ: Mapping[str, str]) -> McpSettings:
     """The MCP servers of the user's own file: what the workspace's file changes of one is not the user's word."""
     own = _own_file(workspace, environ)
-    return (
-        McpSettings()
-        if own is None
-        else McpSettings.model_validate(SettingsLayer.from_file(own, InvalidConfiguration).data.get("mcp", {}))
-    )
+    if own is None:
+        return McpSettings()
+    return McpSettings.model_validate(SettingsLayer.from_file(own, InvalidConfiguration).data.get("mcp", {}))
 
 
 def _own_file(workspace: Path, environ: Mapping[str, str]) -> Path | None:

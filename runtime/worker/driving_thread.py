@@ -37,6 +37,7 @@ from runtime.worker.presence import (
     MOST_TOLD,
     QUEUE_WORDS,
     Presence,
+    first_of,
     provider_keys,
     queue_words,
     refused_words,
@@ -181,8 +182,7 @@ class DrivingThread:
             return f"runs are not given out to workers: {queue_words(self._supervisor.queue_fault)}"
         found = [each for each in self.blocked_runs if each.run_id and each.alarming]
         if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            return f"run {found[0].run_id}{more} cannot be carried on now: {found[0].reason[:400]}"
+            return f"{first_of([each.run_id for each in found])} cannot be carried on now: {found[0].reason[:400]}"
         unserved = unserved_words(self._presence.unserved) if self._presence is not None else ""
         return unserved or (refused_words(self._supervisor.refused_runs) if self._supervisor is not None else "")
 
@@ -190,8 +190,7 @@ class DrivingThread:
     def slow(self) -> str:
         """What only takes long here, in words: an import that is not late yet. From any thread."""
         found = [each for each in self.blocked_runs if each.run_id and not each.alarming]
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        return f"run {found[0].run_id}{more}: {found[0].reason[:400]}" if found else ""
+        return f"{first_of([each.run_id for each in found])}: {found[0].reason[:400]}" if found else ""
 
     @property
     def displaced(self) -> str:

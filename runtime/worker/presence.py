@@ -133,9 +133,14 @@ def queue_words(fault: Classification) -> str:
 
 def refused_words(refused: Mapping[str, str]) -> str:
     """Which runs the engine's queue does not take, in words; empty if it takes all."""
-    run_id = next(iter(refused), "")
-    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    return f"run {run_id}{more} goes on without the queue and its limits: {refused[run_id]}" if refused else ""
+    if not refused:
+        return ""
+    return f"{first_of(list(refused))} goes on without the queue and its limits: {next(iter(refused.values()))}"
+
+
+def first_of(run_ids: Sequence[str]) -> str:
+    """The first run by name, and how many there are beside it, in words; there is one at least."""
+    return f"run {run_ids[0]}" + (f" (and {len(run_ids) - 1} more)" if len(run_ids) > 1 else "")
 
 
 def unserved_words(unserved: dict[WorkerNeed, list[str]]) -> str:

@@ -6,7 +6,8 @@ import getpass
 import os
 import pwd
 import sys
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -45,33 +46,23 @@ from screens.shell import file_input
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
 
+_SENT: Final = frozenset({"reach", "reason", "revision"})
+"""Arguments of the verb that the request has too."""
+_READS_NOTHING: Final = MappingProxyType(
+    {"path": None, "fields": (), "like_this": False, "looked_at": (), "proof": PROOF_TIMEOUT_S, "dry_run": False}
+)
+"""The arguments for which the incident is read first, as they are where it need not be."""
 
-def _answer_at_once(  # noqa: PLR0917 - the arguments of the verb
-    incident: str,
-    option: str,
-    path: str | None,
-    fields: tuple[str, ...],
-    reach: Reach | None,
-    reason: str,
-    revision: int | None,
-    like_this: bool,
-    looked_at: tuple[str, ...],
-    proof: float,
-    dry_run: bool,
-    *,
-    as_json: bool,
-    **flags: Any,
-) -> int | None:
+
+def _answer_at_once(*, incident: str, option: str, as_json: bool, **given: Any) -> int | None:
     """Have the runtime take the answer, where nothing is to be read of the incident before it is sent."""
-    params = given_params(flags)
-    like_others = like_this or looked_at or proof != PROOF_TIMEOUT_S
-    previewed = dry_run or params.get("for") in STANDING_LIFETIMES
-    valued = "value" in params or path is not None or fields or effect_of(option) in (None, "input")
-    if like_others or previewed or valued or _has_another_name():
+    if any(given[name] != usual for name, usual in _READS_NOTHING.items()) or _has_another_name():
         return None
-    request = AnswerIncident(
-        incident_id=incident, option=option, params=params, reach=reach, revision=revision, reason=reason
-    )
+    params = given_params({name: each for name, each in given.items() if name not in _SENT | _READS_NOTHING.keys()})
+    if params.get("for") in STANDING_LIFETIMES or "value" in params or effect_of(option) in (None, "input"):
+        return None
+    sent = {name: given[name] for name in _SENT}
+    request = AnswerIncident(incident_id=incident, option=option, params=params, **sent)
     try:
         taken = ask_runtime(workspace().state, request)
     except DaemonError as exc:

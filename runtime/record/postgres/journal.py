@@ -24,13 +24,10 @@ from runtime.record.postgres.listener import ChangeListener
 from runtime.record.postgres.reader import Reader
 from runtime.record.postgres.schema import check_version
 from runtime.record.postgres.writer import Writer
-from runtime.record.rules.stored_journal import StoredJournal
+from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
 from runtime.record.state import events as ev
 from runtime.record.workers import ListedWorker, PlacedRun, WorkerReport
 
-_FREEZE_REASON = (
-    "the journal has lost its newest events: steps that only those recorded may be done again; look, then thaw"
-)
 _UNFROZEN = ("queued", "running", "waiting")
 
 
@@ -159,10 +156,10 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
 
     async def stand_still(self, lost: str) -> list[str]:
         by = ev.Actor(name="the journal", channel="rule")
-        await self.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(reason=_FREEZE_REASON, by=by))
+        await self.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(reason=LOSS_REASON, by=by))
         ids = [run.id for run in await self._reader.summaries(1_000_000, _UNFROZEN)]
         for run_id in ids:
-            await self.post(run_id, ev.RunFrozen(reason=_FREEZE_REASON, by=by))
+            await self.post(run_id, ev.RunFrozen(reason=LOSS_REASON, by=by))
         await self.post(ev.WORKSPACE_RUN_ID, ev.EventsLost(detail=lost))
         return ids
 

@@ -48,7 +48,7 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
     # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
     fresh = event.seq == 0 and not event.run_id and event.v == ev.EVENT_VERSION and type(event) is not ev.UnknownEvent
     try:
-        body = _dump(event, None if fresh else _IN_COLUMNS)
+        body = dump_json(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
         if body.count("{") + body.count("[") > _MAX_NESTING:
             # What can be written can be nested deeper than what can be read (pydantic: 255 levels and 200).
             from_json(f"{'[' * _RESERVED_LEVELS}{body}{']' * _RESERVED_LEVELS}", cache_strings=False)
@@ -60,16 +60,6 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
     if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
         return _with_blobs(event, head, body)
     return EventRow(event, _object(head, body))
-
-
-def _dump(event: ev.JournalEvent, exclude: set[str] | None) -> str:
-    try:
-        # What `model_dump_json` calls, without its layer: this runs for each event.
-        return event.__pydantic_serializer__.to_json(
-            event, exclude_defaults=True, by_alias=True, exclude=exclude
-        ).decode()
-    except PydanticSerializationError:  # lone surrogates
-        return dump_json(event, exclude_defaults=True, by_alias=True, exclude=exclude)
 
 
 @cache

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from runtime.record.found_run import FoundRun
 from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
@@ -33,6 +33,11 @@ from runtime.record.state.workspace_state import WorkspaceState
 
 Writes = TypeVar("Writes", bound=WriteQueue[Any])
 Reads = TypeVar("Reads", bound=StoredReader)
+LOSS_REASON: Final = (
+    "the journal has lost its newest events: steps that only those recorded may be done again;"
+    " look at the runs, then thaw"
+)
+"""Why runs are frozen after a loss."""
 
 
 class StoredJournal(ABC, Generic[Writes, Reads]):

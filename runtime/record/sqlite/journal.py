@@ -26,7 +26,7 @@ import aiosqlite
 
 from runtime.record.journal import JournalError
 from runtime.record.journal_care import DAMAGED_FILE
-from runtime.record.rules.stored_journal import StoredJournal
+from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
 from runtime.record.sqlite import content_check, maintenance, registry, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
 from runtime.record.sqlite.exit_guard import forget, stop_at_exit
@@ -220,8 +220,8 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
         ids = await self._write().run_exclusive(wal_loss.unfrozen_runs)
         # Queued at once, and in this order: a loss is told of once it has taken effect on all.
         await asyncio.gather(
-            self.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(reason=wal_loss.LOSS_REASON, by=by)),
-            *(self.post(run_id, ev.RunFrozen(reason=wal_loss.LOSS_REASON, by=by)) for run_id in ids),
+            self.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(reason=LOSS_REASON, by=by)),
+            *(self.post(run_id, ev.RunFrozen(reason=LOSS_REASON, by=by)) for run_id in ids),
             self.post(ev.WORKSPACE_RUN_ID, ev.EventsLost(detail=lost)),
         )
         wal_loss.mark_again(self.path, await self.position())

@@ -20,10 +20,6 @@ from typing import Final
 
 from runtime.record.sqlite.statements import POSITION
 
-LOSS_REASON: Final = (
-    "the journal has lost its newest events: steps that only those recorded may be done again;"
-    " look at the runs, then thaw"
-)
 WAL_HEADER_BYTES: Final = 32
 _FRAME_HEADER_BYTES: Final = 24
 _MAGIC: Final = (0x377F0682, 0x377F0683)

@@ -1,4 +1,4 @@
-"""Models whose clients ask again by themselves: copies that do not, and those of which there is no such copy."""
+"""Models whose clients ask again by themselves: they are copied without that; some cannot be copied so."""
 
 from __future__ import annotations
 

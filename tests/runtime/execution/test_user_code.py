@@ -155,7 +155,7 @@ async def test_what_hangs_is_said_with_its_file_and_a_stop_does_not_wait_for_it(
         assert held.run_id == run_id
         assert "hang.py, line 5" in held.reason
         assert held.reason.startswith("still importing ")
-        assert host.held_up == "", "a slow import is no alarm"
+        assert host.held_up == "", "a slow import raises no alarm"
         assert host.slow.startswith(f"run {run_id}: still importing ")
         monkeypatch.setattr(imports, "LATE_IMPORT_S", 0.0)
         assert host.slow == ""

@@ -165,8 +165,10 @@ def explain(incident: Incident, state: DurableRun, home: HomeSource | None = Non
 
     def facts(name: str) -> Fact | None:
         if name not in known:
-            told = home() if home is not None and name in HOME_FACTS else None
-            known[name] = home_fact(name, told, case.here) if name in HOME_FACTS else _FACTS[name](case)
+            if name in HOME_FACTS:
+                known[name] = home_fact(name, home() if home is not None else None, case.here)
+            else:
+                known[name] = _FACTS[name](case)
         return known[name]
 
     words = _words(case)
