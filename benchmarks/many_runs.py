@@ -113,6 +113,13 @@ def _rss_kib(pid: int | str) -> int:
     raise RuntimeError(f"process {pid} has no VmRSS in /proc")
 
 
+async def _analysed(state_dir: Path) -> None:
+    """Wait until the runtime has looked at each incident, as it does when one opens: here all are new to it at once."""
+    async with await open_journal(state_dir, readonly=True) as journal:
+        while [each async for each in journal.iterate_incidents(unmarked='{"type":"incident.analysed"')]:  # noqa: ASYNC110 - a poll
+            await asyncio.sleep(1.0)
+
+
 async def _parked(root: Path) -> list[Ratio]:
     places = {count: root / str(count) / ".orbiter" for count in (0, PARKED)}
     pids: dict[int, int] = {}
@@ -123,6 +130,7 @@ async def _parked(root: Path) -> list[Ratio]:
                 for start in range(0, count, 500):
                     await asyncio.gather(*(park(journal, number) for number in range(start, start + 500)))
             pids[count] = (await asyncio.to_thread(daemon.ensure_runtime, place, workspace=place.parent)).pid
+        await _analysed(places[PARKED])
         await asyncio.sleep(SETTLE_S)
         before = {count: cpu_s(pid) for count, pid in pids.items()}
         await asyncio.sleep(WINDOW_S)

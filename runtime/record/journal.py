@@ -260,6 +260,12 @@ class Journal(WorkerRegistry, Protocol):
         """Open incidents, oldest first."""
         ...
 
+    def iterate_incidents(self, *, unmarked: str = "") -> AsyncIterator[OpenIncident]:
+        """Open incidents, oldest first, read a few at a time: there may be very many. With `unmarked`, only those of
+        which no later event of their run has this text in its stored JSON, beside the incident's id as `incident_id`.
+        """
+        ...
+
     async def incident(self, incident_id: str) -> tuple[str, IncidentOpened, IncidentAnswered | None] | None:
         """An incident by its id (or a unique beginning of it): its run, how it opened, its answer."""
         ...

@@ -116,7 +116,6 @@ class NoticeQueue:
 
     def __init__(self, rules: NoticeRules) -> None:
         self._rules = rules
-        self._open: dict[str, ev.IncidentOpened] = {}
         self._sent: dict[Channel, set[tuple[str, int]]] = {channel: set() for channel in rules.channels}
         self._unsent: dict[Channel, dict[str, ev.IncidentOpened]] = {channel: {} for channel in rules.channels}
         """What each channel is still to be told: kept up event by event, for there may be many thousands."""
@@ -124,8 +123,14 @@ class NoticeQueue:
         self._titles: dict[str, str] = {}
 
     def name_run(self, run_id: str, title: str) -> None:
-        """Say what a run is called, for notices of its incidents. Forgotten when it ends."""
+        """Say what a run is called, for notices of its incidents. Forgotten once all channels were told of them."""
         self._titles[run_id] = title
+
+    def add(self, opened: ev.IncidentOpened, title: str) -> None:
+        """Take an incident that is open into account, of a run that is called `title`."""
+        self.apply(opened)
+        if any(opened.incident_id in unsent for unsent in self._unsent.values()):
+            self.name_run(opened.run_id, title)
 
     def is_named(self, run_id: str) -> bool:
         return run_id in self._titles
@@ -139,8 +144,9 @@ class NoticeQueue:
             self._drop(event.incident_id)
         elif isinstance(event, ev.RunFinished):
             self._titles.pop(event.run_id, None)
-            for incident_id in [key for key, each in self._open.items() if each.run_id == event.run_id]:
-                self._drop(incident_id)
+            for unsent in self._unsent.values():
+                for incident_id in [key for key, each in unsent.items() if each.run_id == event.run_id]:
+                    del unsent[incident_id]
         elif isinstance(event, ev.NoticeSent):
             for channel, sent in self._sent.items():
                 if channel == event.channel:
@@ -150,9 +156,10 @@ class NoticeQueue:
                         if waiting is not None and waiting.revision == revision:
                             del self._unsent[channel][incident_id]
                     self._last[channel] = max(self._last.get(channel, event.ts), event.ts)
+            waiting_runs = {each.run_id for unsent in self._unsent.values() for each in unsent.values()}
+            self._titles = {run_id: title for run_id, title in self._titles.items() if run_id in waiting_runs}
 
     def _add(self, opened: ev.IncidentOpened) -> None:
-        self._open[opened.incident_id] = opened
         for channel, unsent in self._unsent.items():
             severe = SEVERITY_RANK.index(opened.fault.severity) >= SEVERITY_RANK.index(self._rules.channels[channel])
             if severe and (opened.incident_id, opened.revision) not in self._sent[channel]:
@@ -161,7 +168,6 @@ class NoticeQueue:
                 unsent.pop(opened.incident_id, None)
 
     def _drop(self, incident_id: str) -> None:
-        self._open.pop(incident_id, None)
         for unsent in self._unsent.values():
             unsent.pop(incident_id, None)
 

@@ -77,8 +77,8 @@ class ConnectionHost(Protocol):
         """What only takes long now, in words."""
         ...
 
-    def join(self, connection: Connection, epoch: str, position: int) -> None:
-        """The console wants the picture, from where it stands."""
+    def join(self, connection: Connection) -> None:
+        """The console wants the picture, from where its `attaching` says that it stands."""
         ...
 
     def leave(self, connection: Connection) -> None:
@@ -116,6 +116,8 @@ class Connection:
         self.role: Role = role
         self.name = account
         self.attached = False
+        self.attaching: p.Attach | None = None
+        """What the console asked for, until it is told: what it sends meanwhile is read afterwards."""
         self.watching: set[str] = set()
         self.outbox = ClientOutbox(lambda: server.snapshot_lines(self), window=server.window, capacity=server.capacity)
         self._server = server
@@ -157,6 +159,11 @@ class Connection:
         refused = p.MessageRefused(error=error, message=message, run_id=run_id, id=asked, number=self._line)
         self.outbox.reply(refused.line())
 
+    def joined(self) -> None:
+        """The picture is on its way to the console, and every change from now on."""
+        self.attached, self.attaching = True, None
+        self._room.set()
+
     def request_started(self) -> None:
         """Something that was asked for is under way, until `done`."""
         self._under_way += 1
@@ -173,7 +180,12 @@ class Connection:
         Raises:
             ConnectionError: the console went.
         """
-        while self.outbox.full or self._under_way >= MAX_CONCURRENT_REQUESTS[self.role] or self._server.closing:
+        while (
+            self.attaching is not None
+            or self.outbox.full
+            or self._under_way >= MAX_CONCURRENT_REQUESTS[self.role]
+            or self._server.closing
+        ):
             self._room.clear()
             await self._room.wait()
             if self._gone:
@@ -281,7 +293,8 @@ class Connection:
         if self.attached:
             self.refuse("too_late", "the console is attached already")
             return
-        self._server.join(self, message.epoch, message.position)
+        self.attaching = message
+        self._server.join(self)
 
     def _watch(self, message: p.Watch) -> None:
         if not self.attached:

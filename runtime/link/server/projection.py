@@ -60,6 +60,11 @@ class WorkspaceProjection:
         self._snapshots.clear()
         self.position += 1
 
+    def forget(self) -> None:
+        """Be empty, as another object would be: positions of before mean nothing any more."""
+        self.epoch = secrets.token_hex(8)
+        self.load((), (), ())
+
     def set_summary(self, summary: Summary) -> bytes | None:
         """A run's summary is this by now; the line that tells of it, None if nothing changed."""
         if self.summaries.get(summary.id) == summary:

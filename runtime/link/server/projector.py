@@ -32,12 +32,17 @@ class ProjectionListener(Protocol):
     def on_event(self, event: ev.JournalEvent) -> None:
         """An event of a run, in the order of its `seq`."""
 
+    def on_loaded(self) -> None:
+        """The picture is there, and changes are told from now on."""
+
     def reset(self) -> None:
         """The picture was loaded again: what happened meanwhile is not known one by one."""
 
 
 class Projector:
-    """See the module. `load` first, then `follow` and `refresh` as tasks, for ever."""
+    """See the module. `serve` runs while a console looks; `rest` frees what it had, so that a workspace with very many
+    runs takes no memory while none does.
+    """
 
     def __init__(self, journal: Journal, projection: WorkspaceProjection, listener: ProjectionListener) -> None:
         self._journal = journal
@@ -51,6 +56,26 @@ class Projector:
         self._proposals: set[str] = set()
         """Runs of which it is not known yet what agents propose."""
         self._wake = asyncio.Event()
+        self.loaded = False
+        """Whether the projection has the workspace."""
+
+    async def serve(self) -> None:
+        """Take the whole picture, tell the listener, then keep it up to date, until cancelled."""
+        while not self.loaded:
+            try:
+                await self.load()
+                self.loaded = True
+            except Exception:  # whatever it is, consoles wait for the picture
+                log.exception("cannot load the picture; trying again")
+                await asyncio.sleep(RELOAD_RETRY_S)
+        self._listener.on_loaded()
+        await asyncio.gather(self.follow(), self.refresh())
+
+    def rest(self) -> None:
+        """Forget everything, after `serve` was cancelled: who comes next has it loaded again."""
+        self.loaded = False
+        self._moved, self._inbox, self._proposals, self._grants = set(), set(), set(), False
+        self._projection.forget()
 
     async def load(self) -> None:
         """Take the whole picture from the journal. Raises `JournalError`."""

@@ -42,6 +42,10 @@ MAX_CONNECTIONS = 600
 """Consoles over one socket at once; one more is told so and sent away. Those of the other socket are not concerned."""
 
 
+REST_S = 60.0
+"""How long after the last console went the picture is kept, in seconds: one that comes back gets what it missed."""
+
+
 class LinkServer:
     """Serves consoles: `start`, then `listen` or `adopt`; `close` at the end. Only `deltas` is thread-safe."""
 
@@ -61,6 +65,7 @@ class LinkServer:
         views: ViewRedactor | None = None,
         window: int = p.ACK_WINDOW,
         capacity: int = MAX_QUEUE_MESSAGES,
+        rest_s: float = REST_S,
     ) -> None:
         self.window = window
         self.capacity = capacity
@@ -79,7 +84,11 @@ class LinkServer:
         self.deltas = streams if streams is not None else ReplyStreams()
         """Where the driving thread puts pieces of streamed replies; for any thread."""
         self._replies = replies
+        self._journal = journal
         self._follower = Projector(journal, self.projection, self)
+        self._following: asyncio.Task[None] | None = None
+        self._rest_s = rest_s
+        self._resting: asyncio.TimerHandle | None = None
         self._connections: set[Connection] = set()
         self._watched = WatchedRuns(RunCache(journal), self.deltas, self._connections, self._spawn)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -89,11 +98,13 @@ class LinkServer:
     # -- life --------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Load the picture and begin to follow the journal. Raises `JournalError`."""
+        """Begin to pass replies on. The journal is read and followed while a console is attached.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
         self.deltas.bind(asyncio.get_running_loop(), self._watched.send_delta)
-        await self._follower.load()
-        self._spawn(self._follower.follow())
-        self._spawn(self._follower.refresh())
+        await self._journal.position()
         if self._replies is not None and not self.views.masked:  # a piece may end inside a secret
             self._spawn(ReplyRelay(self._replies, self.deltas, lambda: self._watched.ids).serve())
 
@@ -162,11 +173,19 @@ class LinkServer:
             window=self.window,
         )
 
-    def join(self, connection: Connection, epoch: str, position: int) -> None:
-        """From here on the console is told every change. No await between taking the snapshot and joining."""
-        found = self.projection.changes_since(epoch, position)
+    def join(self, connection: Connection) -> None:
+        """Tell the console every change from now on; of the first one, once the picture is loaded."""
+        if self._follower.loaded:
+            self._send_picture(connection)
+        elif self._following is None:
+            self._following = self._spawn(self._follower.serve())
+
+    def _send_picture(self, connection: Connection) -> None:
+        """No await between taking the snapshot and joining."""
+        assert connection.attaching is not None
+        found = self.projection.changes_since(connection.attaching.epoch, connection.attaching.position)
         connection.outbox.send_bulk(self.projection.snapshot(found) if isinstance(found, str) else found)
-        connection.attached = True
+        connection.joined()
 
     def watch(self, connection: Connection, run_id: str, after: int) -> None:
         """Tell the console of a run, once it is loaded."""
@@ -178,9 +197,21 @@ class LinkServer:
     def leave(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._count_watchers()
-        connection.attached = False
+        connection.attached, connection.attaching = False, None
         connection.watching.clear()
         self._watched.trim()
+        if self._resting is not None:
+            self._resting.cancel()
+        self._resting = asyncio.get_running_loop().call_later(self._rest_s, self._rest)
+
+    def _rest(self) -> None:
+        """Follow the journal no more, where no console is told of it."""
+        if self._following is None or any(each.attached or each.attaching for each in self._connections):
+            return
+        self._following.cancel()
+        self._following = None
+        self._follower.rest()
+        self._watched.clear()
 
     def snapshot_lines(self, connection: Connection) -> list[bytes]:
         """A fresh snapshot of all that the console is told of."""
@@ -213,6 +244,11 @@ class LinkServer:
 
     def on_event(self, event: ev.JournalEvent) -> None:
         self._watched.on_event(event)
+
+    def on_loaded(self) -> None:
+        for connection in self._connections:
+            if connection.attaching is not None:
+                self._send_picture(connection)
 
     def reset(self) -> None:
         self._watched.clear()

@@ -49,6 +49,14 @@ _OPEN_INCIDENTS: LiteralString = """
     FROM incident JOIN run ON run.rid = incident.run
     JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq
     WHERE incident.state = 'open' AND (%(run)s::text IS NULL OR run.id = %(run)s) ORDER BY incident.iid"""
+_LATER_INCIDENTS: LiteralString = """
+    SELECT incident.iid, run.summary, event.seq, run.id, event.seq, event.body, event.blobs
+    FROM incident JOIN run ON run.rid = incident.run
+    JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq
+    WHERE incident.state = 'open' AND incident.iid > %(after)s
+    AND (%(mark)s::text = '' OR NOT EXISTS (SELECT 1 FROM event AS later WHERE later.run = incident.run
+        AND later.seq > incident.opened_seq AND strpos(later.body, %(mark)s) > 0
+        AND strpos(later.body, '"incident_id":"' || incident.id || '"') > 0)) ORDER BY incident.iid LIMIT %(limit)s"""
 _INCIDENTS: LiteralString = """
     SELECT incident.id, run.id, opened_seq, answer_seq FROM incident JOIN run ON run.rid = incident.run
     WHERE starts_with(incident.id, %s) ORDER BY incident.id LIMIT 6"""
@@ -143,6 +151,12 @@ class Reader(StoredReader):
 
     async def open_incident_rows(self, run_id: str | None) -> list[tuple[str | None, StoredEvent]]:
         return [(row[0], StoredEvent(*row[1:])) for row in await self.rows(_OPEN_INCIDENTS, {"run": run_id})]
+
+    async def later_incident_rows(
+        self, after: int, limit: int, unmarked: str
+    ) -> list[tuple[int, str | None, StoredEvent]]:
+        rows = await self.rows(_LATER_INCIDENTS, {"after": after, "limit": limit, "mark": unmarked})
+        return [(row[0], row[1], StoredEvent(*row[2:])) for row in rows]
 
     async def incident_rows(self, prefix: str) -> list[StoredIncident]:
         return [StoredIncident(*row) for row in await self.rows(_INCIDENTS, (prefix,))]

@@ -181,6 +181,9 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
     async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
         return await self._reader.incidents(run_id)
 
+    def iterate_incidents(self, *, unmarked: str = "") -> AsyncIterator[OpenIncident]:
+        return self._reader.iterate_incidents(unmarked)
+
     async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
         return await self._reader.incident(incident_id)
 

@@ -15,6 +15,7 @@ from runtime.record.rules.writes import RebuildSummary
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
 
+_INCIDENTS_AT_ONCE = 200
 CHUNK_ROWS = 1000
 
 
@@ -75,6 +76,14 @@ class StoredReader(ABC):
     @abstractmethod
     async def open_incident_rows(self, run_id: str | None) -> list[tuple[str | None, StoredEvent]]:
         """The events that opened the incidents that are open, the oldest first, with the summaries of their runs."""
+
+    @abstractmethod
+    async def later_incident_rows(
+        self, after: int, limit: int, unmarked: str
+    ) -> list[tuple[int, str | None, StoredEvent]]:
+        """The same of the first `limit` with a number above `after`, which stands before each; with `unmarked`, only
+        those of which no later event with that text tells.
+        """
 
     @abstractmethod
     async def incident_rows(self, prefix: str) -> list[StoredIncident]:
@@ -161,7 +170,17 @@ class StoredReader(ABC):
 
     async def incidents(self, run_id: str | None) -> list[OpenIncident]:
         """See `runtime.record.journal.Journal.incidents`."""
-        rows = await self.open_incident_rows(run_id)
+        return await self._opened(await self.open_incident_rows(run_id))
+
+    async def iterate_incidents(self, unmarked: str) -> AsyncIterator[OpenIncident]:
+        """See `runtime.record.journal.Journal.iterate_incidents`."""
+        after = 0
+        while rows := await self.later_incident_rows(after, _INCIDENTS_AT_ONCE, unmarked):
+            for found in await self._opened([(summary, row) for _, summary, row in rows]):
+                yield found
+            after = rows[-1][0]
+
+    async def _opened(self, rows: Sequence[tuple[str | None, StoredEvent]]) -> list[OpenIncident]:
         values = await self.values_of(row for _, row in rows)
         found: list[OpenIncident] = []
         for summary, row in rows:

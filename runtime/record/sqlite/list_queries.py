@@ -18,11 +18,17 @@ RUNS_WITH_SUMMARIES = (
     " (SELECT count(*) FROM incident WHERE incident.run = run.rid AND incident.state = 'open') FROM run"
 )
 _OPEN = (
-    "SELECT run.id, run.summary, event.seq, event.body, event.blobs FROM incident JOIN run ON run.rid = incident.run"
+    "run.id, run.summary, event.seq, event.body, event.blobs FROM incident JOIN run ON run.rid = incident.run"
     " JOIN event ON event.run = incident.run AND event.seq = incident.opened_seq WHERE incident.state = 'open'"
 )
-OPEN_INCIDENTS = _OPEN + " ORDER BY incident.iid"
-OPEN_INCIDENTS_OF_RUN = _OPEN + " AND run.id = ? ORDER BY incident.iid"
+OPEN_INCIDENTS = "SELECT " + _OPEN + " ORDER BY incident.iid"
+OPEN_INCIDENTS_OF_RUN = "SELECT " + _OPEN + " AND run.id = ? ORDER BY incident.iid"
+LATER_INCIDENTS = (
+    f"SELECT incident.iid, {_OPEN} AND incident.iid > :after AND (:mark = '' OR NOT EXISTS (SELECT 1"  # noqa: S608 - constants
+    " FROM event AS later WHERE later.run = incident.run AND later.seq > incident.opened_seq"
+    " AND instr(later.body, :mark) AND instr(later.body, '\"incident_id\":\"' || incident.id || '\"')))"
+    " ORDER BY incident.iid LIMIT :limit"
+)
 PROPOSED = """
     SELECT EXISTS (SELECT 1 FROM event WHERE run IN (SELECT run FROM incident WHERE state = 'open')
     AND instr(body, '"type":"incident.answer_proposed"'))"""

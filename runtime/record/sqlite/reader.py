@@ -19,7 +19,12 @@ from runtime.record.journal import JournalError, Lease
 from runtime.record.rules.search_texts import SEARCHED_TYPES, json_like_pattern
 from runtime.record.rules.stored_reader import StoredEvent, StoredIncident, StoredReader
 from runtime.record.rules.stored_summary import StoredSummary, to_instant
-from runtime.record.sqlite.list_queries import OPEN_INCIDENTS, OPEN_INCIDENTS_OF_RUN, RUNS_WITH_SUMMARIES
+from runtime.record.sqlite.list_queries import (
+    LATER_INCIDENTS,
+    OPEN_INCIDENTS,
+    OPEN_INCIDENTS_OF_RUN,
+    RUNS_WITH_SUMMARIES,
+)
 from runtime.record.sqlite.schema import sqlite_errors
 from runtime.record.sqlite.statements import POSITION
 
@@ -131,6 +136,12 @@ class Reader(StoredReader):
         sql = OPEN_INCIDENTS_OF_RUN if run_id is not None else OPEN_INCIDENTS
         rows = await self.rows(sql, (run_id,) if run_id is not None else ())
         return [(summary, StoredEvent(seq, run, seq, body, blobs)) for run, summary, seq, body, blobs in rows]
+
+    async def later_incident_rows(
+        self, after: int, limit: int, unmarked: str
+    ) -> list[tuple[int, str | None, StoredEvent]]:
+        rows = await self.rows(LATER_INCIDENTS, {"after": after, "limit": limit, "mark": unmarked})
+        return [(iid, summary, StoredEvent(seq, run, seq, body, blobs)) for iid, run, summary, seq, body, blobs in rows]
 
     async def incident_rows(self, prefix: str) -> list[StoredIncident]:
         rows = await self.rows(

@@ -58,7 +58,8 @@ _CLAIM_MARGIN_S = 30.0
 """How much longer than an analysis may take no other worker begins it, in seconds."""
 _MAX_ANALYSES = 1_000_000
 
-_MARKS = ('{"type":"incident.analysed"',)
+_MARK = '{"type":"incident.analysed"'
+_MARKS = (_MARK,)
 _OPENED = ('{"type":"incident.opened"',)
 
 
@@ -115,11 +116,8 @@ class Analyst:
         """Analyse what is open now, and then every incident as it opens, until cancelled."""
         after = self._served_from = await self._journal.position()
         try:
-            for found in await self._journal.incidents():
-                state = fold_events(await self._journal.read(found.run_id))
-                incident = state.incidents.get(found.opened.incident_id)
-                if incident is not None and incident.analysis is None:
-                    self._begin(found)
+            async for found in self._journal.iterate_incidents(unmarked=_MARK):
+                self._begin(found)
             async for batch in self._journal.tail(None, after):
                 for event in batch:
                     if isinstance(event, ev.IncidentOpened):

@@ -81,9 +81,8 @@ class Notifier:
         """Tell what is open and untold, and then what comes, until cancelled."""
         after = await self._journal.position()
         await self._catch_up()
-        for found in await self._journal.incidents():
-            self._notices.name_run(found.run_id, found.title)
-            self._notices.apply(found.opened.model_copy(update={"run_id": found.run_id}))
+        async for found in self._journal.iterate_incidents():
+            self._notices.add(found.opened, found.title)
         self._changed.set()
         hearing = asyncio.create_task(self._take_in(after))
         try:

@@ -650,3 +650,18 @@ async def test_the_next_instant_at_which_a_run_may_be_taken_over(journal: Journa
     assert await journal.next_wake() == ends, "a look just before it would have missed it"
     clock.jump(2)
     assert await journal.next_wake() == ends + timedelta(seconds=10)
+
+
+async def test_open_incidents_are_read_a_few_at_a_time(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runtime.record.rules.stored_reader._INCIDENTS_AT_ONCE", 2)
+    lease = await started(journal)
+    await journal.append(lease, [opened(f"i{number}") for number in range(5)])
+    await journal.answer(answer("i1"))
+    await journal.append(
+        lease, [ev.AnalysisAdded(incident_id="i3", text='i0 is not meant, "incident_id":"i2" neither')]
+    )
+    found = [each async for each in journal.iterate_incidents()]
+    assert found == await journal.incidents()
+    assert [each.opened.incident_id for each in found] == ["i0", "i2", "i3", "i4"]
+    rest = [each.opened.incident_id async for each in journal.iterate_incidents(unmarked='{"type":"incident.analysed"')]
+    assert rest == ["i0", "i2", "i4"]
