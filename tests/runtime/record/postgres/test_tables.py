@@ -21,7 +21,7 @@ async def test_an_import_needs_no_table_of_another_workspace(postgres_url: str) 
     for each in (source, target, other):
         await init_database(each.url)
     async with await open_journal(source.url) as journal:
-        await started(journal)
+        await journal.release(await started(journal))
     with closing(psycopg.connect(other.conninfo)) as held:
         lock = sql.SQL("LOCK TABLE {} IN SHARE UPDATE EXCLUSIVE MODE")
         held.execute(lock.format(sql.Identifier(other.schema, "run")))
