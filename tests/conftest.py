@@ -111,6 +111,15 @@ def postgres(testrun_uid: str, worker_id: str) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
+def own_server(testrun_uid: str, worker_id: str) -> Iterator[PostgresServer]:
+    """A server of this process alone, which a test may stop."""
+    server = start_server(f"orbiter-pg-{testrun_uid[:12]}-{worker_id}")
+    yield server
+    server.start_again()
+    server.close()
+
+
+@pytest.fixture(scope="session")
 def mcp_peer() -> Iterator[PeerServer]:
     """An MCP server over HTTP, for all tests of this process."""
     with serve_http() as server:

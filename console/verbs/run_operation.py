@@ -8,7 +8,8 @@ from typing import TypeVar
 from console.verbs.base import BadInput, cli_origin, find_run, open_for_writing, operations_on
 from console.workspace import workspace
 from runtime.operations.requests.struct import Request
-from runtime.record.places import journal_exists
+from runtime.record.places import journal_address, journal_exists, open_journal
+from runtime.record.workspace_lock import holder
 
 R = TypeVar("R")
 
@@ -29,6 +30,17 @@ async def run_operation(run: str, request: Callable[[str], Request[R]]) -> R:
     refuse_without_journal(run)
     async with open_for_writing() as journal:
         return await operations_on(journal).run(request((await find_run(journal, run)).id), cli_origin())
+
+
+async def is_driven() -> bool:
+    """Whether a process drives the workspace's runs: one of this machine or, on Postgres, a worker of any machine."""
+    place = workspace().state
+    if holder(place) is not None:
+        return True
+    if journal_address(place) is None:
+        return False
+    async with await open_journal(place, readonly=True) as journal:
+        return any(not each.is_lost for each in await journal.workers())
 
 
 def refuse_without_journal(run: str) -> None:

@@ -24,6 +24,7 @@ from console.verbs.base import (
     verb,
 )
 from console.verbs.decisions.answer_flags import AnswerCommand, given_params
+from console.verbs.run_operation import is_driven
 from console.workspace import workspace
 from runtime.daemon.errors import DaemonError
 from runtime.judgement.forms.secret_schema import is_secret
@@ -40,7 +41,6 @@ from runtime.operations.requests.answers import (
 )
 from runtime.record.places import journal_exists
 from runtime.record.state.operator_terms import Reach
-from runtime.record.workspace_lock import holder
 from screens.shell import file_input
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ async def answer(  # noqa: PLR0917 - one option each
         except OperationError as exc:
             raise BadInput(f"the answer was not taken: {exc}") from exc
     _print_taken(taken, as_json=as_json)
-    if holder(place.state) is None:
+    if not await is_driven():
         print_note("nothing drives this workspace now: orbiter-console serve carries the run on")
     return 0
 

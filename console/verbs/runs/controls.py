@@ -20,7 +20,7 @@ from console.verbs.base import (
     state_of,
     verb,
 )
-from console.verbs.run_operation import refuse_without_journal, run_operation
+from console.verbs.run_operation import is_driven, refuse_without_journal, run_operation
 from console.verbs.runs.runs import freeze_progress
 from console.workspace import workspace
 from runtime.operations.requests.runs import (
@@ -35,7 +35,6 @@ from runtime.operations.requests.runs import (
     ThawRuns,
 )
 from runtime.record.journal import Journal
-from runtime.record.workspace_lock import holder
 from runtime.swarms import loader
 from screens.render.glyphs import state_word
 from screens.render.sanitize import sanitize_line
@@ -96,7 +95,7 @@ async def _freeze_text(journal: Journal, run_id: str, *, wait: bool) -> str:
     while wait and state.freezing:
         coming = asyncio.ensure_future(anext(tail))
         while not (await asyncio.wait({coming}, timeout=_POLL_S))[0]:
-            if holder(workspace().state) is None:
+            if not await is_driven():
                 coming.cancel()
                 return freeze_progress(state)
         for event in coming.result():
@@ -141,7 +140,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
             told = await done(journal, each.id)
             summary = await journal.summary(each.id)
             now = each if summary is None else replace(each, state=summary.shown_phase)
-            _print_result(now, f"run {each.id}: {told}", as_json=as_json)
+            await _print_result(now, f"run {each.id}: {told}", as_json=as_json)
     if not states:
         print_note(nothing)
     return 0
@@ -164,7 +163,7 @@ async def breakpoint_(run: str, what: str, *, clear: bool, as_json: bool) -> int
         run, lambda run_id: SetBreakpoint(run_id=run_id, what=chosen, pattern=pattern, clear=clear)
     )
     told = f"run {found.id}: {'no longer stops' if clear else 'stops'} before {kind} {pattern}"
-    _print_result(found, told, as_json=as_json)
+    await _print_result(found, told, as_json=as_json)
     if found.warning and not as_json:
         print_note(f"warning: {sanitize_line(found.warning, limit=500)}")
     return 0
@@ -179,7 +178,7 @@ async def inject(run: str, agent: str, text: str, *, as_json: bool) -> int:
     if not text:
         raise BadInput("the message is empty: say what the agent is to read")
     found = await run_operation(run, lambda run_id: InjectMessage(run_id=run_id, agent=agent, text=text))
-    _print_result(found, f"run {found.id}: {agent} reads it at its next turn", as_json=as_json)
+    await _print_result(found, f"run {found.id}: {agent} reads it at its next turn", as_json=as_json)
     return 0
 
 
@@ -193,7 +192,7 @@ async def cancel(run: str, node: str, *, reason: str, as_json: bool) -> int:
     The server of an MCP tool is told. Then the step waits for a decision. To list the ids: show RUN --json
     """
     found = await run_operation(run, lambda run_id: CancelCall(run_id=run_id, node_id=node, reason=reason))
-    _print_result(found, f"run {found.id}: {found.node} is being cancelled", as_json=as_json)
+    await _print_result(found, f"run {found.id}: {found.node} is being cancelled", as_json=as_json)
     return 0
 
 
@@ -218,7 +217,7 @@ async def rewind(
         lambda run_id: RewindRun(run_id=run_id, node_id=node, changes=changes, confirm=yes, reason=reason),
     )
     told = f"run {found.id}: goes on from {found.node}; {len(found.dropped)} nodes are done again"
-    _print_result(found, told, as_json=as_json)
+    await _print_result(found, told, as_json=as_json)
     return 0
 
 
@@ -234,7 +233,7 @@ async def fork(run: str, node: str, *, model: str, text: str | None, arguments: 
         print_json(forked)
     else:
         print_line(forked.id)
-        _who_drives()
+        await _who_drives()
     return 0
 
 
@@ -249,14 +248,14 @@ def _requested_changes(model: str, text: str | None, arguments: str | None) -> d
     return changes
 
 
-def _print_result(state: RunState, told: str, *, as_json: bool) -> None:
+async def _print_result(state: RunState, told: str, *, as_json: bool) -> None:
     if as_json:
         print_json(state)
     else:
         print_note(told)
-        _who_drives()
+        await _who_drives()
 
 
-def _who_drives() -> None:
-    if holder(workspace().state) is None:
+async def _who_drives() -> None:
+    if not await is_driven():
         print_note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")

@@ -16,6 +16,7 @@ from console.logs import SHOWN_ELSEWHERE, sanitize_logs
 from console.output import print_note
 from console.output_capture import capture_output
 from console.verbs.base import BadInput, cli_origin, open_for_writing, operations_on
+from console.verbs.run_operation import is_driven
 from console.workspace import Workspace, workspace
 from runtime.config.configuration import Configuration
 from runtime.config.loader import load_configuration, load_env_file
@@ -120,9 +121,7 @@ async def _create_or_resume(
     if resume and found is None:
         print_note("there was nothing to resume: a new run begins")
     if found is not None and found.state == "running":
-        driver = holder(workspace().state)
-        whose = f"is driven by {driver.program or 'another process'}, pid {driver.pid}" if driver is not None else ""
-        print_note(f"run {found.id} {whose or 'had a driver that is gone: it goes on here, at once'}")
+        print_note(f"run {found.id} {await _driver_text()}")
     if found is not None:
         return found.id
     options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
@@ -130,6 +129,15 @@ async def _create_or_resume(
         options["breakers"] = False
     start = StartRun(ref=ref, input=task, title=title, options=options, queue=queue)
     return (await operations.run(start, cli_origin())).id
+
+
+async def _driver_text() -> str:
+    driver = holder(workspace().state)
+    if driver is not None:
+        return f"is driven by {driver.program or 'another process'}, pid {driver.pid}"
+    if await is_driven():
+        return "is driven by a worker; if that one is gone, another goes on when its lease ends"
+    return "had a driver that is gone: it goes on here, at once"
 
 
 async def _follow_to_end(

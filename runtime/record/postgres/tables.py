@@ -23,7 +23,8 @@ _AFTER_IMPORT: tuple[LiteralString, ...] = (
         WHERE rid IN (SELECT run FROM incident)""",
     "SELECT setval(pg_get_serial_sequence('run', 'rid'), (SELECT max(rid) FROM run))",
     "SELECT setval(pg_get_serial_sequence('incident', 'iid'), (SELECT max(iid) FROM incident))",
-    "ANALYZE",
+    # Named: without a name it locks the tables of every workspace of the database until the commit.
+    "ANALYZE run, event, blob, incident, command",
 )
 
 

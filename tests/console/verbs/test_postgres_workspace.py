@@ -97,6 +97,21 @@ def test_an_answer_of_another_machine_is_acted_on(machine: Machine) -> None:
     assert here.logged("looked.log") == ["tea"]
 
 
+def test_that_nothing_drives_is_said_where_no_machine_does(machine: Machine) -> None:
+    here, there = machine("here"), machine("there")
+    assert there("run", "keeper.py:swarm", "tea").returncode == 3
+    (run,) = there.json("runs")
+    (incident,) = there.json("incidents")
+    assert "nothing drives this workspace" in there("freeze", str(run["id"])).stderr
+    with here.start("worker"):
+        while not there.json("workers")[0]["workers"]:
+            pass  # it has not said yet that it is there
+        for words in (["thaw", str(run["id"])], ["answer", str(incident["id"]), "grant"]):
+            done = there(*words)
+            assert (done.returncode, "nothing drives" in done.stderr) == (0, False), done.stderr
+        assert there.until_over() == "completed"
+
+
 def test_the_runs_of_a_machine_that_dies_go_on_at_another(machine: Machine) -> None:
     here, there = machine("here"), machine("there")
     with here.start("run", "slow.py:swarm", "x") as dying:

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.chaos.harness import Lives, Place
-from tests.runtime.chaos.pairs import PAIRS, SERVER_ENV, Pair
+from tests.runtime.chaos.pairs import PAIRS, SERVER_ENV, Pair, make_queue_once
 
 Tried = Callable[[str, int], None]
 
 
 _SAMPLES = {
     "postgres+local": ("test_three_workers", "chaos:failing", "test_three_kills", "clock_is_wrong", "cut_off"),
-    # Each workspace has a queue of its own, which takes seconds to make.
     "postgres+dbos": ("test_three_workers", "test_limits_hold", "test_no_more_drives", "cut_off"),
     "postgres+restate": ("test_three_workers",),
 }
@@ -44,7 +43,10 @@ def pair(request: pytest.FixtureRequest) -> Pair:
         pytest.skip(found.missing)
     if found.name.startswith("postgres"):
         server = request.getfixturevalue("postgres")
-        os.environ[SERVER_ENV] = server.url(f"tests_{request.getfixturevalue('worker_id')}", "chaos-")
+        database = f"tests_{request.getfixturevalue('worker_id')}"
+        os.environ[SERVER_ENV] = server.url(database, "chaos-")
+        if found.name == "postgres+dbos":
+            make_queue_once(server, database)
     return found
 
 

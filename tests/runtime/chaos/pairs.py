@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import shutil
@@ -10,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runtime.execution.execution_config import SwarmLimit
 from runtime.record.address import PostgresAddress, parse_address
@@ -28,6 +29,9 @@ from runtime.record.state.events import utc_now
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import MakeEngine
 
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
+
 
 async def sqlite(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     return await open_journal(state, clock=clock)
@@ -44,13 +48,41 @@ async def postgres(state: Path, clock: Callable[[], datetime] | None) -> Journal
     return await open_journal(state, clock=clock)
 
 
-async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
-    """As `postgres`, with a queue."""
-    if not journal_exists(state):
-        from runtime.worker.engines.dbos import make_queue
+_QUEUE = "queue"
+"""The workspace whose queue is copied."""
+_queue_dump: list[str] = []
+"""Its queue as SQL, once it was made."""
 
-        await make_queue(await _make_workspace(state))
+
+async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
+    """As `postgres`, with a queue. DBOS takes seconds to make one: it is a copy of that of `make_queue_once`."""
+    if not journal_exists(state):
+        import psycopg
+
+        from runtime.worker.engines.dbos_tables import init_queue, queue_schema
+
+        address = await _make_workspace(state)
+        (dump,) = _queue_dump
+        origin = queue_schema(parse_address(os.environ[SERVER_ENV] + _QUEUE))
+        async with await psycopg.AsyncConnection.connect(address.conninfo) as connection:
+            await connection.execute(dump.replace(origin, queue_schema(address)).encode())
+        await init_queue(address)
     return await open_journal(state, clock=clock)
+
+
+def make_queue_once(server: PostgresServer, database: str) -> None:
+    """Make the queue that `queued` copies, in a database that $TEST_POSTGRES_ADDRESS names."""
+    from runtime.worker.engines.dbos import make_queue
+    from runtime.worker.engines.dbos_tables import queue_schema
+
+    address = parse_address(os.environ[SERVER_ENV] + _QUEUE)
+
+    async def make() -> None:
+        await init_database(address.url)
+        await make_queue(address)
+
+    asyncio.run(make())
+    _queue_dump[:] = [server.dump(queue_schema(address), database)]
 
 
 async def _make_workspace(state: Path) -> PostgresAddress:

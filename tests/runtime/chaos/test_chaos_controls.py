@@ -44,7 +44,7 @@ async def _deaths(one: Callable[[int], Awaitable[int]]) -> int:
     raise AssertionError("it never lived to its end")
 
 
-@pytest.mark.timeout(600)  # with DBOS each workspace has a queue of its own, which takes seconds to make
+@pytest.mark.timeout(600)
 async def test_a_rewind_is_done_once_however_often_its_process_dies(
     pair: Pair, place: Callable[[str], Place], tried: Tried
 ) -> None:
@@ -69,7 +69,7 @@ async def test_a_rewind_is_done_once_however_often_its_process_dies(
     tried("SIGKILL after an append of a run that is turned back", await _deaths(one))
 
 
-@pytest.mark.timeout(600)  # with DBOS each workspace has a queue of its own, which takes seconds to make
+@pytest.mark.timeout(600)
 async def test_a_fork_begins_whole_or_not_at_all_however_often_its_process_dies(
     pair: Pair, place: Callable[[str], Place], tried: Tried
 ) -> None:

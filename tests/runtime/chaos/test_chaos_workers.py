@@ -107,7 +107,8 @@ async def test_each_decision_is_taken_once(place: Callable[[str], Place], tried:
     async with place("d") as found:
         runs = [await found.start("zoo:saver", f"task {number}") for number in range(5)]
         if live:
-            driving = found.lives.begin("live", found.root, grace_s=60.0, stay=True)
+            begin = partial(found.lives.begin, "live", found.root, engine_options={"slots": 2})
+            driving = [begin(lease_s=10.0, grace_s=60.0, stay=True) for _ in range(3)]
             for run in runs:
                 await found.until(run, lambda s: bool(s.open_incidents))
         else:
@@ -130,14 +131,18 @@ async def test_each_decision_is_taken_once(place: Callable[[str], Place], tried:
         if live:
             for run in runs:
                 await found.until(run, lambda s: s.terminal)
-            await driving.signal(signal.SIGTERM)
-            assert await driving.status() == 0
+            for worker in driving:
+                await worker.signal(signal.SIGTERM)
+                assert await worker.status() == 0, found.log
         else:
             await found.to_the_end(runs)
         for run in runs:
             check(await found.journal.read(run))
         assert sum(found.effects.values()) == len(runs)
-    tried(f"a decision said by three clients three times, run {'driven' if live else 'parked'}", len(said))
+    tried(
+        f"a decision said by three clients three times, run {'driven by three workers' if live else 'parked'}",
+        len(said),
+    )
 
 
 @pytest.mark.timeout(240)

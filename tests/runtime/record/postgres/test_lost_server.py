@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -17,20 +17,11 @@ from runtime.record.postgres import connection as connections
 from runtime.record.postgres import writer as writers
 from runtime.record.postgres.journal import PostgresJournal
 from runtime.record.state import events as ev
-from tests.postgres_server import PostgresServer, start_server
+from tests.postgres_server import PostgresServer
 from tests.runtime.record.journal_samples import answer, opened, started, texts, warned
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def own_server(testrun_uid: str, worker_id: str) -> Iterator[PostgresServer]:
-    """A server that a test may stop."""
-    server = start_server(f"orbiter-pg-{testrun_uid[:12]}-{worker_id}")
-    yield server
-    server.start_again()
-    server.close()
 
 
 @pytest.fixture
