@@ -40,7 +40,7 @@ be read and written meanwhile. What is left of it after an interruption is made 
 # Where each partition begins and ends, as the server has it. `filled`: it gets no more runs; `ahead`: none is in it.
 _VIEW: LiteralString = r"""
     CREATE VIEW event_partition AS
-    SELECT name, low, high, high <= newest AS filled, low > newest AS ahead FROM (
+    SELECT name, low, high, high <= newest + 1 AS filled, low > newest AS ahead FROM (
         SELECT relname AS name, coalesce(substring(bounds FROM 'FROM \(''?(\d+)')::bigint, 0) AS low,
         substring(bounds FROM 'TO \(''?(\d+)')::bigint AS high
         FROM (SELECT relname, pg_get_expr(relpartbound, oid) AS bounds FROM pg_class JOIN pg_inherits ON inhrelid = oid

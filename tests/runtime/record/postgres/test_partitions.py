@@ -47,7 +47,7 @@ def as_role(postgres: PostgresServer, url: str, name: str) -> str:
 
 async def test_the_stream_of_the_workspace_has_a_partition_of_its_own(postgres_url: str) -> None:
     await init_database(postgres_url)
-    assert await rows(postgres_url, WHERE) == [(0, 2, False, False), (2, 100_002, False, True)]
+    assert await rows(postgres_url, WHERE) == [(0, 2, True, False), (2, 100_002, False, True)]
     async with await open_journal(postgres_url) as journal:
         await started(journal)
         await journal.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(by=ev.Actor(name="ann", channel="cli")))
@@ -83,7 +83,7 @@ async def test_no_run_fails_where_its_partition_was_not_made(postgres_url: str) 
         assert await rows(postgres_url, "SELECT DISTINCT run FROM event_default ORDER BY run") == [
             (run,) for run in range(4, 8)
         ]
-        assert (await rows(postgres_url, WHERE))[2:] == [(8, 10, False, False)]
+        assert (await rows(postgres_url, WHERE))[2:] == [(8, 10, True, False)]
         placed = await journal.latest(limit=1000)
         assert [each.pos for each in placed] == list(range(1, 25))
         assert texts([each.event for each in placed]) == [f"in r{number}" for number in range(2, 10)]
