@@ -28,7 +28,7 @@ class PartitionMaker:
         while True:
             try:
                 if made := await self._journal.make_partitions():
-                    log.info("%d partitions were made for the runs to come", made)
+                    log.info("partitions made for the runs to come: %d", made)
             except JournalError as exc:
                 log.warning("no partition can be made for the runs to come, again in %g s: %s", CHECK_S, exc)
             await asyncio.sleep(CHECK_S)

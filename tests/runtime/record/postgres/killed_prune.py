@@ -1,4 +1,5 @@
-"""Prunes a workspace in processes that are killed: the first before its first statement, the next before its second.
+"""Prunes a workspace in processes that are killed: the first before its first statement that changes or locks
+something, or its first export; the next before its second.
 
 ``python -m tests.runtime.record.postgres.killed_prune ADDRESS`` prints how many were killed, when one got through. The
 address names a database that is not there yet: each process has a copy of it.
@@ -50,7 +51,7 @@ async def make(url: str) -> dict[str, list[ev.JournalEvent]]:
 
 
 async def prune(url: str, exports: Path, kill_at: int) -> None:
-    """Dies before its statement or export number `kill_at`, if it comes that far."""
+    """Dies before its change or export number `kill_at`, if it comes that far."""
     count = itertools.count()
 
     def step() -> None:
@@ -64,9 +65,10 @@ async def prune(url: str, exports: Path, kill_at: int) -> None:
     async with await open_journal(url) as journal:
         execute = Connection.execute
 
-        async def counted(self: Any, *arguments: Any, **named: Any) -> Any:
-            step()
-            return await execute(self, *arguments, **named)
+        async def counted(self: Any, statement: Any, *arguments: Any, **named: Any) -> Any:
+            if not str(statement).lstrip().startswith("SELECT"):  # nothing is different after a look
+                step()
+            return await execute(self, statement, *arguments, **named)
 
         Connection.__origin__.execute = counted  # type: ignore[attr-defined]
         await journal.prune(older_than=AGE, export=export)

@@ -266,7 +266,7 @@ async def test_who_reads_all_events_is_waited_for_and_then_said(
 
 
 def test_a_process_that_dies_anywhere_in_a_prune_loses_nothing(postgres: PostgresServer, worker_id: str) -> None:
-    """With kill -9 before each statement and each export, in turn: `killed_prune` says what must hold then."""
+    """With kill -9 before each change and each export, in turn: `killed_prune` says what must hold then."""
     postgres.make_database(f"killed_{worker_id}")
     place = postgres.url(f"killed_{worker_id}", "kept")
     done = subprocess.run(
@@ -274,4 +274,4 @@ def test_a_process_that_dies_anywhere_in_a_prune_loses_nothing(postgres: Postgre
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout) > 25, "so many times it was killed"
+    assert int(done.stdout) > 20, "so many times it was killed"
