@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +12,9 @@ from runtime.record.journal import Journal
 
 DAMAGED_FILE = "journal.damaged.db"
 """What could be read back of a journal that was overwritten, where that is not all of it."""
+
+BeforeForgetting = Callable[[str], Awaitable[None]]
+"""What is done with a run, by its id, before `JournalCare.prune` forgets it."""
 
 
 class JournalCare(Journal, Protocol):
@@ -43,10 +47,26 @@ class JournalCare(Journal, Protocol):
         """Make every run's summary again from its events; how many were."""
         ...
 
-    async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
+    async def prune(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        max_bytes: int | None = None,
+        export: BeforeForgetting | None = None,
+        whole_partitions: bool = False,
+    ) -> list[str]:
         """Forget finished runs untouched for `older_than`, then the oldest until the data fits in `max_bytes`.
 
-        Never a run that is not finished. Gives the ids of those forgotten.
+        Never a run that is not finished. Gives the ids of those forgotten. Where the process dies in between, each run
+        is there as a whole or forgotten as a whole, and calling it again does the rest.
+
+        Args:
+            older_than: How long they have not changed.
+            max_bytes: How much all data may take.
+            export: Called with each run before it is forgotten. If it raises, nothing more is forgotten. A run that
+                changes after it was called stays.
+            whole_partitions: Leave a run that is old enough for later, where the partition of its events cannot go as a
+                whole yet. Only where the store has partitions.
         """
         ...
 

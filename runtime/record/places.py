@@ -73,7 +73,9 @@ def live_replies(place: str | Path) -> LiveReplies | None:
     return PostgresLiveReplies(address)
 
 
-async def init_database(place: str | Path, *, worker: str = "", operator: str = "", viewer: str = "") -> str:
+async def init_database(
+    place: str | Path, *, worker: str = "", operator: str = "", viewer: str = "", partition_runs: int | None = None
+) -> str:
     """Make the schema of a workspace on Postgres, or bring it up to date. What was done, in words.
 
     Args:
@@ -81,6 +83,7 @@ async def init_database(place: str | Path, *, worker: str = "", operator: str = 
         worker: A role of the database that may then drive runs, take nothing away, and decide nothing for people.
         operator: A role that may then drive runs and record what people decide.
         viewer: A role that may then read.
+        partition_runs: For how many runs each partition of the events is that is made from now on; None: as before.
 
     Raises:
         JournalError: `place` is not an address on Postgres, or the database cannot hold a journal.
@@ -92,7 +95,7 @@ async def init_database(place: str | Path, *, worker: str = "", operator: str = 
         from runtime.record.postgres import schema
     except ImportError as exc:
         raise _missing_package(exc) from exc
-    done = await schema.init_database(address)
+    done = await schema.init_database(address, partition_runs=partition_runs)
     await schema.grant_roles(address, worker=worker, operator=operator, viewer=viewer)
     return done
 

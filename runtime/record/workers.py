@@ -187,3 +187,7 @@ class WorkerRegistry(Protocol):
     async def drop_claim(self, name: str, owner: str) -> None:
         """Give a claim back. Quiet if it is another's by now."""
         ...
+
+    async def make_partitions(self) -> int:
+        """Make the partition for the runs to come, where the store keeps runs in partitions; how many were made."""
+        ...

@@ -33,6 +33,7 @@ from runtime.worker.clock_watch import SUSPEND_GAP_S, ClockWatch, suspended_s
 from runtime.worker.drive import LEASE_S, drive
 from runtime.worker.duties.analyst import Analyst
 from runtime.worker.duties.notifier import Notifier
+from runtime.worker.duties.partition_maker import PartitionMaker
 from runtime.worker.duties.search_indexer import SearchIndexer
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import EngineError, EngineOutcome, MakeEngine
@@ -190,6 +191,8 @@ class Supervisor:
             group.create_task(_serve_with_restart(wakeup, "runs are found by looking for them only", again_s))
             indexer = partial(SearchIndexer, self._journal, given.redact)
             group.create_task(_serve_with_restart(indexer, "searches of runs are slower now", again_s))
+            maker = partial(PartitionMaker, self._journal)
+            group.create_task(_serve_with_restart(maker, "no partitions are made for the runs to come", again_s))
             if given.analysis != "off":
                 group.create_task(_serve_with_restart(self._analyst, "incidents are not analysed now", again_s))
             if given.traces is not None:

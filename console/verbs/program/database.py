@@ -23,8 +23,22 @@ from runtime.worker.engines.choice import init_queue
 @click.option("--operator", metavar="ROLE", default="", help="With init: this role may also record what people decide.")
 @click.option("--viewer", metavar="ROLE", default="", help="With init: this role of the database may read.")
 @click.option("--dbos", is_flag=True, help='With init: also make the queue for engine = "dbos".')
+@click.option(
+    "--partition-runs",
+    metavar="COUNT",
+    type=click.IntRange(min=1, max=1_000_000_000),
+    help="With init: for how many runs each new partition of the events is (at first 100000).",
+)
 async def database(
-    action: str, directory: str | None, *, worker: str, operator: str, viewer: str, dbos: bool, as_json: bool
+    action: str,
+    directory: str | None,
+    *,
+    worker: str,
+    operator: str,
+    viewer: str,
+    dbos: bool,
+    partition_runs: int | None,
+    as_json: bool,
 ) -> int:
     """Make the workspace's schema (init), fill it from a state directory (import), or write it to one (export).
 
@@ -39,10 +53,12 @@ async def database(
     address = _address()
     if (directory is None) != (action == "init"):
         raise BadInput("init takes no directory" if directory else f"say which: database {action} .orbiter")
-    if (worker or operator or viewer or dbos) and action != "init":
-        raise BadInput("--worker, --operator, --viewer and --dbos belong to init")
+    if (worker or operator or viewer or dbos or partition_runs) and action != "init":
+        raise BadInput("--worker, --operator, --viewer, --dbos and --partition-runs belong to init")
     if directory is None:
-        done = await init_database(address.url, worker=worker, operator=operator, viewer=viewer)
+        done = await init_database(
+            address.url, worker=worker, operator=operator, viewer=viewer, partition_runs=partition_runs
+        )
         if dbos:
             await init_queue(address, worker=worker, operator=operator, viewer=viewer)
             done += ", with a queue of DBOS"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import click
 
 from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, open_for_writing, verb
+from console.verbs.runs.export_directory import run_exporter
 from console.workspace import workspace
 from runtime.record.places import journal_exists
 
@@ -25,17 +27,34 @@ _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
     metavar="SIZE",
     help="Then the oldest ones, until the data takes at most this space, such as 500M or 2G.",
 )
-async def prune(*, older_than: str | None, max_size: str | None, as_json: bool) -> int:
-    """Delete finished runs, and print their ids. A run that is not finished is never deleted."""
+@click.option(
+    "--export", "directory", metavar="DIR", help="Before a run is deleted, write its export to this directory."
+)
+@click.option(
+    "--whole-partitions",
+    is_flag=True,
+    help="Of a workspace on Postgres: leave old runs for later whose partition cannot go as a whole yet.",
+)
+async def prune(
+    *, older_than: str | None, max_size: str | None, directory: str | None, whole_partitions: bool, as_json: bool
+) -> int:
+    """Delete finished runs, and print their ids. A run that is not finished is never deleted.
+
+    With --export each run is first written to the file RUN.jsonl in DIR, redacted, as `export RUN -o FILE` does. Open
+    it with: replay FILE
+    """
     if older_than is None and max_size is None:
         raise BadInput("say which runs: for example --older-than 30d, --max-size 500M, or both")
+    if whole_partitions and older_than is None:
+        raise BadInput("--whole-partitions belongs to --older-than: say how old, for example --older-than 30d")
     age = _age(older_than) if older_than is not None else None
     size = _size(max_size) if max_size is not None else None
     if not journal_exists(workspace().state):
         print_note("nothing was run here yet")
         return 0
     async with open_for_writing() as journal:
-        gone = await journal.prune(older_than=age, max_bytes=size)
+        export = run_exporter(journal, Path(directory)) if directory is not None else None
+        gone = await journal.prune(older_than=age, max_bytes=size, export=export, whole_partitions=whole_partitions)
     for run_id in gone:
         if as_json:
             print_json({"id": run_id, "state": "forgotten"})

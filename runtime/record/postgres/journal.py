@@ -18,10 +18,12 @@ from typing import Self
 
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import CLOCK_CORRECTION_S, JournalError
-from runtime.record.postgres import maintenance, registry, statements
+from runtime.record.journal_care import BeforeForgetting
+from runtime.record.postgres import maintenance, partitions, registry, statements
 from runtime.record.postgres.connection import Connection, connect
 from runtime.record.postgres.listener import ChangeListener
 from runtime.record.postgres.reader import Reader
+from runtime.record.postgres.retention import prune_runs
 from runtime.record.postgres.schema import check_version
 from runtime.record.postgres.writer import Writer
 from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
@@ -127,6 +129,13 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
     async def drop_claim(self, name: str, owner: str) -> None:
         await self._write().run_exclusive(partial(registry.drop_claim, name=name, owner=owner))
 
+    async def make_partitions(self) -> int:
+        async def work(connection: Connection) -> int:
+            row = await (await connection.execute(partitions.MAKE_PARTITIONS)).fetchone()
+            return int(row[0]) if row is not None else 0
+
+        return await self._write().run_exclusive(work)
+
     # -- care --------------------------------------------------------------------------------------------------
 
     @property
@@ -140,10 +149,19 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
     async def check(self) -> list[str]:
         return await maintenance.check_journal(self._address)
 
-    async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
+    async def prune(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        max_bytes: int | None = None,
+        export: BeforeForgetting | None = None,
+        whole_partitions: bool = False,
+    ) -> list[str]:
         before = self._clock() - older_than if older_than is not None else None
         self._write()  # not where it was opened to be read
-        return await maintenance.prune_runs(self._address, before=before, max_bytes=max_bytes)
+        return await prune_runs(
+            self._address, before=before, max_bytes=max_bytes, export=export, whole_partitions=whole_partitions
+        )
 
     async def backup(self, target: str | Path) -> None:
         raise JournalError(

@@ -6,6 +6,7 @@ State, `wake_at` and incidents are derived from events in the transaction that w
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
@@ -13,12 +14,14 @@ from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.journal import JournalError, NewerJournal
+from runtime.record.postgres import partitions
 from runtime.record.postgres.connection import Connection, connect, no_workspace, postgres_errors
 from runtime.record.state.events import WORKSPACE_RUN_ID
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _INIT_LOCK = 0x0B17E501
-"""Of `pg_advisory_xact_lock`: two processes that make the same schema do it one after the other."""
+"""Of `pg_try_advisory_lock`: two processes that make the same schema do it one after the other."""
+_INIT_LOCK_RETRY_S = 0.1
 
 _TABLES: tuple[LiteralString, ...] = (
     "CREATE TABLE schema_version (version integer NOT NULL)",
@@ -103,8 +106,12 @@ MIGRATIONS: Mapping[int, Sequence[LiteralString]] = {
         """CREATE UNLOGGED TABLE watched_run (
             run text COLLATE "C", process text, until double precision NOT NULL, PRIMARY KEY (run, process))""",
     ),
+    4: partitions.MIGRATION,
 }
 """Statements that lead from version n to n + 1. Forward only: an older program refuses a newer schema."""
+PREPARATIONS: Mapping[int, Sequence[LiteralString]] = {4: partitions.PREPARATION}
+"""What can be done for that before, each statement by itself: it takes long, and keeps nobody from reading or writing.
+"""
 
 _VIEWER: tuple[LiteralString, ...] = (
     "GRANT USAGE ON SCHEMA {schema} TO {role}",
@@ -118,6 +125,7 @@ _WORKER: tuple[LiteralString, ...] = (
     "GRANT INSERT, UPDATE, DELETE ON {schema}.writer, {schema}.worker, {schema}.claim TO {role}",
     "GRANT INSERT, UPDATE, DELETE ON {schema}.live_reply, {schema}.watched_run TO {role}",
     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+    "GRANT EXECUTE ON FUNCTION {schema}.make_partitions() TO {role}",
 )
 
 _VERSION: LiteralString = "SELECT version FROM schema_version"
@@ -129,17 +137,35 @@ async def init_database(
     *,
     version: int = SCHEMA_VERSION,
     migrations: Mapping[int, Sequence[LiteralString]] = MIGRATIONS,
+    partition_runs: int | None = None,
 ) -> str:
     """Make the workspace's schema, or bring it up to `version`, in one transaction. What was done, in words.
+
+    Args:
+        address: Where it is.
+        version: Of the schema.
+        migrations: The statements that lead there.
+        partition_runs: For how many runs each partition is that is made from now on; None: as before.
 
     Raises:
         JournalError: the database cannot hold a journal, or a newer program wrote it.
     """
-    connection = await connect(address)
+    connection = await connect(address, patient=True)
     try:
         with postgres_errors("cannot make the schema", address):
+            # Not waited for in a statement: an index that is made concurrently waits for every statement to end.
+            while not await _scalar(connection, "SELECT pg_try_advisory_lock(%s)", _INIT_LOCK):  # noqa: ASYNC110 - the server's lock
+                await asyncio.sleep(_INIT_LOCK_RETRY_S)
+            found = await schema_version(connection)
+            for step in range(found or version, version):
+                for statement in PREPARATIONS.get(step, ()):
+                    await connection.execute(statement)
             async with connection.transaction():
                 done = await _init(connection, address, version, migrations)
+                if version >= partitions.FIRST_SCHEMA:
+                    if partition_runs is not None:
+                        await connection.execute(partitions.SET_SIZE, (partition_runs,))
+                    await connection.execute(partitions.MAKE_PARTITIONS)
     finally:
         await connection.close()
     return done
@@ -151,7 +177,6 @@ async def _init(
     version: int,
     migrations: Mapping[int, Sequence[LiteralString]],
 ) -> str:
-    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_INIT_LOCK,))
     found = await connection.execute("SELECT current_setting('server_encoding'), current_setting('fsync')")
     encoding, fsync = await found.fetchone() or ("", "")
     if encoding != "UTF8":
@@ -175,6 +200,11 @@ async def _init(
         return f"workspace {address.workspace} is up to date (schema {version})"
     what = "created" if current is None else f"brought up to date from schema {current}"
     return f"workspace {address.workspace} {what} (schema {version})"
+
+
+async def _scalar(connection: Connection, statement: LiteralString, parameter: int) -> object:
+    row = await (await connection.execute(statement, (parameter,))).fetchone()
+    return row[0] if row is not None else None
 
 
 _MACHINE: LiteralString = "INSERT INTO machine_role (name) VALUES (%s) ON CONFLICT DO NOTHING"

@@ -25,7 +25,7 @@ from typing import Self
 import aiosqlite
 
 from runtime.record.journal import JournalError
-from runtime.record.journal_care import DAMAGED_FILE
+from runtime.record.journal_care import DAMAGED_FILE, BeforeForgetting
 from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
 from runtime.record.sqlite import content_check, maintenance, registry, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
@@ -192,6 +192,9 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     async def drop_claim(self, name: str, owner: str) -> None:
         await self._write().run_exclusive(lambda connection: registry.drop_claim(connection, name, owner))
 
+    async def make_partitions(self) -> int:
+        return 0  # a file has none
+
     async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
         if run_id == ev.WORKSPACE_RUN_ID and not self._reader.closed and self._glance.seq() == after:
             return []  # nothing is new, and that is told without a hop to the reader's thread
@@ -275,9 +278,18 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     async def backup(self, target: str | Path) -> None:
         await maintenance.backup_journal(self.path, Path(target).absolute())  # noqa: ASYNC240
 
-    async def prune(self, *, older_than: timedelta | None = None, max_bytes: int | None = None) -> list[str]:
+    async def prune(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        max_bytes: int | None = None,
+        export: BeforeForgetting | None = None,
+        whole_partitions: bool = False,
+    ) -> list[str]:
+        if whole_partitions:
+            raise JournalError(f"the journal {self._name} has no partitions: only one on Postgres has")
         before = self._clock() - older_than if older_than is not None else None
-        gone = await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes)
+        gone = await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes, export=export)
         if gone:
             await self._search.forget_pruned()
         return gone

@@ -9,10 +9,12 @@ import sqlite3
 import tempfile
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runtime.record.journal import JournalError
+from runtime.record.journal_care import BeforeForgetting
 from runtime.record.sqlite.content_check import remove_token
 from runtime.record.sqlite.reader import Reader
 from runtime.record.sqlite.schema import connect, sqlite_errors
@@ -47,9 +49,9 @@ _FORGET_BLOBS = f"DELETE FROM blob WHERE digest NOT IN ({_BLOBS_IN_USE})"  # noq
 _HAS_BLOBS = "SELECT 1 FROM event WHERE run = ? AND blobs IS NOT NULL LIMIT 1"
 _FINISHED = ", ".join(f"'{state}'" for state in sorted(RUN_TERMINAL))
 _OLDEST_FINISHED = f"""
-    SELECT rid, id, updated_at FROM run WHERE rid > 1 AND state IN ({_FINISHED}) ORDER BY updated_at, rid"""  # noqa: S608
-_LIVES_AGAIN = f"SELECT 1 FROM run WHERE rid = ? AND state NOT IN ({_FINISHED})"  # noqa: S608
-"""It was turned back since it was listed."""
+    SELECT rid, id, last_seq, updated_at FROM run WHERE rid > 1 AND state IN ({_FINISHED}) ORDER BY updated_at, rid"""  # noqa: S608
+_CHANGED = f"SELECT 1 FROM run WHERE rid = ? AND (state NOT IN ({_FINISHED}) OR last_seq <> ?)"  # noqa: S608
+"""It was written to since it was listed: turned back, for example."""
 
 
 async def check_journal(reader: Reader) -> list[str]:
@@ -121,33 +123,46 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-async def prune_runs(writer: Writer, *, before: datetime | None, max_bytes: int | None) -> list[str]:
+async def prune_runs(
+    writer: Writer, *, before: datetime | None, max_bytes: int | None, export: BeforeForgetting | None = None
+) -> list[str]:
     """Forget finished runs last touched before `before`, then the oldest until the data fits in `max_bytes`.
 
     Runs that are not finished are never touched, nor is the workspace's stream. Gives the ids of the runs forgotten;
-    the file shrinks by what they took.
+    the file shrinks by what they took. `export` is called with each run before it is forgotten.
     """
+    gone: list[str] = []
+    for rid, run_id, last_seq, updated_at in await writer.run_exclusive(_oldest_finished):
+        old = before is not None and updated_at < before.timestamp()
+        if not old and (max_bytes is None or await writer.run_exclusive(_used) <= max_bytes):
+            break  # the rest is younger still, and there is room for it
+        if export is not None:
+            await export(run_id)
+        if await writer.run_exclusive(partial(_forget_run, rid=rid, last_seq=last_seq)):
+            gone.append(run_id)
+    await writer.run_exclusive(partial(_tidy, before=before))
+    return gone
 
-    def work(connection: sqlite3.Connection) -> list[str]:
-        gone: list[str] = []
-        for rid, run_id, updated_at in connection.execute(_OLDEST_FINISHED).fetchall():
-            old = before is not None and updated_at < before.timestamp()
-            if not old and (max_bytes is None or _used(connection) <= max_bytes):
-                break  # the rest is younger still, and there is room for it
-            forget: list[tuple[str, Sequence[Any]]] = [(_KEEP_POSITION, ())]
-            forget += [(statement, (rid,)) for statement in _FORGET]
-            if list(connection.execute(_HAS_BLOBS, (rid,))):
-                forget.append((_FORGET_BLOBS, ()))
-            if _in_one_transaction(connection, forget, unless=(_LIVES_AGAIN, (rid,))):
-                gone.append(run_id)
-        if before is not None:
-            _in_one_transaction(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
-        # As a script, which is stepped to its end: a plain execute stops after the first page.
-        connection.executescript("PRAGMA incremental_vacuum")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        return gone
 
-    return await writer.run_exclusive(work)
+def _oldest_finished(connection: sqlite3.Connection) -> list[tuple[int, str, int, float]]:
+    return connection.execute(_OLDEST_FINISHED).fetchall()
+
+
+def _forget_run(connection: sqlite3.Connection, rid: int, last_seq: int) -> bool:
+    """Forget a run, unless it has changed since it was listed; whether it was."""
+    forget: list[tuple[str, Sequence[Any]]] = [(_KEEP_POSITION, ())]
+    forget += [(statement, (rid,)) for statement in _FORGET]
+    if list(connection.execute(_HAS_BLOBS, (rid,))):
+        forget.append((_FORGET_BLOBS, ()))
+    return _in_one_transaction(connection, forget, unless=(_CHANGED, (rid, last_seq)))
+
+
+def _tidy(connection: sqlite3.Connection, before: datetime | None) -> None:
+    if before is not None:
+        _in_one_transaction(connection, [("DELETE FROM command WHERE at < ?", (before.timestamp(),))])
+    # As a script, which is stepped to its end: a plain execute stops after the first page.
+    connection.executescript("PRAGMA incremental_vacuum")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _used(connection: sqlite3.Connection) -> int:

@@ -94,6 +94,28 @@ def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program:
     assert program.logged("looked.log") == ["tea"]
 
 
+def test_prune_writes_each_run_to_a_directory_before_it_goes(program: Program, parked: Park) -> None:
+    parked()
+    run = _run(program)
+    program("abort", run)
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 1
+    exports = program.directory / "kept" / "exports"
+    refused = program("prune", "--older-than", "0m", "--whole-partitions")
+    assert refused.returncode == 1
+    assert "has no partitions: only one on Postgres has" in refused.stderr
+    (program.directory / "file").touch()
+    refused = program("prune", "--older-than", "0m", "--export", "file")
+    assert refused.returncode == 2
+    assert "file cannot be made" in refused.stderr
+    assert program.json("prune", "--older-than", "0m", "--export", str(exports)) == [{"id": run, "state": "forgotten"}]
+    (file,) = exports.iterdir()
+    assert file.name == f"{run}.jsonl"
+    assert file.stat().st_mode & 0o777 == 0o600
+    (shown,) = program.json("show", "--file", str(file))
+    assert (shown["id"], shown["state"]) == (run, "aborted")
+    assert program.json("runs") == []
+
+
 def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: Program, parked: Park) -> None:
     parked()
     run = _run(program)
@@ -131,6 +153,7 @@ def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: 
         (["prune"], "--older-than"),
         (["prune", "--older-than", "old"], "30d"),
         (["prune", "--max-size", "big"], "500M"),
+        (["prune", "--max-size", "1M", "--whole-partitions"], "--older-than 30d"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_exits_with_2(program: Program, arguments: list[str], told: str) -> None:
