@@ -130,6 +130,7 @@ def _scan(folders: tuple[Path, ...], table: Mapping[str, Any]) -> tuple[dict[str
     # A process has thousands of modules: those that were looked at before, and are not the workspace's, are passed over
     # at once.
     others = places.others
+    module: Any
     for name, module in [each for each in table.items() if others.get(each[0]) is not each[1]]:
         known = places.own.get(name)
         if known is not None and known[0]() is module:

@@ -300,9 +300,14 @@ class RunData:
         self.nodes[node.id] = node
         self.counts[node.phase] += 1
         parent = self.nodes.get(node.parent_id)
-        (parent.children if parent is not None else self.roots).append(node.id)
-        if parent is None and node.parent_id:
-            self.early.setdefault(node.parent_id, []).append(node.id)
+        if parent is None:
+            self.roots.append(node.id)
+            if node.parent_id:
+                self.early.setdefault(node.parent_id, []).append(node.id)
+        elif isinstance(parent.children, list):
+            parent.children.append(node.id)
+        else:
+            parent.children = [node.id]
         for root in self.early.get(node.id, ()):
             if root in self.nodes and not self.nodes[root].terminal:
                 node.open_children += 1
