@@ -121,7 +121,7 @@ _last_scans: dict[tuple[Path, ...], _Scan] = {}
 """The last one, by its folders. No more are kept: it keeps modules alive."""
 
 
-def _scan(folders: tuple[Path, ...], table: Mapping[str, Any]) -> tuple[dict[str, tuple[ModuleType, Path]], bool]:
+def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[dict[str, tuple[ModuleType, Path]], bool]:
     """Look at all modules. False beside what was found: one of them is being imported now, and was passed over."""
     found: dict[str, tuple[ModuleType, Path]] = {}
     whole = True
@@ -130,7 +130,6 @@ def _scan(folders: tuple[Path, ...], table: Mapping[str, Any]) -> tuple[dict[str
     # A process has thousands of modules: those that were looked at before, and are not the workspace's, are passed over
     # at once.
     others = places.others
-    module: Any
     for name, module in [each for each in table.items() if others.get(each[0]) is not each[1]]:
         known = places.own.get(name)
         if known is not None and known[0]() is module:
