@@ -103,13 +103,15 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
     model_name = f"{getattr(fn, '__name__', type(fn).__name__)}_arguments"
     if all(map(_is_plain, taken)):
         written = tuple(f"{each.hint!r} = {each.default!r}" for each in taken)
-        arguments, schema = _plain_model(model_name, tuple(taken), open_ended, written)
+        arguments, text = _plain_model(model_name, tuple(taken), open_ended, written)
+        schema = json.loads(text)  # its own: the tool's author may edit it
     else:
-        arguments, schema = _arguments_model(model_name, taken, open_ended)
+        arguments, whole = _arguments_model(model_name, taken, open_ended)
+        schema = _parameters(whole)
     names = tuple((f"p{index}", each.name) for index, each in enumerate(taken))
     return Signature(
         summary,
-        _parameters(schema),
+        schema,
         arguments,
         names,
         open_ended,
@@ -293,9 +295,12 @@ def _plain_model(
     parameters: tuple[_Parameter, ...],
     open_ended: bool,
     _written: tuple[str, ...],  # since `int | str` equals `str | int`, and 1 equals True
-) -> tuple[type[BaseModel], dict[str, Any]]:
-    """`_arguments_model`, made once: a swarm's file is executed for every run, and its tools are the same each time."""
-    return _arguments_model(name, parameters, open_ended)
+) -> tuple[type[BaseModel], str]:
+    """The model of the arguments, and their schema as JSON, made once: a swarm's file is executed for every run, and
+    its tools are the same each time.
+    """
+    arguments, whole = _arguments_model(name, parameters, open_ended)
+    return arguments, json.dumps(_parameters(whole))
 
 
 def _arguments_model(
