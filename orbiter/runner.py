@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, overload
 
 from orbiter import steps
@@ -55,9 +56,15 @@ def _build_provider(agent: Any) -> Any:
     model = getattr(agent, "model", None)
     if not isinstance(model, str) or not model:
         return None
-    from orbiter.models.provider import get_provider
+    return _provider_module().get_provider(model)
 
-    return get_provider(model)
+
+@cache
+def _provider_module() -> Any:
+    """`orbiter.models.provider`: loaded with the first run, and asked for by each agent of every one."""
+    from orbiter.models import provider
+
+    return provider
 
 
 def why_no_provider(agent: Any) -> OrbiterError | None:
@@ -85,9 +92,7 @@ def provider_for(agent: Any) -> Any:
 
 
 def _why_unusable(provider: Any) -> OrbiterError | None:
-    from orbiter.models.provider import ModelProvider
-
-    if not isinstance(provider, ModelProvider):
+    if not isinstance(provider, _provider_module().ModelProvider):
         return None
     try:
         provider.check()

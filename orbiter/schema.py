@@ -13,7 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import FrameType, NoneType, UnionType
+from types import FrameType, FunctionType, NoneType, UnionType
 from typing import Annotated, Any, Final, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
@@ -27,7 +27,9 @@ __all__ = ["Signature", "describe_errors", "find_misfit", "json_schema", "result
 
 _STRING = Annotated[Any, WithJsonSchema({"type": "string"})]
 """What a parameter is to a model whose type says nothing to JSON: text, taken as it comes."""
-_PLAIN_TYPES: Final = frozenset({str, int, float, bool, list, dict, tuple, set, NoneType})
+_BUILT_IN: Final = (str, int, float, bool, list, dict, tuple, set)
+_TYPES_BY_NAME: Final[Mapping[str, type]] = {"None": NoneType, **{kind.__name__: kind for kind in _BUILT_IN}}
+_PLAIN_TYPES: Final = frozenset(_TYPES_BY_NAME.values())
 _PLAIN_DEFAULTS: Final = frozenset({str, int, bool, NoneType})
 _CALLERS_READ: Final = 12
 """Frames above a function whose variables an annotation in text may name."""
@@ -101,13 +103,15 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
     model_name = f"{getattr(fn, '__name__', type(fn).__name__)}_arguments"
     if all(map(_is_plain, taken)):
         written = tuple(f"{each.hint!r} = {each.default!r}" for each in taken)
-        arguments, schema = _plain_model(model_name, tuple(taken), open_ended, written)
+        arguments, text = _plain_model(model_name, tuple(taken), open_ended, written)
+        schema = json.loads(text)  # its own: the tool's author may edit it
     else:
-        arguments, schema = _arguments_model(model_name, taken, open_ended)
+        arguments, whole = _arguments_model(model_name, taken, open_ended)
+        schema = _parameters(whole)
     names = tuple((f"p{index}", each.name) for index, each in enumerate(taken))
     return Signature(
         summary,
-        _parameters(schema),
+        schema,
         arguments,
         names,
         open_ended,
@@ -210,6 +214,8 @@ def _docstring(fn: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, resolved where they can be. Types local to the function that defines the tool are found there."""
+    if (plain := _plain_hints(fn)) is not None:
+        return plain
     target = fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__
     try:
         return get_type_hints(target, include_extras=True)
@@ -218,6 +224,21 @@ def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
         for name, annotation in getattr(inspect.unwrap(target), "__annotations__", {}).items():
             found[name] = _resolved(annotation, inspect.unwrap(target))
         return found
+
+
+def _plain_hints(fn: Callable[..., Any]) -> dict[str, Any] | None:
+    """Annotations that are names of built-in types, without compiling each of them: a swarm's tools are made again for
+    every run. None where there are others.
+    """
+    if type(fn) is not FunctionType or hasattr(fn, "__wrapped__"):
+        return None
+    hints: dict[str, Any] = {}
+    for name, annotation in fn.__annotations__.items():
+        kind = _TYPES_BY_NAME.get(annotation) if isinstance(annotation, str) else None
+        if kind is None or annotation in fn.__globals__:
+            return None
+        hints[name] = kind
+    return hints
 
 
 def _resolved(annotation: Any, fn: Callable[..., Any]) -> Any:
@@ -274,9 +295,12 @@ def _plain_model(
     parameters: tuple[_Parameter, ...],
     open_ended: bool,
     _written: tuple[str, ...],  # since `int | str` equals `str | int`, and 1 equals True
-) -> tuple[type[BaseModel], dict[str, Any]]:
-    """`_arguments_model`, made once: a swarm's file is executed for every run, and its tools are the same each time."""
-    return _arguments_model(name, parameters, open_ended)
+) -> tuple[type[BaseModel], str]:
+    """The model of the arguments, and their schema as JSON, made once: a swarm's file is executed for every run, and
+    its tools are the same each time.
+    """
+    arguments, whole = _arguments_model(name, parameters, open_ended)
+    return arguments, json.dumps(_parameters(whole))
 
 
 def _arguments_model(

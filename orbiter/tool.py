@@ -227,13 +227,13 @@ class FunctionTool(Tool, Generic[P, R]):
 
     @show_keywords(ToolOptions, TOOL_DEFAULTS)
     def __init__(self, fn: Callable[P, R], **options: Unpack[ToolOptions]) -> None:
-        check_function(fn)
+        first = next(iter(check_function(fn).parameters), "")
         told = fill_keywords("FunctionTool", options, TOOL_DEFAULTS)
         self._fn: Callable[..., Any] = fn
         self._is_async = _is_async(fn)
         self._on_late = told["on_late"]
         self.name = told["name"] or str(getattr(fn, "__name__", type(fn).__name__))
-        self._takes_self = next(iter(inspect.signature(fn).parameters), "") == "self" and not inspect.ismethod(fn)
+        self._takes_self = first == "self" and not inspect.ismethod(fn)
         self._attribute = self.name
         self.composite = told["composite"]
         self.traits = Traits(

@@ -15,15 +15,12 @@ class WallTimeExceeded(TimeoutError):
 
 
 @asynccontextmanager
-async def wall_time(what: str, seconds: float | None) -> AsyncIterator[None]:
-    """Cancel what runs inside after so many seconds; None: never.
+async def wall_time(what: str, seconds: float) -> AsyncIterator[None]:
+    """Cancel what runs inside after so many seconds.
 
     Raises:
         WallTimeExceeded: They are over. The text is seed 004's.
     """
-    if seconds is None:
-        yield
-        return
     try:
         async with asyncio.timeout(seconds) as clock:
             yield

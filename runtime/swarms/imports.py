@@ -142,6 +142,40 @@ class _Place:
             admission.leave()
 
 
+class _Limit:
+    """The time limit of a load, which counts from when the load really begins: its thread notes that, and the loop,
+    which would take longer to be told of it than to look, looks when the limit may be over.
+    """
+
+    __slots__ = ("_began", "_loop", "_seconds", "_timer", "timeout")
+
+    def __init__(self, seconds: float) -> None:
+        self.timeout = asyncio.timeout(None)
+        self._seconds = seconds
+        self._began: float | None = None
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._look_in(seconds)
+
+    def begin(self) -> None:
+        """It begins now. For the load's thread."""
+        self._began = self._loop.time()
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _look_in(self, seconds: float) -> asyncio.TimerHandle:
+        # In an empty context, as the timer of a place.
+        return self._loop.call_later(seconds, self._look, context=Context())
+
+    def _look(self) -> None:
+        began = self._began
+        left = self._seconds if began is None else began + self._seconds - self._loop.time()
+        if left > 0:
+            self._timer = self._look_in(left)
+        else:
+            self.timeout.reschedule(0.0)
+
+
 _admissions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Admission] = WeakKeyDictionary()
 
 
@@ -161,18 +195,12 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
     Raises:
         ImportTimeoutError: it takes longer than `limit_s` seconds.
     """
-    loop = asyncio.get_running_loop()
-    limit = asyncio.timeout(None)
-
-    def started() -> None:
-        importing.since = utc_now()
-        if not importing.given_up:
-            limit.reschedule(loop.time() + limit_s)
+    place = await _admissions.setdefault(asyncio.get_running_loop(), _Admission()).enter()
+    limit = _Limit(limit_s)
 
     def begun() -> None:
-        # In an empty context: the loop keeps the timer, with its context, until the limit is over. With the run's
-        # context it would keep the run in memory.
-        loop.call_soon_threadsafe(started, context=Context())
+        importing.since = utc_now()
+        limit.begin()
 
     def worked() -> R:
         importing.thread = threading.get_ident()
@@ -185,13 +213,12 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
         took = f"{importing.seconds:.0f} s"
         log.warning("the import of %s ended after %s, too late: dropped; a retry loads it", importing.ref, took)
 
-    place = await _admissions.setdefault(loop, _Admission()).enter()
     _under_way.add(importing)
     try:
-        async with limit:
+        async with limit.timeout:
             return await _pool.run(worked, on_late=late)
     except TimeoutError as exc:
-        if not limit.expired():
+        if not limit.timeout.expired():
             raise
         raise ImportTimeoutError(
             f"{importing.place}: the import of {importing.ref} did not come back within {limit_s:g} s and was given up",
@@ -200,6 +227,7 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
             " [runtime] import_limit_s in orbiter.toml.",
         ) from exc
     finally:
+        limit.cancel()
         place.free()
         importing.given_up = True  # if it has not come back: its run was aborted, say
         if not importing.thread:  # it never began

@@ -157,12 +157,13 @@ def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
 def _import_fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
     """The module, imported again if files of the workspace have changed."""
     beside = Path(target).parent if _is_path(target) else root
-    folders = (root, root.resolve(), beside)
+    whole = root.resolve()
+    folders = (root, whole, beside)
     while True:
         load = _turns.begin(beside, folders)
         try:
             begun()
-            module = _from_file(Path(target), root) if _is_path(target) else _from_name(target, root)
+            module = _from_file(Path(target), root, whole) if _is_path(target) else _from_name(target, root)
         except BaseException:
             if not load.overtaken:
                 raise
@@ -177,7 +178,8 @@ def _is_path(target: str) -> bool:
     return target.endswith(".py") or "/" in target
 
 
-def _from_file(path: Path, root: Path) -> ModuleType:
+def _from_file(path: Path, root: Path, whole: Path) -> ModuleType:
+    """The module of a file; `whole` is `root` without symbolic links."""
     if path.stem in OUR_PACKAGES:
         ours = importlib.import_module(path.stem).__file__
         raise SwarmLoadError(f"{path} would hide {ours}, a package of this program: rename the file")
@@ -189,7 +191,7 @@ def _from_file(path: Path, root: Path) -> ModuleType:
         raise SwarmLoadError(f"{path} must be a Python file, for example swarm.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    if path.is_relative_to(root.resolve()):
+    if path.is_relative_to(whole):
         _on_sys_path(root)  # a file of a package imports the package by its name, as under `python -m`
     _on_sys_path(path.parent)
     try:

@@ -11,10 +11,12 @@ import importlib
 import os
 import sys
 import time
+from collections.abc import Mapping
 from functools import lru_cache
+from operator import is_
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 from weakref import ref
 
 from runtime.judgement.reports.tracebacks import OUR_PACKAGES
@@ -37,6 +39,7 @@ def unload_changed(*folders: Path) -> list[str]:
     for name in known:
         sys.modules.pop(name, None)
         _stamps.pop(name, None)
+    _last_scans.clear()
     return sorted(known)
 
 
@@ -71,15 +74,63 @@ def import_instant() -> float:
     return time.time() - 0.02
 
 
-def _workspace_modules(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType, Path]]:
+def _workspace_modules(folders: tuple[Path, ...]) -> Mapping[str, tuple[ModuleType, Path]]:
+    """The modules of the workspace by name, with their files.
+
+    Asked twice for every run, and hardly ever is another module there than the last time.
+    """
+    # `copy` is one operation: a list of pairs may be interrupted by a thread or a finalizer that imports.
+    table = sys.modules.copy()
+    last = _last_scans.get(folders)
+    if last is None or not last.holds(table):
+        found, whole = _scan(folders, table)
+        last = _Scan.of(table, found)
+        _last_scans.clear()
+        if whole:
+            _last_scans[folders] = last
+    return last.found
+
+
+class _Scan(NamedTuple):
+    """What was found among which modules. Swarms' own files, made anew for every run, are left out."""
+
+    names: list[str]
+    modules: list[Any]
+    left_out: list[int]
+    found: Mapping[str, tuple[ModuleType, Path]]
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], found: Mapping[str, tuple[ModuleType, Path]]) -> Self:
+        names, modules = list(table), list(table.values())
+        left_out = [at for at, name in enumerate(names) if name.startswith(SWARM_FOLDERS)]
+        for at in left_out:
+            modules[at] = None
+        return cls(names, modules, left_out, found)
+
+    def holds(self, table: Mapping[str, Any]) -> bool:
+        """Whether the same modules are there, under the same names."""
+        if self.names != list(table):
+            return False
+        modules = list(table.values())
+        for at in self.left_out:
+            modules[at] = None
+        return all(map(is_, self.modules, modules))
+
+
+_last_scans: dict[tuple[Path, ...], _Scan] = {}
+"""The last one, by its folders. No more are kept: it keeps modules alive."""
+
+
+def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[dict[str, tuple[ModuleType, Path]], bool]:
+    """Look at all modules. False beside what was found: one of them is being imported now, and was passed over."""
     found: dict[str, tuple[ModuleType, Path]] = {}
+    whole = True
     starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
     places = _places(folders)
-    # A process has thousands of modules, and this is asked of all of them for every run: those that were looked at
-    # before, and are not the workspace's, are passed over at once. `copy` is one operation: a list of pairs may be
-    # interrupted by a thread or a finalizer that imports.
+    # A process has thousands of modules: those that were looked at before, and are not the workspace's, are passed over
+    # at once.
     others = places.others
-    for name, module in [each for each in sys.modules.copy().items() if others.get(each[0]) is not each[1]]:
+    for name, module in [each for each in table.items() if others.get(each[0]) is not each[1]]:
         known = places.own.get(name)
         if known is not None and known[0]() is module:
             found[name] = (module, known[1])
@@ -89,7 +140,8 @@ def _workspace_modules(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType,
         # Read off the module's own dict: an attribute of it may be user code (PEP 562), or load it (LazyLoader).
         space = object.__getattribute__(module, "__dict__")
         if getattr(space.get("__spec__"), "_initializing", False):
-            continue  # another load is importing it now, and Python looks for it here when it is done
+            whole = False  # another load is importing it now, and Python looks for it here when it is done
+            continue
         file = space.get("__file__")
         # As text first: to make a path of each file takes longer than all the rest.
         inside = isinstance(file, str) and _normalized(file).startswith(starts)
@@ -99,7 +151,7 @@ def _workspace_modules(folders: tuple[Path, ...]) -> dict[str, tuple[ModuleType,
         else:
             places.own[name] = (ref(module), path)
             found[name] = (module, path)
-    return found
+    return found, whole
 
 
 class _Places(NamedTuple):

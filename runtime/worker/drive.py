@@ -152,8 +152,9 @@ async def _run_session(
         asyncio.create_task(_listen(session, after)),
         asyncio.create_task(_renew_lease(session, session.lease)),
         asyncio.create_task(_park(session)),
-        asyncio.create_task(watch_progress(session)),
     ]
+    if session.config.stall_s is not None:
+        attendants.append(asyncio.create_task(watch_progress(session, session.config.stall_s)))
     if session.state.deaths:
         attendants.append(asyncio.create_task(until_progress(session, trial)))
     if stopping is not None:

@@ -21,7 +21,7 @@ async def run_workflow(
     """Run the stages in turn; a failed one is passed over where the swarm's policy says so."""
     run = _WorkflowRun(swarm, scope, settings, messages)
     text = input
-    result = RunResult(output=input)
+    result: RunResult | None = None
     stages = swarm.stages
     index = first = 0
     while index < len(stages):
@@ -48,7 +48,7 @@ async def run_workflow(
                 raise
             result = run.pass_over(stage, text, exc)
         text = result.output
-    return run.totals.apply_to(result)
+    return run.totals.apply_to(RunResult(output=input) if result is None else result)
 
 
 @dataclass(slots=True)

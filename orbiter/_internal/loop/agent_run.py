@@ -134,7 +134,8 @@ class AgentRun:
             LoopDetectedError: The same tool calls too often in a row, where there is a loop detector.
         """
         if not steps.inside():
-            return await self._run_within_wall_time(input)
+            limit = self.agent.max_wall_time_s
+            return await (self._run_with_recovery(input) if limit is None else self._run_within_wall_time(input, limit))
         agent = self.agent
         info: dict[str, Any] = {"task": as_text(input), "model": agent.model, "tools": agent.describe()["tools"]}
         if agent.max_wall_time_s is not None:
@@ -147,10 +148,10 @@ class AgentRun:
             scope.outcome(output.text, state="degraded" if self.degraded else "succeeded", note=self.degraded)
             return output
 
-    async def _run_within_wall_time(self, input: str) -> AgentOutput:
+    async def _run_within_wall_time(self, input: str, limit_s: float) -> AgentOutput:
         """Without a runtime: what is under way when the agent's time is over is cancelled."""
         try:
-            async with wall_time(f"Subagent '{self.agent.name}'", self.agent.max_wall_time_s):
+            async with wall_time(f"Subagent '{self.agent.name}'", limit_s):
                 return await self._run_with_recovery(input)
         except WallTimeExceeded as exc:
             await self.report_error(exc)

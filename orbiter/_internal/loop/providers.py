@@ -7,6 +7,7 @@ the only way back from the engine to `run`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from orbiter.errors import AgentError
@@ -14,9 +15,15 @@ from orbiter.errors import AgentError
 
 def provider_for(agent: Any) -> Any:
     """See `orbiter.runner.provider_for`."""
+    return _runner().provider_for(agent)
+
+
+@cache
+def _runner() -> Any:
+    """`orbiter.runner`, which imports this module."""
     from orbiter import runner
 
-    return runner.provider_for(agent)
+    return runner
 
 
 def provider_for_model(agent_name: str, model: str) -> Any:
@@ -25,9 +32,7 @@ def provider_for_model(agent_name: str, model: str) -> Any:
     Raises:
         AgentError: None can be built.
     """
-    from orbiter import runner
-
-    name = ModelName(agent_name, model)
+    runner, name = _runner(), ModelName(agent_name, model)
     provider = runner._resolve_provider(name)
     if provider is None:
         raise AgentError(

@@ -68,13 +68,14 @@ TOOL_DEFAULTS: ToolOptions = {
 }
 
 
-def check_function(fn: Any) -> None:
+def check_function(fn: Any) -> inspect.Signature:
+    """The signature of a function that can be a tool."""
     if not callable(fn):
         raise ToolError(f"A tool needs a function, got {fn!r}", hint="Write @tool above a function")
     if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         raise ToolError(f"Tool '{fn.__name__}' is a generator", hint="Return one value instead of yielding several")
     try:
-        inspect.signature(fn)
+        return inspect.signature(fn)
     except (TypeError, ValueError) as exc:
         raise ToolError(
             f"The signature of {fn!r} cannot be read: {exc}", hint="Wrap it in a function with annotated parameters"

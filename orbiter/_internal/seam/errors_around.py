@@ -6,7 +6,7 @@ A runtime gets it with the nodes that are opened, and records it; plain `run` ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import reduce
 from typing import Any
@@ -54,11 +54,15 @@ def errors_of_swarm(errors: ErrorHandlingConfig | None) -> AbstractContextManage
     return _given_inside(_of_swarms, errors)
 
 
+def _given_inside(around: ContextVar[_Given], errors: ErrorHandlingConfig | None) -> AbstractContextManager[None]:
+    return _UNCHANGED if errors is None else _given_first(around, errors)
+
+
+_UNCHANGED: AbstractContextManager[None] = nullcontext()
+
+
 @contextmanager
-def _given_inside(around: ContextVar[_Given], errors: ErrorHandlingConfig | None) -> Iterator[None]:
-    if errors is None:
-        yield
-        return
+def _given_first(around: ContextVar[_Given], errors: ErrorHandlingConfig) -> Iterator[None]:
     token = around.set((errors, *around.get()))
     try:
         yield

@@ -108,12 +108,11 @@ def ended_at_run(state: DurableRun) -> bool:
     return any(each is not None and effect_of(each.option) == "abort" and each.seq > turned for each in answers)
 
 
-async def watch_progress(session: RunSession) -> None:
-    """Tell an operator when a step has been at work for too long without a word. The step goes on meanwhile; when it
-    says something again, the incident closes by itself.
+async def watch_progress(session: RunSession, after_s: float) -> None:
+    """Tell an operator when a step has been at work for `after_s` seconds without a word. The step goes on meanwhile;
+    when it says something again, the incident closes by itself.
     """
-    after_s = session.config.stall_s
-    if after_s is None or not may_ask_operator(session, ""):
+    if not may_ask_operator(session, ""):
         return
     told = next((found for found in session.state.open_incidents if found.opened.fault.rule_id == STALL_RULE_ID), None)
     while True:

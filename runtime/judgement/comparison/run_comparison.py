@@ -8,7 +8,7 @@ to a model is known by a digest of what is new in it, which the results before i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from orbiter.redaction import REDACTED
@@ -71,7 +71,7 @@ class _Compared:
         self._right = right
         self.same = 0
 
-    def differences(self, left: list[str], right: list[str]) -> Iterator[NodeDifference]:
+    def differences(self, left: Sequence[str], right: Sequence[str]) -> Iterator[NodeDifference]:
         """Those of siblings and all below them, in declared order."""
         parted = False
         for node_id in sorted({*left, *right}, key=_order):

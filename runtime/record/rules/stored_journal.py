@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from runtime.record.found_run import FoundRun
 from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
+from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.lease_writes import ClaimLease, ExpireLease, ReleaseLease, RenewLease
 from runtime.record.rules.rows import encode_event
 from runtime.record.rules.run_search import RunSearch, SearchIndex
@@ -66,7 +67,7 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         """None where the journal was opened to be read."""
         self._clock = clock
         self._standing = WorkspaceState()
-        self._tails = Tails(reader.events_after, waker)
+        self._tails = Tails(self._events_after, waker)
         self._search = RunSearch(reader, index)
 
     async def __aenter__(self) -> Self:
@@ -217,6 +218,10 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
     ) -> AsyncIterator[list[ev.JournalEvent]]:
         return self._tails.tail(run_id, after, kinds)
+
+    async def _events_after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
+        """What a tail asks for that may have missed something."""
+        return await self._reader.events_after(run_id, cursor, limit)
 
     async def latest(
         self,

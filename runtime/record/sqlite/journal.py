@@ -26,6 +26,7 @@ import aiosqlite
 
 from runtime.record.journal import JournalError
 from runtime.record.journal_care import DAMAGED_FILE, BeforeForgetting
+from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
 from runtime.record.sqlite import content_check, maintenance, registry, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
@@ -199,6 +200,12 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
         if run_id == ev.WORKSPACE_RUN_ID and not self._reader.closed and self._glance.seq() == after:
             return []  # nothing is new, and that is told without a hop to the reader's thread
         return await super().read(run_id, after, limit)
+
+    async def _events_after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
+        # A tail asks when it begins, and after any write of another process: mostly nothing is new in its own run.
+        if run_id is not None and not self._reader.closed and self._glance.seq_of(run_id) == cursor:
+            return []
+        return await super()._events_after(run_id, cursor, limit)
 
     @property
     def is_local(self) -> bool:

@@ -1,4 +1,4 @@
-"""How far the workspace's stream and the whole journal have come, told at once.
+"""How far the workspace's stream, a run and the whole journal have come, told at once.
 
 Every attempt of a step asks whether a breaker or a freeze is new there, and hardly ever is anything. To ask the
 reader's thread costs a hop there and back; to look at one row here costs a few microseconds, and readers wait for
@@ -15,6 +15,7 @@ from pathlib import Path
 from runtime.record.sqlite.statements import POSITION
 
 _LAST = "SELECT last_seq FROM run WHERE rid = 1"
+_LAST_OF_RUN = "SELECT last_seq FROM run WHERE id = ?"
 
 
 class PositionProbe:
@@ -33,16 +34,20 @@ class PositionProbe:
                 asyncio.get_running_loop().call_soon(self._forget)
         return self._seen
 
+    def seq_of(self, run_id: str) -> int | None:
+        """The `seq` of a run's last event; None where that cannot be told now."""
+        return self._number(_LAST_OF_RUN, run_id)
+
     def position(self) -> int | None:
         """The position of the journal's last event; None where that cannot be told now."""
         return self._number(POSITION)
 
-    def _number(self, sql: str) -> int | None:
+    def _number(self, sql: str, *values: str) -> int | None:
         try:
             if self._connection is None:
                 uri = f"{self._path.as_uri()}?mode=ro"
                 self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
-            ((found,),) = self._connection.execute(sql).fetchall()
+            ((found,),) = self._connection.execute(sql, values).fetchall()
         except (sqlite3.Error, ValueError):
             return None
         return int(found)

@@ -147,7 +147,7 @@ def run_rewound(s: RunData, e: ev.RunRewound) -> bool:
         node = s.drop(node_id)
         s.busy.pop(node_id, None)
         for siblings in (s.roots, s.nodes[node.parent_id].children if node.parent_id in s.nodes else []):
-            if node_id in siblings:  # among the roots also where its parent came after it
+            if isinstance(siblings, list) and node_id in siblings:  # a root, too, where its parent came later
                 siblings.remove(node_id)
         for incident_id in node.incidents:
             if s.incidents[incident_id].open:
@@ -210,7 +210,7 @@ def message_delivered(s: RunData, e: ev.MessageDelivered) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None:
         return False
-    node.delivered[e.turn] = node.delivered.get(e.turn, ()) + e.texts
+    node.delivered = {**node.delivered, e.turn: node.delivered.get(e.turn, ()) + e.texts}
     for injection_id in e.injection_ids:
         s.injected.pop(injection_id, None)
     return True

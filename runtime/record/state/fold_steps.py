@@ -13,6 +13,7 @@ from runtime.record.state.fault_taxonomy import Cause
 from runtime.record.state.nodes import (
     MAX_DEATHS,
     MAX_FAILED_ATTEMPTS,
+    NOTHING,
     FailedAttempt,
     Incident,
     Node,
@@ -63,16 +64,19 @@ def node_closed(s: RunData, e: ev.NodeClosed) -> bool:
 def warned(s: RunData, e: ev.Warned) -> bool:
     node = s.nodes.get(e.node_id)
     if node is not None:
-        node.warnings.append(e.text)
+        node.warnings += (e.text,)
     return True
 
 
 def _introduce(s: RunData, e: ev.StepRecord, phase: NodePhase) -> Node:
     node = s.nodes.get(e.node_id)
     if node is None:
-        node = Node(e.node_id, e.parent_id, e.kind, e.name, agent=e.agent, phase=phase, is_step=True, opened_at=e.ts)
-        node.requested, node.permissions, node.idempotent = e.requested, e.permissions, e.idempotent
-        node.opened_seq = e.seq
+        node = Node(
+            e.node_id, e.parent_id, e.kind, e.name, e.agent, phase, NOTHING,
+            opened_at=e.ts, opened_seq=e.seq, is_step=True,
+            requested=e.requested, effective=NOTHING, permissions=e.permissions, idempotent=e.idempotent,
+            delivered=NOTHING,
+        )  # fmt: skip
         s.add(node)
         s.steps += 1
     return node
@@ -134,8 +138,7 @@ def step_ended(s: RunData, e: ev.StepEnded) -> bool:
         node.error = e.fault.technical or e.fault.user_message
         if e.by is None:
             failed = FailedAttempt(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500], seq=e.seq)
-            node.tries.append(failed)
-            del node.tries[:-MAX_FAILED_ATTEMPTS]
+            node.tries = (*node.tries, failed)[-MAX_FAILED_ATTEMPTS:]
     if e.secret:
         node.secret, node.closed_at, node.closed_seq = True, e.ts, e.seq
         return s.move(node, "succeeded")
@@ -171,7 +174,7 @@ def step_fell_back(s: RunData, e: ev.StepFellBack) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded:
         return False
-    node.fell_back.append(e)
+    node.fell_back += (e,)
     node.round = 0
     return True
 
@@ -181,7 +184,7 @@ def step_compacted(s: RunData, e: ev.StepCompacted) -> bool:
     if node is None or node.recorded:
         return False
     node.compactions = max(node.compactions, e.round)
-    node.compacted.append(e)
+    node.compacted += (e,)
     return True
 
 
@@ -200,14 +203,14 @@ def retry_scheduled(s: RunData, e: ev.RetryScheduled) -> bool:
         return False
     node.retry = e
     if node.tries:
-        node.tries[-1] = replace(node.tries[-1], wait_s=e.delay_s, wait_source=e.source)
+        node.tries = (*node.tries[:-1], replace(node.tries[-1], wait_s=e.delay_s, wait_source=e.source))
     return s.move(node, "retrying")
 
 
 def late_result(s: RunData, e: ev.LateResultDropped) -> bool:
     node = s.nodes.get(e.node_id)
     if node is not None:
-        node.warnings.append(f"attempt {e.attempt} came back after it had been given up: {e.summary}")
+        node.warnings += (f"attempt {e.attempt} came back after it had been given up: {e.summary}",)
     return True
 
 
@@ -218,7 +221,7 @@ def incident_opened(s: RunData, e: ev.IncidentOpened) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None:
         return not e.node_id
-    node.incidents.append(e.incident_id)
+    node.incidents += (e.incident_id,)
     return s.move(node, "waiting")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
@@ -74,9 +74,16 @@ MAX_FAILED_ATTEMPTS = 50
 """Failed attempts of a step that are remembered, the latest ones."""
 
 
+NOTHING: Final[dict[Any, Any]] = {}
+"""In place of an empty dict of its own, for the many steps that have nothing there. Nobody writes into it."""
+
+
 @dataclass(slots=True)
 class Node:
-    """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes."""
+    """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes.
+
+    A run may have thousands of steps, most of which have none of what the tuples are for: they cost nothing then.
+    """
 
     id: str
     parent_id: str
@@ -85,15 +92,16 @@ class Node:
     agent: str = ""
     phase: NodePhase = "running"
     info: dict[str, Any] = field(default_factory=dict)
-    children: list[str] = field(default_factory=list)
+    children: list[str] | tuple[str, ...] = ()
+    """A list once there are any."""
     open_children: int = 0
     """How many of them have not ended."""
     opened_at: datetime | None = None
     closed_at: datetime | None = None
     output: str = ""
     error: str = ""
-    warnings: list[str] = field(default_factory=list)
-    incidents: list[str] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
     returned: ev.ControlReturned | None = None
     """Its failure went back into the swarm, as decided here."""
     active_at_open: float = 0.0
@@ -123,19 +131,19 @@ class Node:
     fault: Classification | None = None
     by: ev.Actor | None = None
     edits: dict[str, Any] | None = None
-    delivered: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    delivered: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Injected messages that an agent got, by turn."""
     retry: ev.RetryScheduled | None = None
-    tries: list[FailedAttempt] = field(default_factory=list)
+    tries: tuple[FailedAttempt, ...] = ()
     secret: bool = False
     """Its result was given and is kept nowhere: a later life asks again."""
-    fell_back: list[ev.StepFellBack] = field(default_factory=list)
+    fell_back: tuple[ev.StepFellBack, ...] = ()
     """Models that stood in for one another, in order."""
     deaths: int = 0
     """How many processes have ended while an attempt was under way, since one last came to its end."""
     compactions: int = 0
     """How often its conversation was made smaller."""
-    compacted: list[ev.StepCompacted] = field(default_factory=list)
+    compacted: tuple[ev.StepCompacted, ...] = ()
     """Each time that it was, in order."""
     began_at: datetime | None = None
     """When its latest attempt began."""

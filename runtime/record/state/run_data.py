@@ -114,6 +114,8 @@ class RunData:
     """Whether the last of these had not said that its swarm was imported."""
     busy: dict[str, None] = field(default_factory=dict)
     """Steps with an attempt in flight, in the order in which they began; thousands may be."""
+    callers: set[str] = field(default_factory=set)
+    """Steps that have something below them, as a tool has that runs agents."""
     active_s: float = 0.0
     """Seconds in which a step was in flight that did not wait for a person, up to `active_since`."""
     active_since: datetime | None = None
@@ -134,13 +136,21 @@ class RunData:
         """Steps whose attempt is under way, oldest first. A frozen run is still freezing while there are any: they
         come to their end, and nothing new begins. A tool that itself waits for something inside it is not among them.
         """
-        nodes, somebody_waits = self.nodes, bool(self.open_incidents)
-        return [
-            nodes[node_id]
-            for node_id in self.busy
-            # asked only where it can be: a summary is made with every append, and thousands of steps may be in flight
-            if not ((somebody_waits or nodes[node_id].children) and self._waits_inside(node_id))
-        ]
+        waiting = self._busy_waiting()
+        return [self.nodes[node_id] for node_id in self.busy if node_id not in waiting]
+
+    def _busy_waiting(self) -> set[str]:
+        """Steps with an attempt in flight that wait for something inside of them. Asked with every append, where
+        thousands of steps may be in flight: only those are looked at that can.
+        """
+        able = self.busy.keys() & self.callers
+        for incident in self.open_incidents:
+            node_id = incident.opened.node_id
+            while node_id:
+                if node_id in self.busy:
+                    able.add(node_id)
+                node_id = node_id.rpartition("/")[0]
+        return {node_id for node_id in able if self._waits_inside(node_id)}
 
     def calls_under_way(self, node_id: str) -> list[Node]:
         """The tool's call that a node is, if it is under way; else those that are under way inside it. One that was cut
@@ -264,8 +274,8 @@ class RunData:
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
             cost_usd=self.cost_usd,
-            open_incidents=sum(incident.open for incident in self.incidents.values()),
-            in_flight=len(self.in_flight) if self.busy else 0,
+            open_incidents=len(self.open_incidents) if self.incidents else 0,
+            in_flight=len(self.busy) - len(self._busy_waiting()) if self.busy else 0,
             created_at=self.created_at,
             updated_at=self.updated_at,
             wake_at=self.wake_at,
@@ -300,19 +310,28 @@ class RunData:
         self.nodes[node.id] = node
         self.counts[node.phase] += 1
         parent = self.nodes.get(node.parent_id)
-        (parent.children if parent is not None else self.roots).append(node.id)
-        if parent is None and node.parent_id:
-            self.early.setdefault(node.parent_id, []).append(node.id)
+        if parent is None:
+            self.roots.append(node.id)
+            if node.parent_id:
+                self.early.setdefault(node.parent_id, []).append(node.id)
+        elif isinstance(parent.children, list):
+            parent.children.append(node.id)
+        else:
+            parent.children = [node.id]
+            if parent.is_step:
+                self.callers.add(parent.id)
         for root in self.early.get(node.id, ()):
             if root in self.nodes and not self.nodes[root].terminal:
                 node.open_children += 1
-        self.holding += node.holds
+        if node.open_children:
+            self.holding += node.holds
         if node.phase not in NODE_TERMINAL:
             self._count_child(node, 1)
 
     def drop(self, node_id: str) -> Node:
         """Take a node out: a rewind goes back to before it."""
         node = self.nodes.pop(node_id)
+        self.callers.discard(node_id)
         early = self.early.get(node.parent_id, [])
         if node_id in early:
             early.remove(node_id)
@@ -326,6 +345,7 @@ class RunData:
         parent = self.nodes.get(node.parent_id)
         if parent is None or parent is node:
             return
-        held = parent.holds
-        parent.open_children += more
-        self.holding += parent.holds - held
+        before = parent.open_children
+        parent.open_children = before + more
+        if parent.phase == "running" and (before > 0) != (before + more > 0):
+            self.holding += more

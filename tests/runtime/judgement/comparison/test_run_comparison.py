@@ -29,7 +29,7 @@ def made(*steps: tuple[str, dict[str, Any], Any], masked: str = "") -> DurableRu
         node = Node(f"agent~0/{name}", agent.id, kind, name.partition("~")[0], "agent", phase="succeeded")
         node.is_step, node.recorded, node.requested, node.result = True, True, requested, result
         run.nodes[node.id] = node
-        agent.children.append(node.id)
+        agent.children = [*agent.children, node.id]
     return run
 
 
