@@ -13,6 +13,7 @@ from textual.widget import AwaitMount
 
 from console.terminal.error_patch import end_app, guard_handlers, is_ending, read_screen_styles
 from console.terminal.key_queue import KeyQueue
+from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from console.terminal.utf8_patch import install_utf8_patch
 from console.terminal.watcher_patch import forget_closed_watchers
 
@@ -26,6 +27,7 @@ class PatchedApp(App[None]):
     def __init__(self, driver_class: type[Driver] | None = None) -> None:
         install_utf8_patch()
         super().__init__(driver_class=driver_class)
+        self.stylesheet = ParsedOnceStylesheet(variables=self.stylesheet._variables)
         self._keys = KeyQueue(self, super().on_event)
 
     def handler_failed(self, error: Exception) -> bool:
