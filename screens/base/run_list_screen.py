@@ -62,7 +62,8 @@ class RunListScreen(ListScreen):
 
     def draw(self) -> None:
         super().draw()
-        self._draw_preview()
+        if self.is_mounted:  # before that it has no size, and nothing of it is in the first frame
+            self._draw_preview()
         if (alive := bool(self._chosen_runs())) is not self._alive:
             self._alive = alive
             self.refresh_bindings()
