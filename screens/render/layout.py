@@ -114,8 +114,8 @@ def join_spans(parts: Iterable[Spans], between: str = "  ") -> Spans:
 
 
 def width_of(spans: Iterable[Span]) -> int:
-    """In cells."""
-    return sum(cell_len(piece.text) for piece in spans)
+    """In cells. Most text is ASCII: each line in sight is measured several times for a frame."""
+    return sum([len(piece.text) if piece.text.isascii() else cell_len(piece.text) for piece in spans])
 
 
 def empty_columns(columns: Sequence[Column], rows: Sequence[Row]) -> frozenset[int]:
