@@ -47,12 +47,11 @@ def read_screen_styles(app: App[Any], screen: Screen[Any]) -> None:
     Raises:
         Exception: as Textual does for a sheet that cannot be read.
     """
-    before = app.stylesheet.copy()
+    before = app.stylesheet.source.copy()
     try:
         app._load_screen_css(screen)
     except Exception:
-        before.parse()
-        app.stylesheet = before
+        app.stylesheet.source = before  # what was parsed of it stands
         raise
 
 

@@ -13,6 +13,8 @@ from textual.widget import AwaitMount
 
 from console.terminal.error_patch import end_app, guard_handlers, is_ending, read_screen_styles
 from console.terminal.key_queue import KeyQueue
+from console.terminal.repaint_patch import AwaitScreen, install_repaint_patch, is_opaque, set_breakpoint_classes
+from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from console.terminal.utf8_patch import install_utf8_patch
 from console.terminal.watcher_patch import forget_closed_watchers
 
@@ -25,7 +27,9 @@ class PatchedApp(App[None]):
 
     def __init__(self, driver_class: type[Driver] | None = None) -> None:
         install_utf8_patch()
+        install_repaint_patch()
         super().__init__(driver_class=driver_class)
+        self.stylesheet = ParsedOnceStylesheet(variables=self.stylesheet._variables)
         self._keys = KeyQueue(self, super().on_event)
 
     def handler_failed(self, error: Exception) -> bool:
@@ -57,10 +61,18 @@ class PatchedApp(App[None]):
         if not self.goes_on(error):
             end_app(self, error)
 
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """The screens that can be seen through the one that is shown."""
+        return [] if is_opaque(self.screen) else super()._background_screens
+
     def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
         """Called before each screen that is shown."""
         found = self.get_screen(screen)
         guard_handlers(found)
         read_screen_styles(self, found)
+        set_breakpoint_classes(self, found)
         forget_closed_watchers(self)
-        return super()._get_screen(found)
+        shown = AwaitScreen(found, [] if found.is_running else self._register(self, found))
+        self.call_next(shown)
+        return found, shown

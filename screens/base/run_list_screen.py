@@ -10,13 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from runtime.link.client.client import LinkError
-from runtime.operations.requests.runs import SearchRuns
 from runtime.record.state.summary import Summary
 from screens.base.list_screen import ListScreen
 from screens.render.formatting import pluralize
 from screens.render.layout import Spans
 from screens.shell.messages import OpenComparison
-from screens.views.decisions.batch_action import ORDERS, BatchItem, BatchOutcome, order_question
 from screens.views.lists.runs import is_done, title_of
 from screens.widgets.line_list import LineList
 from screens.widgets.text_page import TextPage
@@ -64,7 +62,8 @@ class RunListScreen(ListScreen):
 
     def draw(self) -> None:
         super().draw()
-        self._draw_preview()
+        if self.is_mounted:  # before that it has no size, and nothing of it is in the first frame
+            self._draw_preview()
         if (alive := bool(self._chosen_runs())) is not self._alive:
             self._alive = alive
             self.refresh_bindings()
@@ -78,6 +77,8 @@ class RunListScreen(ListScreen):
 
     async def _search(self, typed: str) -> None:
         """Ask the runtime which runs have the words; their rows stay."""
+        from runtime.operations.requests.runs import SearchRuns  # not before the first list is painted
+
         try:
             matches = await self.link.ask(SearchRuns(text=self.listing.filter.words, limit=_MOST_FOUND))
         except LinkError as exc:
@@ -151,19 +152,14 @@ class RunListScreen(ListScreen):
     def action_pause(self) -> None:
         """Freeze what is not frozen; where all is frozen, thaw it."""
         runs = self._chosen_runs()
-        frozen = bool(runs) and all(summary.state == "frozen" for summary in runs)
-        if frozen:
-            question = order_question("thaw", self._runs_text(runs))
-            self._confirm_verb("thaw", runs, BatchOutcome("running", "thawed"), question)
+        going = [found for found in runs if found.state != "frozen"]
+        if runs and not going:
+            self._confirm_verb("thaw", runs)
         else:
-            going = [found for found in runs if found.state != "frozen"]
-            question = order_question("freeze", self._runs_text(going))
-            self._confirm_verb("freeze", going, BatchOutcome("frozen", "frozen"), question)
+            self._confirm_verb("freeze", going)
 
     def action_abort(self) -> None:
-        runs = self._chosen_runs()
-        question = order_question("abort", self._runs_text(runs))
-        self._confirm_verb("abort", runs, BatchOutcome("aborted", "aborting"), question)
+        self._confirm_verb("abort", self._chosen_runs())
 
     def _runs_text(self, runs: Sequence[Summary]) -> str:
         return (
@@ -172,8 +168,11 @@ class RunListScreen(ListScreen):
             else f"the run {title_of(runs[0], self.session.render_context())}"
         )
 
-    def _confirm_verb(self, verb: str, runs: Sequence[Summary], done: BatchOutcome, question: str) -> None:
+    def _confirm_verb(self, verb: str, runs: Sequence[Summary]) -> None:
         """Say a verb of one run for each of these, on a page that asks first."""
+        from screens.dialogs.batch_action import BatchActionScreen  # not before the first list is painted
+        from screens.views.decisions.batch_action import ORDER_OUTCOMES, ORDERS, BatchItem, order_question
+
         if not self.may_act():
             return
         if not runs:
@@ -188,9 +187,11 @@ class RunListScreen(ListScreen):
         async def act(run_id: str) -> None:
             await self.link.ask(ORDERS[verb](run_id=run_id))
 
-        from screens.dialogs.batch_action import BatchActionScreen  # not before the first list is painted
-
-        title = f"{verb.capitalize()} {pluralize(len(runs), 'run')}"
+        title, question = (
+            f"{verb.capitalize()} {pluralize(len(runs), 'run')}",
+            order_question(verb, self._runs_text(runs)),
+        )
+        done = ORDER_OUTCOMES[verb]
         self.app.push_screen(BatchActionScreen(self.session, title, items, act, done=done, question=question))
 
 

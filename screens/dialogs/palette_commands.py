@@ -13,7 +13,7 @@ from screens.base.screen_registry import SCREENS
 from screens.dialogs.batch_action import BatchActionScreen
 from screens.render.key_names import UNBOUND, key_in_words
 from screens.shell.messages import ChooseTheme, OpenPlace, OpenRun
-from screens.views.decisions.batch_action import ORDERS, BatchItem, BatchOutcome, order_question
+from screens.views.decisions.batch_action import ORDER_OUTCOMES, ORDERS, BatchItem, order_question
 from screens.views.lists.commands import Command, CommandKind
 from screens.views.lists.runs import title_of
 
@@ -149,13 +149,6 @@ def _orders(screen: RuntimeScreen) -> Iterator[Command]:
             yield Command(f"{verb} {title}", f"{words}; asks first", act, why_not=may_not, kind=kind)
 
 
-_DONE: Final = {
-    "freeze": BatchOutcome("frozen", "frozen"),
-    "thaw": BatchOutcome("running", "thawed"),
-    "abort": BatchOutcome("aborted", "aborting"),
-}
-
-
 def _may_not(screen: RuntimeScreen, run_id: str) -> str:
     return "" if screen.session.may_act(run_id) else "this login may only look"
 
@@ -172,7 +165,9 @@ def run_order(screen: RuntimeScreen, verb: str, run: Summary | None) -> None:
     async def act(run_id: str) -> None:
         await screen.link.ask(ORDERS[verb](run_id=run_id))
 
-    page = BatchActionScreen(screen.session, verb.capitalize(), [item], act, done=_DONE[verb], question=question)
+    page = BatchActionScreen(
+        screen.session, verb.capitalize(), [item], act, done=ORDER_OUTCOMES[verb], question=question
+    )
     screen.app.push_screen(page)
 
 

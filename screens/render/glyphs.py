@@ -5,12 +5,10 @@ No sign stands alone: a word stands beside it, and the colour only repeats what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Glyphs:
+class Glyphs(NamedTuple):
     """One set of signs. `state` has the states of runs and nodes (DESIGN, section 6)."""
 
     name: str

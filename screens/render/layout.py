@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -34,8 +33,7 @@ _BOTH_ENDS = 8
 """In less than so many cells two ends are of no use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column. `width` is what it needs, in cells; with `grow` it also takes its share of what is left.
 
     Where there is no room for all, the columns with the highest `drop` go first; those with 0 stay, and shrink. What is
@@ -54,8 +52,7 @@ class Column:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """A row of a list. `key` names what it stands for; a heading cannot be selected.
 
     `values` are what its columns are sorted by, one each; without them, what stands there is compared. `fault`: it is
@@ -117,8 +114,8 @@ def join_spans(parts: Iterable[Spans], between: str = "  ") -> Spans:
 
 
 def width_of(spans: Iterable[Span]) -> int:
-    """In cells."""
-    return sum(cell_len(piece.text) for piece in spans)
+    """In cells. Most text is ASCII: each line in sight is measured several times for a frame."""
+    return sum([len(piece.text) if piece.text.isascii() else cell_len(piece.text) for piece in spans])
 
 
 def empty_columns(columns: Sequence[Column], rows: Sequence[Row]) -> frozenset[int]:

@@ -1,4 +1,7 @@
-"""Messages from screens to the app: open a screen, copy, export."""
+"""Messages from screens to the app: open a screen, copy, export.
+
+Nobody compares messages: without `eq` and `repr` they are made in a third of the time, before the first frame.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from textual.message import Message
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpenRun(Message):
     """Show a run; at an incident of it, if one is named."""
 
@@ -15,7 +18,7 @@ class OpenRun(Message):
     incident_id: str = ""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpenPlace(Message):
     """Show one of the places of `screens.base.screen_registry`.
 
@@ -26,7 +29,7 @@ class OpenPlace(Message):
     run_id: str = ""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpenComparison(Message):
     """Show where two runs differ: `left` is the earlier one, or the origin of a fork."""
 
@@ -34,19 +37,19 @@ class OpenComparison(Message):
     right: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpenHome(Message):
     """Back to where this was opened from: from a run to the place, from a place to what was shown before it."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class GoStep(Message):
     """Back (-1) or forward (1) among the screens that were shown."""
 
     step: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class CopyText(Message):
     """Put a text on the clipboard; into a file of this `name` where that cannot be. `what` says what it is."""
 
@@ -55,7 +58,7 @@ class CopyText(Message):
     name: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ExportText(Message):
     """Write a text to a file whose name ends so."""
 
@@ -63,7 +66,7 @@ class ExportText(Message):
     name: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ExportReport(Message):
     """Write the HTML report of a run to a file; `export` is the text of its export."""
 
@@ -71,29 +74,29 @@ class ExportReport(Message):
     export: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class TakePicture(Message):
     """Write a picture of the screen to a file."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BeginHere(Message):
     """Offer to write what a first run in the console's directory needs."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class EditSettings(Message):
     """Open the file that a setting stands in (``FILE:LINE``; the directory's own for others), and read it again."""
 
     source: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ReadSettings(Message):
     """Read the files of settings again."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ChooseTheme(Message):
     """Show a theme from now on, and the next time too."""
 

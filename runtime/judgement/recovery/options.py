@@ -11,7 +11,6 @@ from typing import Final, Literal, get_args
 from runtime.judgement.comparison.file_write import FileState, written_text
 from runtime.judgement.recovery.option_spec import Confirmation, FaultSite, KeyPress, OfferContext
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
-from runtime.record.state.events import IncidentAnswered, IncidentOpened, Option
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -21,6 +20,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
     Remedy,
 )
+from runtime.record.state.incident_events import IncidentAnswered, IncidentOpened, Option
 
 SERVER_APPROVAL_RULE_ID: Final = "mcp-server-approval"
 """The rule of incidents that ask whether an MCP server may be used."""

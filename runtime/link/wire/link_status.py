@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from runtime.link.wire import protocol as p
 from runtime.record.state.operator_terms import Role
@@ -30,8 +29,7 @@ class CommandRefused(LinkError):
 LinkPhase = Literal["connecting", "connected", "lost", "closed"]
 
 
-@dataclass(slots=True, frozen=True)
-class LinkStatus:
+class LinkStatus(NamedTuple):
     """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line.
     `mismatch`: there is one, of another version: to bring it back is of no use.
     """
@@ -41,8 +39,7 @@ class LinkStatus:
     mismatch: bool = False
 
 
-@dataclass(slots=True, frozen=True)
-class LinkQuality:
+class LinkQuality(NamedTuple):
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
     `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:
     runs that cannot be carried on there, and why, in words; `slow`: what only takes long there.

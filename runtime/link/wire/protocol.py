@@ -29,10 +29,10 @@ from runtime.record.state.summary import Summary
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from runtime.record.state.events import GrantAdded, IncidentOpened
+    from runtime.record.state.incident_events import IncidentOpened
+    from runtime.record.state.workspace_events import GrantAdded
 else:
-    # A console reads its first messages before it has loaded the vocabulary of events: `_read_event` does that with
-    # the first incident or grant.
+    # A console reads its first messages before it has loaded pydantic: the first incident or grant does that.
     GrantAdded = IncidentOpened = Any
 
 E = TypeVar("E", bound="BaseModel")
@@ -95,7 +95,9 @@ class InboxRow(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         opened: Any = self.opened
         if isinstance(opened, dict):
-            force_setattr(self, "opened", _read_event("IncidentOpened", opened))
+            from runtime.record.state import incident_events  # the events of runs and nodes are not needed here
+
+            force_setattr(self, "opened", _read_event(incident_events.IncidentOpened, opened))
 
 
 class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
@@ -286,17 +288,18 @@ def new_command_id() -> str:
 
 def _read_grants(message: WorkspaceSnapshot | WorkspaceChange) -> None:
     if message.grants and not all(hasattr(each, "grant_id") for each in message.grants):
-        force_setattr(message, "grants", tuple(_read_event("GrantAdded", each) for each in message.grants))
+        from runtime.record.state import workspace_events
+
+        read = tuple(_read_event(workspace_events.GrantAdded, each) for each in message.grants)
+        force_setattr(message, "grants", read)
 
 
-def _read_event(kind: str, row: Any) -> Any:
+def _read_event(kind: type[E], row: Any) -> E:
     """Raises ValueError, with the field that is wrong."""
     from pydantic import ValidationError
 
-    from runtime.record.state import events
-
     try:
-        return getattr(events, kind).model_validate(row)
+        return kind.model_validate(row)
     except ValidationError as exc:
         first = exc.errors(include_url=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind}: {first['msg']}") from exc
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind.__name__}: {first['msg']}") from exc

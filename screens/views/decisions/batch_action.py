@@ -52,6 +52,12 @@ class BatchOutcome:
 
 
 NOT_YET = BatchOutcome("pending", "not yet")
+ORDER_OUTCOMES: Final = {
+    "freeze": BatchOutcome("frozen", "frozen"),
+    "thaw": BatchOutcome("running", "thawed"),
+    "abort": BatchOutcome("aborted", "aborting"),
+}
+"""What an order comes to for a run that took it, by its verb."""
 
 
 def item_lines(items: Sequence[BatchItem], came: Mapping[str, BatchOutcome], context: RenderContext) -> list[Spans]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -35,7 +35,7 @@ NODE_COLUMNS: Final = (
 )
 """Wide enough for "retries in 1m05s" and "waiting 59m"."""
 _NAMES_FIRST: Final = tuple(
-    replace(each, width=30) if each.name == "node" else replace(each, drop=3) if each.name == "tries" else each
+    each._replace(width=30) if each.name == "node" else each._replace(drop=3) if each.name == "tries" else each
     for each in NODE_COLUMNS
 )
 """The same where no step was tried again: there names have room before attempts and tokens do."""

@@ -6,7 +6,7 @@ Pure, but that it remembers: rows keep their places until some come or go, or un
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from screens.render.layout import (
@@ -140,7 +140,7 @@ class ListState:
         if not folds:
             return rows
         return [
-            replace(row, fold=folds[row.key]) if row.key in folds and folds[row.key] != row.fold else row
+            row._replace(fold=folds[row.key]) if row.key in folds and folds[row.key] != row.fold else row
             for row in rows
             if not row.under or not folds.get(row.under, False)
         ]

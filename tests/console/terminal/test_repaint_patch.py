@@ -1,0 +1,82 @@
+"""A screen that is opened is laid out for its size at once and painted once, and none that is covered is painted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
+from textual.app import ComposeResult
+from textual.geometry import Size
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
+
+from console.terminal.patched_app import PatchedApp
+
+
+class Opened(Screen[None]):
+    CSS = """
+    Opened { background: black; }
+    Opened Static { width: 10; }
+    Opened.-wide.-high Static { width: 50; }
+    """
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-wide")]  # noqa: RUF012 - Textual's own
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012
+
+    def compose(self) -> ComposeResult:
+        yield Static("text")
+
+
+class Above(ModalScreen[None]):
+    CSS = "Above { background: black 50%; }"
+
+
+@pytest.fixture
+def painted() -> Iterator[list[Size]]:
+    """Of each whole frame that was painted, the size of the text in it."""
+    found: list[Size] = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = Compositor.render_full_update
+
+        def counted(self: Compositor, simplify: bool = False) -> LayoutUpdate | ChopsUpdate:
+            found.extend(widget.size for widget in self.visible_widgets if type(widget) is Static)
+            return real(self, simplify)
+
+        patch.setattr(Compositor, "render_full_update", counted)
+        yield found
+
+
+async def test_a_screen_that_is_opened_is_painted_once_and_in_its_layout(painted: list[Size]) -> None:
+    async with PatchedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(Opened())
+        await pilot.pause()
+        await pilot.pause()
+        assert painted == [Size(50, 1)]
+
+
+async def test_a_screen_that_was_covered_is_painted_when_it_comes_back(painted: list[Size]) -> None:
+    async with PatchedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(Opened())
+        await pilot.app.push_screen(Opened())
+        await pilot.pause()
+        painted.clear()
+        pilot.app.pop_screen()
+        await pilot.pause()
+        assert set(painted) == {Size(50, 1)}
+
+
+async def test_a_terminal_of_another_size_has_the_other_layout() -> None:
+    async with PatchedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(Opened())
+        await pilot.resize_terminal(50, 24)
+        await pilot.pause()
+        assert pilot.app.screen.query_one(Static).size == Size(10, 1)
+
+
+async def test_only_what_can_be_seen_through_the_screen_that_is_shown_is_in_the_background() -> None:
+    async with PatchedApp().run_test() as pilot:
+        opened = Opened()
+        await pilot.app.push_screen(opened)
+        assert pilot.app._background_screens == []
+        await pilot.app.push_screen(Above())
+        assert pilot.app._background_screens == [opened]

@@ -1,0 +1,61 @@
+"""Styles are parsed once for each theme, and what cannot be parsed takes nothing from what stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+from textual.css import stylesheet as textual_stylesheet
+from textual.css.tokenizer import TokenError
+
+from console.terminal.stylesheet_patch import ParsedOnceStylesheet
+
+
+@pytest.fixture
+def parse() -> Iterator[mock.Mock]:
+    """Textual's parser of one sheet, counted."""
+    real = textual_stylesheet.parse
+    with mock.patch.object(textual_stylesheet, "parse", wraps=real) as counted:
+        yield counted
+
+
+def sheet(ink: str = "red") -> ParsedOnceStylesheet:
+    made = ParsedOnceStylesheet(variables={"ink": ink})
+    made.add_source("Label { color: $ink; }", read_from=("label", ""))
+    made.parse()
+    return made
+
+
+def colours(found: ParsedOnceStylesheet) -> list[str]:
+    return [str(rule.styles.color.hex) for rule in found.rules]
+
+
+def test_what_was_parsed_stands_for_a_new_screen_and_the_same_theme(parse: mock.Mock) -> None:
+    found = sheet()
+    found.set_variables({"ink": "red"})
+    found.reparse()
+    found.add_source("Button { color: blue; }", read_from=("button", ""))
+    found.reparse()
+    assert parse.call_count == 2
+    assert colours(found) == ["#FF0000", "#0000FF"]
+
+
+def test_another_theme_is_parsed(parse: mock.Mock) -> None:
+    found = sheet()
+    found.set_variables({"ink": "blue"})
+    found.reparse()
+    assert parse.call_count == 2
+    assert colours(found) == ["#0000FF"]
+
+
+def test_a_wrong_sheet_is_refused_each_time_and_the_others_stand() -> None:
+    found = sheet()
+    before = found.source.copy()
+    found.add_source("Button { color: ", read_from=("button", ""))
+    for _ in range(2):
+        with pytest.raises(TokenError):
+            found.reparse()
+    found.source = before
+    found.reparse()
+    assert colours(found) == ["#FF0000"]
