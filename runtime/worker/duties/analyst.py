@@ -29,7 +29,6 @@ from runtime.judgement.reports.analysis_prompt import (
     INSTRUCTIONS,
     MAX_ANALYSIS_CHARS,
     MAX_TOKENS,
-    NO_ANALYSIS,
     TIMEOUT_S,
     analysis_evidence,
     analysis_prompt,
@@ -197,7 +196,7 @@ class Analyst:
                 if isinstance(asked, ev.AnalysisAdded):
                     return asked
                 reasons.append(asked)
-        return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True, reason="; ".join(reasons)[:500])
+        return ev.AnalysisAdded(**at, text=reports.NO_ANALYSIS, fallback=True, reason="; ".join(reasons)[:500])
 
     async def _reuse_analysis(self, fingerprint: str) -> ev.AnalysisAdded | None:
         """What a model said of an equal incident, in this life or an earlier one. Read from the journal, each time only
