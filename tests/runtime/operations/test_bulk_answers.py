@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from orbiter.redaction import Redactor
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.operations.bulk_answers import answer_equal_incidents, precedent
@@ -289,8 +288,9 @@ class Hook:
 
 
 @asynccontextmanager
-async def notifying(bench: Bench, rules: NoticeRules, **more: object) -> AsyncIterator[None]:
-    notifier = Notifier(bench.journal, rules, first_pause_s=0.01, **more)  # type: ignore[arg-type]
+async def notifying(bench: Bench, rules: NoticeRules, redact: tuple[str, ...] = ()) -> AsyncIterator[None]:
+    config = ExecutionConfig("", notices=rules, redact=redact)
+    notifier = Notifier(bench.journal, config, first_pause_s=0.01)
     task = asyncio.create_task(notifier.serve())
     try:
         yield
@@ -333,7 +333,7 @@ async def test_a_webhook_is_told_once_again_after_it_failed_and_not_again_after_
 async def test_a_storm_is_gathered_and_told_without_what_is_to_be_masked(bench: Bench) -> None:
     async with Hook().open() as hook, bench.driving():
         rules = NoticeRules.from_mapping({"webhook": "error", "webhook_url": hook.url, "quiet_seconds": 5.0})
-        async with notifying(bench, rules, redactor=Redactor([r"out\.md"])):
+        async with notifying(bench, rules, redact=(r"out\.md",)):
             for _ in range(6):
                 await bench.start("saver")
             async with asyncio.timeout(60):
