@@ -33,8 +33,8 @@ from runtime.record.workers import ListedWorker, WorkerReport
 from runtime.worker.engines.dbos import CARE, DbosEngine, connect_to_queue, make_queue
 from runtime.worker.engines.dbos_tables import QueueTables, code_version, dispatch_queue, queue_schema
 from runtime.worker.engines.port import EngineError, EngineOutcome
-from runtime.worker.presence import queue_words
 from runtime.worker.supervisor import Supervisor
+from runtime.worker.worker_report import queue_words
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 from tests.runtime.chaos.harness import SWARMS
