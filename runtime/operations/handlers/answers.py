@@ -84,18 +84,7 @@ async def _answer_equal(
     ops.hint()
     from runtime.operations import bulk_answers
 
-    items = await bulk_answers.answer_equal_incidents(
-        ops.decisions,
-        ops.journal,
-        request.incident_id,
-        request.option,
-        request.params,
-        only=request.only,
-        looked_at=request.looked_at,
-        reason=request.reason,
-        by=origin.by,
-        proof_s=request.proof_s,
-    )
+    items = await bulk_answers.answer_equal_incidents(ops.decisions, ops.journal, request, by=origin.by)
     return tuple(
         asked.BulkOutcome(id=each.incident_id, state=each.state, run_id=each.run_id, detail=each.detail)
         for each in items
