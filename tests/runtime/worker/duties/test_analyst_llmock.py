@@ -227,7 +227,7 @@ async def test_where_a_model_fails_the_next_is_asked_and_one_whose_breaker_is_op
 async def test_where_a_model_is_slow_the_next_is_asked_in_the_time_that_is_left_and_begins_its_text_anew(
     bench: Bench, llmock: LLMock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runtime.worker.duties.analyst.FIRST_MODEL_SHARE", 0.02)
+    monkeypatch.setattr("runtime.worker.duties.model_panel.FIRST_MODEL_SHARE", 0.02)
     llmock.delay(10, provider="anthropic")
     llmock.reply("by the other", provider="openai")
     deltas = Watching()
