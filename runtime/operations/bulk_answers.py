@@ -19,7 +19,9 @@ from msgspec import structs
 
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.recovery.options import needs_look, wording_of
-from runtime.operations.decisions import Decisions, InvalidCommand, find_incident
+from runtime.operations.answer_params import InvalidCommand
+from runtime.operations.decisions import Decisions
+from runtime.operations.lookup import find_incident
 from runtime.operations.queries import events_with_marks
 from runtime.operations.requests.answers import AnswerEqual
 from runtime.record.journal import AnswerAccepted, Journal, OpenIncident

@@ -128,7 +128,7 @@ async def _compare_write(ops: OperationContext, request: asked.CompareWrite, _or
     if written is None:
         raise OperationError("bad_input", f"incident {opened.incident_id} does not ask to write a text to a file")
     from runtime.execution.secret_vault import make_redactor
-    from runtime.operations.file_comparison import compare_with_disk
+    from runtime.operations.handlers.file_comparison import compare_with_disk
 
     return await asyncio.to_thread(compare_with_disk, written, make_redactor(ops.config.redact))
 
