@@ -101,17 +101,17 @@ class Decisions:
         """
         ref = loader.absolute_ref(ref, self._workspace)
         queue = checked_queue(queue) if queue else self._queue_of(ref)
-        return await create_run(
-            self._journal,
-            ref,
-            input,
+        asked = ev.RunCreated(
+            run_id=run_id,
+            ref=ref,
             title=self._title(title, ref, input),
+            input=input,
             options=checked_options(options or {}),
             program=self._program,
             queue=queue,
-            run_id=run_id,
             by=by,
         )
+        return await create_run(self._journal, asked)
 
     def _queue_of(self, ref: str) -> str:
         if self._queues is None:

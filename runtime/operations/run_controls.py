@@ -260,14 +260,10 @@ class RunControls:
         elif changes:
             raise InvalidCommand("changes are for a node: name the one from which the fork begins")
         fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}
-        return await create_run(
-            self._journal,
-            source.ref,
-            source.input,
-            title=f"fork of {source.shown_title}",
-            options=source.options | {"fork": fork},
-            by=by,
-        )
+        options = source.options | {"fork": fork}
+        title = f"fork of {source.shown_title}"
+        asked = ev.RunCreated(ref=source.ref, title=title, input=source.input, options=options, by=by)
+        return await create_run(self._journal, asked)
 
     async def _selected_runs(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
         if run_id:
