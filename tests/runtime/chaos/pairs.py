@@ -12,7 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from runtime.execution.execution_config import SwarmLimit
+from runtime.execution.execution_config import ExecutionConfig, SwarmLimit
 from runtime.record.address import PostgresAddress, parse_address
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import owner_name
@@ -47,7 +47,7 @@ async def postgres(state: Path, clock: Callable[[], datetime] | None) -> Journal
 async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
     """As `postgres`, with a queue."""
     if not journal_exists(state):
-        from runtime.worker.engines.dbos import make_queue
+        from runtime.worker.engines.dbos_process import make_queue
 
         await make_queue(await _make_workspace(state))
     return await open_journal(state, clock=clock)
@@ -90,14 +90,13 @@ def dbos(
 
     address = journal_address(state)
     assert address is not None
+    limited = {ref: SwarmLimit(**given) for ref, given in (limits or {}).items()}
     return partial(
         DbosEngine,
         address=address,
         journal=journal,
         worker_id=owner_name(),
-        slots=slots,
-        code=code,
-        limits={ref: SwarmLimit(**given) for ref, given in (limits or {}).items()},
+        config=ExecutionConfig("", slots=slots, code=code, limits=limited),
         now=lambda: journal.now().timestamp(),
         look_s=0.05,
         care_s=0.3,
