@@ -40,6 +40,16 @@ class ModelCall:
     attempts: int = 0
     agent_name: str = ""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the provider is told besides the messages."""
+        return {
+            "tools": self.tools,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            **(self.extras or {}),
+        }
+
 
 @dataclass(slots=True)
 class ModelReply:
@@ -56,14 +66,7 @@ class ModelReply:
 async def call_model(call: ModelCall) -> ModelReply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
-    response = await call.provider.complete(
-        list(call.messages),
-        tools=call.tools,
-        temperature=call.temperature,
-        max_tokens=call.max_tokens,
-        **(call.extras or {}),
-    )
-    return parse_reply(response)
+    return parse_reply(await call.provider.complete(list(call.messages), **call.settings))
 
 
 async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
@@ -72,13 +75,7 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
 
     call.attempts += 1
     assembly = StreamAssembly()
-    async for chunk in call.provider.stream(
-        list(call.messages),
-        tools=call.tools,
-        temperature=call.temperature,
-        max_tokens=call.max_tokens,
-        **(call.extras or {}),
-    ):
+    async for chunk in call.provider.stream(list(call.messages), **call.settings):
         assembly.add(chunk)
         reasoning = getattr(chunk, "reasoning_content", "")
         if reasoning:
