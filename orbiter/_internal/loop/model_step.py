@@ -6,7 +6,7 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -117,21 +117,12 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
-        return self._describe(arguments, _dump_messages(arguments.messages[arguments.new_from :]))
+        return self.describe_masked(arguments, lambda said: said)
 
     def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
-        return self._describe(arguments, mask(_dump_messages(arguments.messages[arguments.new_from :])))
-
-    def _describe(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
-        import hashlib
-
-        canonical = _CANONICAL.encode(new)
-        described: dict[str, Any] = {
-            "model": arguments.model,
-            "tools": [_tool_name(schema) for schema in arguments.tools or ()],
-            "count": len(arguments.messages),
-            "digest": hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-        }
+        new = mask(dump_messages(arguments.messages[arguments.new_from :]))
+        tools = [_tool_name(schema) for schema in arguments.tools or ()]
+        described = describe_question(arguments.model, tools, len(arguments.messages), new)
         if arguments.new_from == 0:
             described["messages"] = new
         return described
@@ -163,7 +154,7 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
 
     def editable(self, arguments: ModelCall) -> dict[str, Any] | None:
         """The messages: a PRE_LLM_CALL hook may edit the live list."""
-        return {"messages": _dump_messages(arguments.messages)}
+        return {"messages": dump_messages(arguments.messages)}
 
     def replace(self, arguments: ModelCall, changes: Mapping[str, Any]) -> ModelCall:
         """Another model (with its own provider) or other messages (put into the agent's live list)."""
@@ -190,7 +181,16 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 """Made once: `json.dumps` makes one for each question that is recorded."""
 
 
-def _dump_messages(messages: list[Message]) -> list[Any]:
+def describe_question(model: str, tools: Sequence[str], count: int, new: list[Any]) -> dict[str, Any]:
+    """What is recorded of a question to a model. `new`: the messages since the one before; `count`: of all."""
+    import hashlib
+
+    canonical = _CANONICAL.encode(new).encode("utf-8", "surrogatepass")
+    return {"model": model, "tools": list(tools), "count": count, "digest": hashlib.sha256(canonical).hexdigest()[:16]}
+
+
+def dump_messages(messages: Iterable[Message]) -> list[Any]:
+    """Messages as JSON."""
     return [message.model_dump(mode="json") for message in messages]
 
 
