@@ -1,4 +1,4 @@
-"""What a worker says of itself: in its report, to the other workers and whoever lists them, and to people in words."""
+"""What a worker says of itself: in its report, which other workers and lists read, and to people in words."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Transport(Protocol):
 
 
 class _LocalTransport:
-    """Within one machine: nobody is asked, and nothing more is known of a connection that ended."""
+    """Within one machine: no login is needed, and nothing more is known of a connection that ended."""
 
     backoff: Sequence[float] = SOCKET_RETRY_DELAYS_S
     hello_timeout_s: float = CONNECT_TIMEOUT_S
