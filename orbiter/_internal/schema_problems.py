@@ -8,8 +8,6 @@ from typing import Any
 
 from orbiter.parsing.near_names import did_you_mean
 
-__all__ = ["SchemaProblem", "describe_errors"]
-
 
 @dataclass(frozen=True, slots=True)
 class SchemaProblem:

@@ -12,8 +12,6 @@ from pydantic_core import to_jsonable_python
 from orbiter import types
 from orbiter.errors import ToolError
 
-__all__ = ["result_content"]
-
 _BLOCKS = (
     types.TextBlock,
     types.ImageURLBlock,

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 from orbiter import steps
 from orbiter.errors import PoolExhaustedError
 
-__all__ = ["ThreadPool", "awaiting_loop", "pool", "run_in_thread"]
-
 R = TypeVar("R")
 LateCallback = Callable[[Any, BaseException | None], None]
 

@@ -5,7 +5,7 @@ Under a runtime its model and tool calls are steps: recorded, recalled after a c
 they fail. Under plain `run` the framework behaves as it does alone. A framework is imported only when an agent of it is
 run.
 
-Imports `orbiter`, `pydantic` and `pydantic_core`.
+Imports `orbiter`, `orbiter._internal.loop`, `pydantic` and `pydantic_core`.
 """
 
 from __future__ import annotations

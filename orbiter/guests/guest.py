@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
@@ -13,6 +12,7 @@ from orbiter import steps
 from orbiter.errors import AgentConfigurationError, AgentError
 from orbiter.guests.factories import complete_factory
 from orbiter.guests.frameworks import FRAMEWORKS, Framework, check_version, framework_of
+from orbiter.guests.typed_values import as_text
 from orbiter.steps import Scope, Skipped
 from orbiter.types import ChatProvider, Message, RunResult
 
@@ -85,21 +85,23 @@ class Guest(ABC):
         async with steps.opening("agent", self.name, info) as scope:
             if (corrected := scope.corrected_input()) is not None:
                 input = _as_text(corrected)
-            while True:
-                try:
-                    result = await self._run_durably(agent, input, messages, scope)
-                    break
-                except Skipped as skipped:
-                    result = RunResult(output=_as_text(skipped.value), steps=1, agent=self.name)
-                    break
-                except Exception as exc:
-                    try:
-                        input = await self._recover(exc, input, scope)
-                    except Skipped as skipped:
-                        result = RunResult(output=_as_text(skipped.value), steps=1, agent=self.name)
-                        break
+            try:
+                result = await self._run_with_recovery(agent, input, messages, scope)
+            except Skipped as skipped:  # a step of it or, as the answer to its own fault, the whole of it
+                result = RunResult(output=_as_text(skipped.value), steps=1, agent=self.name)
             scope.outcome(result.output)
             return result
+
+    async def _run_with_recovery(
+        self, agent: Any, input: str, messages: list[Message] | None, scope: Scope
+    ) -> RunResult:
+        while True:
+            try:
+                return await self._run_durably(agent, input, messages, scope)
+            except Skipped:
+                raise
+            except Exception as exc:
+                input = await self._recover(exc, input, scope)
 
     async def _recover(self, exc: Exception, input: str, scope: Scope) -> str:
         """The input with which the agent is run again after a failure outside its steps; recorded steps are recalled.
@@ -174,4 +176,4 @@ def _adapter(framework: Framework) -> type[Guest]:
 
 
 def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else as_text(value)

@@ -6,13 +6,12 @@ the digest: they may name the day.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from orbiter._internal.loop.model_step import describe_question, dump_messages
 from orbiter.guests.raised_errors import RaisedError
 from orbiter.steps import Codec
 from orbiter.types import Message, SystemMessage, Usage
@@ -32,6 +31,10 @@ class NamedRequest(Protocol):
     @property
     def handled(self) -> bool:
         """Whether code of the agent's own is told of a failure."""
+
+    @property
+    def error(self) -> Exception | None:
+        """What the model raised in this life."""
 
 
 A = TypeVar("A", bound=NamedRequest)
@@ -97,15 +100,8 @@ class ModelRequestCodec(Codec[A, dict[str, Any]]):
 
     def describe_masked(self, arguments: A, mask: Callable[[Any], Any]) -> dict[str, Any]:
         request = self._request(arguments)
-        new = mask([each.model_dump(mode="json") for each in request.new if not isinstance(each, SystemMessage)])
-        canonical = json.dumps(new, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-        described: dict[str, Any] = {
-            "model": arguments.model,
-            "tools": list(request.tools),
-            "count": request.count,
-            "digest": hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-            **request.more,
-        }
+        new = mask(dump_messages(each for each in request.new if not isinstance(each, SystemMessage)))
+        described = {**describe_question(arguments.model, request.tools, request.count, new), **request.more}
         if arguments.new_from == 0:
             described["messages"] = new
         return described
@@ -123,16 +119,10 @@ class ModelRequestCodec(Codec[A, dict[str, Any]]):
         return arguments if model == arguments.model else self._with_model(arguments, model)
 
 
-def raised_in(result: Any, error: Exception | None) -> Exception | None:
-    """What a model raised, where its failure is the outcome; None of a reply. `error`: what it raised in this life."""
-    if _RAISED not in result:
-        return None
-    return error or RaisedError(**result[_RAISED]).restore()
-
-
-def text_by_hand(value: Any) -> str:
-    """What an operator gave in place of a reply or a result: text as it is, everything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def error_of_request(made: tuple[NamedRequest, Any]) -> Exception | None:
+    """What the model raised, where code of the agent's own is told of it; None of a reply."""
+    ask, result = made
+    return (ask.error or RaisedError(**result[_RAISED]).restore()) if _RAISED in result else None
 
 
 def cut(text: str, lengths: Iterable[int]) -> list[str]:

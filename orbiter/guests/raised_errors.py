@@ -9,9 +9,10 @@ other object that it holds comes back with its plain fields only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 from orbiter.guests.http_replies import dump_reply, dump_request, load_reply, load_request
 from orbiter.guests.typed_values import as_json, loaded_class, name_of
@@ -68,6 +69,22 @@ class RaisedError:
             return error if str(error) == self.text else None
         except Exception:  # its class has a say in both
             return None
+
+
+class Asking(Protocol):
+    """A call that keeps what it raised in this life."""
+
+    error: Exception | None
+
+
+@contextmanager
+def keeping_error(ask: Asking) -> Iterator[None]:
+    """Keep what is raised inside."""
+    try:
+        yield
+    except Exception as exc:
+        ask.error = exc
+        raise
 
 
 def _plain(value: Any, depth: int) -> Any:

@@ -7,6 +7,7 @@ and name among what is loaded; nothing is imported for it.
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from typing import Any
 
@@ -30,6 +31,11 @@ def as_json(value: Any) -> Any:
         return to_jsonable_python(value, fallback=str, bytes_mode="base64")
     except ValueError:
         return str(value)
+
+
+def as_text(value: Any) -> str:
+    """A value that stands in place of text: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)
 
 
 def is_json(value: Any) -> bool:

@@ -62,34 +62,22 @@ class Endpoint:
                 (`missing_base_url`), naming the variable.
         """
         if not model:
-            raise ModelError(
-                f"The model string '{self.name}:' names no model",
-                provider=self.name,
-                code="missing_model",
-                type="configuration_error",
-                where="client",
-                hint=f"Write '{self.name}:' and a model's name{f' from {self.models_url}' if self.models_url else ''}.",
-            )
+            where = f" from {self.models_url}" if self.models_url else ""
+            hint = f"Write '{self.name}:' and a model's name{where}."
+            raise self._missing("missing_model", f"The model string '{self.name}:' names no model", hint)
         if self.key_required and not self.key(given_key):
             names = " or ".join(self.key_variables)
-            raise ModelError(
-                f"No API key for provider '{self.name}': the environment variable {names} is not set",
-                provider=self.name,
-                code="missing_api_key",
-                type="authentication_error",
-                where="client",
-                hint=f"Set {self.key_variables[0]} in the environment or env_file, or pass api_key= to get_provider().",
-            )
+            said = f"No API key for provider '{self.name}': the environment variable {names} is not set"
+            hint = f"Set {self.key_variables[0]} in the environment or env_file, or pass api_key= to get_provider()."
+            raise self._missing("missing_api_key", said, hint, type="authentication_error")
         if not self.url(given_url):
             names = " or ".join(self.url_variables)
-            raise ModelError(
-                f"No base URL for provider '{self.name}': the environment variable {names} is not set",
-                provider=self.name,
-                code="missing_base_url",
-                type="configuration_error",
-                where="client",
-                hint=f"Set {self.url_variables[0]} to your own endpoint, or pass base_url= to get_provider().",
-            )
+            said = f"No base URL for provider '{self.name}': the environment variable {names} is not set"
+            hint = f"Set {self.url_variables[0]} to your own endpoint, or pass base_url= to get_provider()."
+            raise self._missing("missing_base_url", said, hint)
+
+    def _missing(self, code: str, said: str, hint: str, type: str = "configuration_error") -> ModelError:  # noqa: A002
+        return ModelError(said, provider=self.name, code=code, type=type, where="client", hint=hint)
 
 
 _ROWS = (

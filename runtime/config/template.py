@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any, Final
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from runtime.config.schema import Settings
@@ -65,6 +64,4 @@ def _toml(value: Any) -> str | None:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple | list | frozenset) and all(isinstance(each, str) for each in value):
         return "[" + ", ".join(json.dumps(each, ensure_ascii=False) for each in sorted(value)) + "]"
-    if value is None or isinstance(value, BaseModel | dict | tuple | list | frozenset):
-        return None
     return None

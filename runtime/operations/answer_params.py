@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orbiter.errors import OrbiterError
 from runtime.judgement.recovery.input_validation import InvalidInput
@@ -13,9 +13,28 @@ from runtime.judgement.recovery.param_validation import check_params
 from runtime.judgement.recovery.secret_box import seal
 from runtime.record.state import events as ev
 
+if TYPE_CHECKING:
+    from runtime.execution.view_redaction import ViewRedactor
+
 
 class InvalidCommand(OrbiterError):
     """What was asked for cannot be done as it was said; nothing was written."""
+
+
+def restored_params(views: ViewRedactor, params: Mapping[str, Any], arguments: Any) -> dict[str, Any]:
+    """The parameters with original values where an operator who was shown masks left them as they were. `arguments`:
+    what was shown to be changed.
+
+    Raises:
+        InvalidCommand: a mask is left.
+    """
+    from runtime.execution.view_redaction import MaskNotReplaced  # a console checks parameters without it
+
+    try:
+        restored: dict[str, Any] = views.restore(params, {"arguments": arguments})
+    except MaskNotReplaced as exc:
+        raise InvalidCommand(str(exc)) from exc
+    return restored
 
 
 def checked_params(opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]) -> dict[str, Any]:

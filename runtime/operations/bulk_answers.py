@@ -11,15 +11,19 @@ item it is told what came of it; those that fail again stay open as new incident
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from msgspec import structs
+
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.recovery.options import needs_look, wording_of
-from runtime.operations.decisions import Decisions, InvalidCommand, find_incident
+from runtime.operations.answer_params import InvalidCommand
+from runtime.operations.decisions import Decisions
+from runtime.operations.lookup import find_incident
 from runtime.operations.queries import events_with_marks
-from runtime.operations.requests.answers import PROOF_TIMEOUT_S
+from runtime.operations.requests.answers import AnswerEqual
 from runtime.record.journal import AnswerAccepted, Journal, OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -58,17 +62,7 @@ class Precedent:
 
 
 async def answer_equal_incidents(
-    decisions: Decisions,
-    journal: Journal,
-    incident_id: str,
-    option: str,
-    params: Mapping[str, Any] | None = None,
-    *,
-    only: Sequence[str] = (),
-    looked_at: Collection[str] = (),
-    reason: str = "",
-    by: ev.Actor,
-    proof_s: float = PROOF_TIMEOUT_S,
+    decisions: Decisions, journal: Journal, request: AnswerEqual, *, by: ev.Actor
 ) -> list[BulkItem]:
     """Answer an incident, wait until its step went on, then answer every open one with the same fingerprint; with
     `only`, those of them that are named there. What may have happened is repeated where it is named in `looked_at`,
@@ -81,23 +75,28 @@ async def answer_equal_incidents(
     Raises:
         InvalidCommand: no such incident or option, or what cannot be said in bulk: a standing grant, a secret.
     """
-    params = dict(params or {})
-    if params.get("for", "once") != "once":
+    option = request.option
+    if request.params.get("for", "once") != "once":
         raise InvalidCommand("a bulk answer grants once only: to grant for longer, answer one incident with --for")
-    run_id, opened, answered = await find_incident(journal, incident_id)
+    run_id, opened, answered = await find_incident(journal, request.incident_id)
     if opened.secret_key:
         raise InvalidCommand("the answer is a secret: answer each incident alone")
-    others = [each for each in await equal_incidents(journal, opened) if not only or each.opened.incident_id in only]
+    others = [
+        each
+        for each in await equal_incidents(journal, opened)
+        if not request.only or each.opened.incident_id in request.only
+    ]
     canary = OpenIncident(run_id, "", opened)
     if answered is None:
-        first = await _answer_one(decisions, journal, canary, option, params, reason, by, proof_s)
+        first = await _answer_one(decisions, journal, canary, request, by)
     else:
         if answered.option != option:
             raise InvalidCommand(
                 f"incident {opened.incident_id} was answered {answered.option!r}: the others can only get the same"
             )
-        first = await _await_proof(journal, canary, answered, proof_s)
-        params = params or Precedent(run_id, opened, answered, first.state, "").reusable
+        first = await _await_proof(journal, canary, answered, request.proof_s)
+        params = request.params or Precedent(run_id, opened, answered, first.state, "").reusable
+        request = structs.replace(request, params=params)
     if first.state != "went on":
         return [
             first,
@@ -108,11 +107,9 @@ async def answer_equal_incidents(
         each
         for each in others
         if wording_of(each.opened, option) == words
-        and (each.opened.incident_id in looked_at or not needs_look(each.opened, option))
+        and (each.opened.incident_id in request.looked_at or not needs_look(each.opened, option))
     ]
-    rest = await asyncio.gather(
-        *(_answer_one(decisions, journal, other, option, params, reason, by, proof_s) for other in same)
-    )
+    rest = await asyncio.gather(*(_answer_one(decisions, journal, other, request, by) for other in same))
     answered_ = {item.incident_id: item for item in rest}
     return [first, *(answered_.get(each.opened.incident_id) or _skip_reason(each, option) for each in others)]
 
@@ -161,24 +158,19 @@ async def equal_incidents(journal: Journal, opened: ev.IncidentOpened) -> Sequen
     ]
 
 
-async def _answer_one(  # noqa: PLR0917 - the parts of one answer
-    decisions: Decisions,
-    journal: Journal,
-    found: OpenIncident,
-    option: str,
-    params: Mapping[str, Any],
-    reason: str,
-    by: ev.Actor,
-    proof_s: float,
+async def _answer_one(
+    decisions: Decisions, journal: Journal, found: OpenIncident, request: AnswerEqual, by: ev.Actor
 ) -> BulkItem:
     item = BulkItem(found.opened.incident_id, found.run_id, "not proven", _PENDING_STATES)
     try:
-        outcome = await decisions.answer(found.opened.incident_id, option, dict(params), reason=reason, by=by)
+        outcome = await decisions.answer(
+            found.opened.incident_id, request.option, dict(request.params), reason=request.reason, by=by
+        )
     except InvalidCommand as exc:
         return replace(item, state="refused", detail=str(exc))
     if not isinstance(outcome, AnswerAccepted):
         return replace(item, state="refused", detail=f"{outcome.reason}: {outcome.detail}".strip(": "))
-    return await _await_proof(journal, found, outcome.answer, proof_s)
+    return await _await_proof(journal, found, outcome.answer, request.proof_s)
 
 
 async def _await_proof(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered, proof_s: float) -> BulkItem:

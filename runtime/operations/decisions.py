@@ -12,14 +12,15 @@ from typing import Any
 
 from runtime.config.loader import load_configuration
 from runtime.execution.secret_vault import make_redactor
-from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor, has_mark
+from runtime.execution.view_redaction import ViewRedactor, has_mark
 from runtime.judgement.permissions.patterns import Verbs
 from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.secret_box import is_sealed
-from runtime.operations.answer_params import InvalidCommand, checked_params
+from runtime.operations.answer_params import InvalidCommand, checked_params, restored_params
 from runtime.operations.grants import answer_covered, make_grant
+from runtime.operations.lookup import find_events, find_incident, find_run
 from runtime.operations.run_creation import checked_options, checked_queue, create_run
 from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal, StaleSequence
@@ -100,17 +101,17 @@ class Decisions:
         """
         ref = loader.absolute_ref(ref, self._workspace)
         queue = checked_queue(queue) if queue else self._queue_of(ref)
-        return await create_run(
-            self._journal,
-            ref,
-            input,
+        asked = ev.RunCreated(
+            run_id=run_id,
+            ref=ref,
             title=self._title(title, ref, input),
+            input=input,
             options=checked_options(options or {}),
             program=self._program,
             queue=queue,
-            run_id=run_id,
             by=by,
         )
+        return await create_run(self._journal, asked)
 
     def _queue_of(self, ref: str) -> str:
         if self._queues is None:
@@ -221,9 +222,7 @@ class Decisions:
         Raises:
             InvalidCommand: no such run, or it has ended.
         """
-        summary = await self._journal.summary(run_id)
-        if summary is None:
-            raise InvalidCommand(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
+        summary = await find_run(self._journal, run_id)
         if summary.state in RUN_TERMINAL:
             raise InvalidCommand(f"run {run_id} has ended already: it is {summary.state}")
         await self._journal.post(run_id, ev.AbortRequested(reason=reason, by=by))
@@ -244,10 +243,7 @@ class Decisions:
         Raises:
             InvalidCommand: no such run.
         """
-        recorded = await self._journal.read(run_id)
-        if not recorded:
-            raise InvalidCommand(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
-        return fold_events(recorded)
+        return fold_events(await find_events(self._journal, run_id))
 
     async def _validated_params(
         self, run_id: str, opened: ev.IncidentOpened, option: str, params: Mapping[str, Any]
@@ -256,29 +252,18 @@ class Decisions:
         given = checked_params(opened, option, self._restore_params(opened, params))
         for param in OPTIONS[option].params:
             if param.kind == "model" and param.name in given:
-                await self._check_model(run_id, option, str(given[param.name]))
+                try:
+                    check_model_name(str(given[param.name]), await self.state(run_id))
+                except InvalidInput as exc:
+                    raise InvalidCommand(f"{option!r}: {exc}") from exc
         return given
 
     def _restore_params(self, opened: ev.IncidentOpened, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters with original values where an operator who was shown masks left them as they were.
-
-        Raises:
-            InvalidCommand: a mask is left.
-        """
+        """The parameters, with what stood behind masks where an operator left those as they were shown."""
         if not has_mark(params):
             return dict(params)
         views = self._views or load_configuration(self._workspace).views
-        try:
-            shown: dict[str, Any] = views.restore(params, {"arguments": opened.action.get("arguments")})
-        except MaskNotReplaced as exc:
-            raise InvalidCommand(str(exc)) from exc
-        return shown
-
-    async def _check_model(self, run_id: str, option: str, model: str) -> None:
-        try:
-            check_model_name(model, fold_events(await self._journal.read(run_id)))
-        except InvalidInput as exc:
-            raise InvalidCommand(f"{option!r}: {exc}") from exc
+        return restored_params(views, params, opened.action.get("arguments"))
 
     async def _standing_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
@@ -301,20 +286,6 @@ class Decisions:
         summary = await self._journal.summary(run_id)
         ref = summary.ref if summary is not None else ""
         return make_grant(opened, params, run_id=run_id, ref=ref, root=self._workspace, verbs=self.verbs, by=by)
-
-
-async def find_incident(
-    journal: Journal, incident_id: str
-) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None]:
-    """An incident by its id, or a unique beginning of it: its run, how it opened, its answer.
-
-    Raises:
-        InvalidCommand: it is not in the journal.
-    """
-    found = await journal.incident(incident_id)
-    if found is None:
-        raise InvalidCommand(f"unknown incident {incident_id!r}: 'orbiter-console incidents' lists the open ones")
-    return found
 
 
 def _id_prefix(first: ev.IncidentAnswered) -> str:

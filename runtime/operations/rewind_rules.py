@@ -17,11 +17,7 @@ from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import nodes_dropped_by
 
 
-class InvalidControl(InvalidCommand):
-    """What was asked for cannot be done as it was said; nothing was written."""
-
-
-class RewindNeedsConfirmation(InvalidControl):
+class RewindNeedsConfirmation(InvalidCommand):
     """A rewind would do things to the world a second time; it must be said again with `confirm`."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -30,9 +26,9 @@ class RewindNeedsConfirmation(InvalidControl):
         self.nodes = tuple(nodes)
 
 
-def no_node(state: DurableRun, name: str) -> InvalidControl:
+def no_node(state: DurableRun, name: str) -> InvalidCommand:
     """What to say of a node that the run does not have."""
-    return InvalidControl(f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them")
+    return InvalidCommand(f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them")
 
 
 def aborted_at(state: DurableRun) -> set[str]:
@@ -56,7 +52,7 @@ def abort_under_way(state: DurableRun) -> ev.AbortRequested | ev.IncidentAnswere
 
 
 def dropped_nodes(state: DurableRun, node_id: str) -> set[str]:
-    """Ids of the nodes that a rewind to a node drops. Raises `InvalidControl`: the run has no such node."""
+    """Ids of the nodes that a rewind to a node drops. Raises `InvalidCommand`: the run has no such node."""
     if node_id not in state.nodes:
         raise no_node(state, node_id)
     return nodes_dropped_by(state, node_id)
@@ -69,7 +65,7 @@ def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dic
     user says, for an agent or its first question to the model.
 
     Raises:
-        InvalidControl: the node takes no such change, or the model's name cannot be one.
+        InvalidCommand: the node takes no such change, or the model's name cannot be one.
     """
     changes: dict[str, Any] = {}
     for key, value in wanted.items():
@@ -80,7 +76,7 @@ def changes_for(node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dic
         elif key == "input" and isinstance(value, str):
             changes["messages"] = _with_user_message(node, state, value)
         else:
-            raise InvalidControl(
+            raise InvalidCommand(
                 f"{node.id} is a {node.kind} and takes no {key!r} of {value!r}: a model (provider:name) is for an "
                 "agent or its call, an input for an agent or its first call, arguments (an object) for a tool's call"
             )
@@ -91,7 +87,7 @@ def _checked_model(model: str, state: DurableRun) -> str:
     try:
         check_model_name(model, state)
     except InvalidInput as exc:
-        raise InvalidControl(str(exc)) from exc
+        raise InvalidCommand(str(exc)) from exc
     return model
 
 
@@ -101,7 +97,7 @@ def _with_user_message(node: Node, state: DurableRun, text: str) -> list[Any]:
     messages = list(asked.requested.get("messages", ())) if asked is not None else []
     last = next((index for index in reversed(range(len(messages))) if messages[index].get("role") == "user"), None)
     if last is None:
-        raise InvalidControl(
+        raise InvalidCommand(
             f"the input of {node.id} cannot be changed: name an agent that was asked, or its first call of a model"
         )
     messages[last] = {**messages[last], "content": text}

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.execution.view_redaction import MaskNotReplaced, ViewRedactor
+from runtime.execution.view_redaction import ViewRedactor
+from runtime.operations.answer_params import InvalidCommand, restored_params
 from runtime.operations.breakpoint_hint import COARSE, is_coarse, unmatched_breakpoint_text
+from runtime.operations.lookup import find_events, find_run
 from runtime.operations.requests.runs import BreakpointKind
 from runtime.operations.rewind_rules import (
-    InvalidControl,
     RewindNeedsConfirmation,
     abort_under_way,
     aborted_at,
@@ -52,7 +53,7 @@ class RunControls:
         now. A freeze of a swarm or of everything stands: runs that begin later are frozen, too, until it is lifted.
 
         Raises:
-            InvalidControl: the run does not exist or has ended.
+            InvalidCommand: the run does not exist or has ended.
         """
         if not run_id:
             await self._journal.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(ref=ref, reason=reason, by=by))
@@ -70,13 +71,13 @@ class RunControls:
         """Post an event to runs; the ids of those on which it has an effect. A run may have ended since it was listed.
 
         Raises:
-            InvalidControl: it has no effect on the run that stands `alone`.
+            InvalidCommand: it has no effect on the run that stands `alone`.
         """
         done: list[str] = []
         for summary in chosen:
             try:
                 await self._post(summary.id, event)
-            except InvalidControl:
+            except InvalidCommand:
                 if alone:
                     raise
             else:
@@ -87,21 +88,21 @@ class RunControls:
         """Freeze a run, unless its abort was requested: an abort takes effect, also where no runtime works yet.
 
         Raises:
-            InvalidControl: it is being aborted, or the freeze has no effect.
+            InvalidCommand: it is being aborted, or the freeze has no effect.
         """
         for again in (True, True, False):
             newest = await self._journal.latest(run_id, limit=1)
             asked = await self._journal.latest(run_id, limit=1, marks=_ABORT_OR_REWIND)
             if asked and isinstance(abort := asked[-1].event, ev.AbortRequested):
                 by = abort.by.name or abort.by.channel
-                raise InvalidControl(
+                raise InvalidCommand(
                     f"run {run_id} is being aborted ({by}, {abort.ts:%H:%M:%S} UTC): it cannot be frozen"
                 )
             try:
                 await self._journal.post(run_id, event, told=newest[-1].event.seq if newest else 0, effective=True)
             except StaleSequence as exc:  # possibly by an abort
                 if not again:
-                    raise InvalidControl(str(exc)) from exc
+                    raise InvalidCommand(str(exc)) from exc
             else:
                 return
 
@@ -112,7 +113,7 @@ class RunControls:
         try:
             await self._journal.post(run_id, event, effective=True)
         except StaleSequence as exc:
-            raise InvalidControl(str(exc)) from exc
+            raise InvalidCommand(str(exc)) from exc
 
     async def set_breakpoint(
         self, run_id: str, what: BreakpointKind, pattern: str, *, clear: bool = False, by: ev.Actor
@@ -121,12 +122,12 @@ class RunControls:
         such name is known of the run, which may be right: what has not begun is not known.
 
         Raises:
-            InvalidControl: no such run, or it has ended; no such breakpoint to clear.
+            InvalidCommand: no such run, or it has ended; no such breakpoint to clear.
         """
         state = await self._unfinished_state(run_id)
         if clear and (what, pattern) not in state.breakpoints:
             listed = ", ".join(f"{kind}:{name}" for kind, name in sorted(state.breakpoints)) or "none"
-            raise InvalidControl(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
+            raise InvalidCommand(f"run {run_id} has no breakpoint {what}:{pattern}; it has {listed}")
         kind = ev.BreakpointCleared if clear else ev.BreakpointSet
         await self._post(run_id, kind(what=what, pattern=pattern, by=by))
         return "" if clear else unmatched_breakpoint_text(state, what, pattern)
@@ -142,13 +143,13 @@ class RunControls:
             by: Who asks.
 
         Raises:
-            InvalidControl: no such run, it has ended, or neither would change.
+            InvalidCommand: no such run, it has ended, or neither would change.
             InvalidCommand: no queue can have that name.
         """
         state = await self._unfinished_state(run_id)
         label, queue = state.code if code is None else code, checked_queue(queue) if queue else state.queue
         if (state.code, state.queue) == (label, queue):
-            raise InvalidControl(
+            raise InvalidCommand(
                 f"run {run_id} already goes on with {f'code {label!r}' if label else 'code of any label'}"
                 f" in the queue {queue!r}: name another label or queue"
             )
@@ -158,20 +159,20 @@ class RunControls:
         """Give an agent (a name, or a node's id) a message that it reads at its next turn; returns the injection's id.
 
         Raises:
-            InvalidControl: no such run, it has ended, it has no such agent so far, or one that reads no messages.
+            InvalidCommand: no such run, it has ended, it has no such agent so far, or one that reads no messages.
         """
         state = await self._unfinished_state(run_id)
         agents = {node.name for node in state.nodes.values() if node.kind == "agent"}
         node = state.nodes.get(agent)
         if node is None and agent not in agents:
-            raise InvalidControl(
+            raise InvalidCommand(
                 f"run {run_id} has no agent {agent!r} so far; it has {', '.join(sorted(agents)) or 'none'}"
             )
         if node is not None and (node.kind != "agent" or node.terminal):
-            raise InvalidControl(f"{agent} is a {node.phase} {node.kind}: a message is for an agent that still runs")
+            raise InvalidCommand(f"{agent} is a {node.phase} {node.kind}: a message is for an agent that still runs")
         asked = [node] if node is not None else [each for each in state.nodes.values() if each.name == agent]
         if all(is_coarse(each) for each in asked if each.kind == "agent"):
-            raise InvalidControl(f"{agent} {COARSE}: it reads no messages; answer what it asks, or rewind it")
+            raise InvalidCommand(f"{agent} {COARSE}: it reads no messages; answer what it asks, or rewind it")
         injection_id = f"m-{new_id()}"
         name, node_id = (node.name, node.id) if node is not None else (agent, "")
         await self._post(
@@ -183,7 +184,7 @@ class RunControls:
         """Cancel a tool's call that is under way at a node, or the only one inside it; returns the id of its step.
 
         Raises:
-            InvalidControl: no such run, it has ended, or the node has no such call, or several.
+            InvalidCommand: no such run, it has ended, or the node has no such call, or several.
         """
         state = await self._unfinished_state(run_id)
         if node_id not in state.nodes:
@@ -191,7 +192,7 @@ class RunControls:
         calls = state.calls_under_way(node_id)
         if len(calls) != 1:
             listed = f": {', '.join(each.id for each in calls[:6])}{', …' if len(calls) > 6 else ''}" if calls else ""
-            raise InvalidControl(
+            raise InvalidCommand(
                 f"{node_id} has {len(calls) or 'no'} calls of tools under way: name the one to cancel{listed}"
             )
         call = calls[0]
@@ -212,20 +213,20 @@ class RunControls:
 
         Raises:
             RewindNeedsConfirmation: effects would repeat, and `confirm` was not given.
-            InvalidControl: no such run or node, changes that the node cannot take, or the run was aborted at a step
+            InvalidCommand: no such run or node, changes that the node cannot take, or the run was aborted at a step
                 that stays.
         """
-        recorded = await self._events_of(run_id)
+        recorded = await find_events(self._journal, run_id)
         state = fold_events(recorded)
         told = max((event.seq for event in recorded if isinstance(event, _KIND_WORDS)), default=0)
         if (ending := abort_under_way(state)) is not None:
-            raise InvalidControl(
+            raise InvalidCommand(
                 f"run {run_id} is being aborted ({ending.by.name or ending.by.channel}, {ending.ts:%H:%M:%S} UTC): "
                 "once it has ended it can be started again from a step"
             )
         dropped = dropped_nodes(state, node_id)
         if stays := aborted_at(state) - dropped:
-            raise InvalidControl(
+            raise InvalidCommand(
                 f"run {run_id} was aborted at {min(stays)!r}, which runs beside {node_id!r}: the abort would"
                 " stay, and end the run again. Rewind to that node, or to one that holds both"
             )
@@ -243,17 +244,13 @@ class RunControls:
         return dropped
 
     def _changes(self, node: Node, state: DurableRun, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            restored = self._views.restore(wanted, {"arguments": node.requested.get("arguments")})
-        except MaskNotReplaced as exc:
-            raise InvalidControl(str(exc)) from exc
-        return changes_for(node, state, restored)
+        return changes_for(node, state, restored_params(self._views, wanted, node.requested.get("arguments")))
 
     async def fork(self, run_id: str, node_id: str = "", *, changes: dict[str, Any] | None = None, by: ev.Actor) -> str:
         """A new run that begins with what this one has completed, up to a node; returns its id.
 
         Raises:
-            InvalidControl: no such run or node, or changes that the node cannot take.
+            InvalidCommand: no such run or node, or changes that the node cannot take.
         """
         source = await self._state(run_id)
         changed: dict[str, Any] = {}
@@ -261,39 +258,27 @@ class RunControls:
             dropped_nodes(source, node_id)
             changed = self._changes(source.nodes[node_id], source, changes or {})
         elif changes:
-            raise InvalidControl("changes are for a node: name the one from which the fork begins")
+            raise InvalidCommand("changes are for a node: name the one from which the fork begins")
         fork = {"of": run_id, "at": node_id, "changes": changed, "seq": source.last_seq}
-        return await create_run(
-            self._journal,
-            source.ref,
-            source.input,
-            title=f"fork of {source.shown_title}",
-            options=source.options | {"fork": fork},
-            by=by,
-        )
+        options = source.options | {"fork": fork}
+        title = f"fork of {source.shown_title}"
+        asked = ev.RunCreated(ref=source.ref, title=title, input=source.input, options=options, by=by)
+        return await create_run(self._journal, asked)
 
     async def _selected_runs(self, run_id: str, ref: str, states: Sequence[str]) -> list[Summary]:
         if run_id:
-            summary = await self._journal.summary(run_id)
-            if summary is None:
-                raise InvalidControl(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
+            summary = await find_run(self._journal, run_id)
             if summary.state not in states:
-                raise InvalidControl(f"run {run_id} is {summary.state}, and must be {' or '.join(states)} for this")
+                raise InvalidCommand(f"run {run_id} is {summary.state}, and must be {' or '.join(states)} for this")
             return [summary]
         found = await self._journal.runs(1_000_000, states=states)
         return [summary for summary in found if not ref or summary.ref == ref]
 
     async def _state(self, run_id: str) -> DurableRun:
-        return fold_events(await self._events_of(run_id))
-
-    async def _events_of(self, run_id: str) -> list[ev.JournalEvent]:
-        recorded = await self._journal.read(run_id)
-        if not recorded:
-            raise InvalidControl(f"unknown run {run_id!r}: 'orbiter-console runs' lists them")
-        return recorded
+        return fold_events(await find_events(self._journal, run_id))
 
     async def _unfinished_state(self, run_id: str) -> DurableRun:
         state = await self._state(run_id)
         if state.phase in RUN_TERMINAL:
-            raise InvalidControl(f"run {run_id} has ended: it is {state.phase}")
+            raise InvalidCommand(f"run {run_id} has ended: it is {state.phase}")
         return state

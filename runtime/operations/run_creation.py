@@ -14,7 +14,7 @@ from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
-from runtime.record.state.operator_terms import DEFAULT_QUEUE, QUEUE_NAME
+from runtime.record.state.operator_terms import QUEUE_NAME
 
 
 def checked_queue(name: str) -> str:
@@ -51,25 +51,14 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-async def create_run(
-    journal: Journal,
-    ref: str,
-    input: str,
-    *,
-    title: str,
-    options: dict[str, Any],
-    by: ev.Actor,
-    program: str = "",
-    queue: str = DEFAULT_QUEUE,
-    run_id: str = "",
-) -> str:
-    """Ask for a run; returns its id. Beginning a run that is there already changes nothing."""
-    given = run_id
+async def create_run(journal: Journal, asked: ev.RunCreated) -> str:
+    """Ask for a run; returns its id, a new one where `asked` has none. Beginning a run that is there already changes
+    nothing.
+    """
+    ref, given = asked.ref, asked.run_id
     while True:
         run_id = given or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
-        created = ev.RunCreated(
-            run_id=run_id, ref=ref, title=title, input=input, options=options, program=program, queue=queue, by=by
-        )
+        created = asked.model_copy(update={"run_id": run_id})
         frozen = await _frozen_by(journal, ref)
         summary = fold_events([created, frozen] if frozen is not None else [created]).summary()
         new = await journal.create(created, summary, frozen=frozen)
@@ -80,7 +69,7 @@ async def create_run(
     if new and frozen is None and (frozen := await _frozen_by(journal, ref)) is not None:
         await _retry_if_stale(journal, run_id, frozen)
     elif new and frozen is not None and await _frozen_by(journal, ref) is None:
-        await _retry_if_stale(journal, run_id, ev.RunThawed(by=by))
+        await _retry_if_stale(journal, run_id, ev.RunThawed(by=asked.by))
     return run_id
 
 

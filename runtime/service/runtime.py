@@ -33,7 +33,7 @@ from runtime.record.state.events import utc_now
 from runtime.record.state.operator_terms import Role
 from runtime.worker.driving_thread import DrivingThread
 from runtime.worker.duties.changed_patterns import note_rereadings
-from runtime.worker.presence import provider_keys
+from runtime.worker.worker_report import provider_keys
 
 log = logging.getLogger(__name__)
 

@@ -121,7 +121,9 @@ _last_scans: dict[tuple[Path, ...], _Scan] = {}
 """The last one, by its folders. No more are kept: it keeps modules alive."""
 
 
-def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[dict[str, tuple[ModuleType, Path]], bool]:
+def _scan(
+    folders: tuple[Path, ...], table: Mapping[str, ModuleType]
+) -> tuple[dict[str, tuple[ModuleType, Path]], bool]:
     """Look at all modules. False beside what was found: one of them is being imported now, and was passed over."""
     found: dict[str, tuple[ModuleType, Path]] = {}
     whole = True

@@ -2,6 +2,6 @@
 
 Imports `orbiter`, `orbiter._internal.user_code`, `orbiter.models`, `runtime.config`, `runtime.execution`,
 `runtime.execution.failures`, `runtime.judgement.faults`, `runtime.judgement.recovery.options`,
-`runtime.judgement.reports`, `runtime.record`, `runtime.record.state`, `runtime.swarms`, `runtime.worker.duties`,
-`runtime.worker.engines` and `runtime.worker.telemetry`.
+`runtime.judgement.reports`, `runtime.judgement.traces`, `runtime.record`, `runtime.record.state`, `runtime.swarms`,
+`runtime.worker.duties`, `runtime.worker.engines` and `runtime.worker.telemetry`.
 """

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from orbiter.errors import OrbiterError
@@ -26,26 +23,17 @@ from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import has_died, owner_name
 from runtime.record.places import journal_address, live_replies, open_journal
 from runtime.record.state.operator_terms import DEFAULT_QUEUE
-from runtime.record.workers import WorkerReport
 from runtime.worker.blocked_runs import BlockedRun
 from runtime.worker.engines.choice import choose_engine
 from runtime.worker.engines.port import EngineError
 from runtime.worker.journal_loss import check_for_loss, end_displaced, sign_journal
 from runtime.worker.loop_runner import run_to_end
 from runtime.worker.loop_watchdog import LoopWatchdog
-from runtime.worker.presence import (
-    MOST_TOLD,
-    QUEUE_WORDS,
-    Presence,
-    first_of,
-    provider_keys,
-    queue_words,
-    refused_words,
-    unserved_words,
-)
+from runtime.worker.presence import Presence
 from runtime.worker.reply_publisher import ReplyPublisher
 from runtime.worker.run_mark import mark_this_process
 from runtime.worker.supervisor import Supervisor
+from runtime.worker.worker_report import held_up_words, slow_words, worker_report
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +93,7 @@ class DrivingThread:
 
     def hint(self) -> None:
         """Something may have become runnable. From any thread."""
-        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._supervisor.hint)
+        self._tell(Supervisor.hint)
 
     def stop(self, *, whole: bool = False) -> None:
         """Let go of every run (each is found as it was), close the journal, give the lock back. From any other thread.
@@ -123,8 +110,7 @@ class DrivingThread:
         """
         if self._thread is None:
             return
-        if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(partial(self._supervisor.stop, whole=whole))
+        self._tell(partial(Supervisor.stop, whole=whole))
         self._thread.join((self._config.change_s if whole else self._config.drain_s) + STOP_TIMEOUT_S)
         if self._thread.is_alive():
             log.error("the driving thread is blocked and does not end: it is left behind")
@@ -137,9 +123,13 @@ class DrivingThread:
 
     def stop_now(self) -> None:
         """A stop that waits for every step shall wait no longer than any other. From any thread."""
+        with suppress(RuntimeError):  # it has ended at this very moment
+            self._tell(Supervisor.stop)
+
+    def _tell(self, call: Callable[[Supervisor], object]) -> None:
+        """Have it called on the driving loop, if there is one."""
         if self._loop is not None and self._supervisor is not None and not self._loop.is_closed():
-            with suppress(RuntimeError):  # it has ended at this very moment
-                self._loop.call_soon_threadsafe(self._supervisor.stop)
+            self._loop.call_soon_threadsafe(call, self._supervisor)
 
     def on_end(self, tell: Callable[[], object]) -> None:
         """Call `tell` when the driving thread ends, from a thread that waits for it; at once if it has ended."""
@@ -176,21 +166,15 @@ class DrivingThread:
         """
         if self._displaced:
             return f"{self._displaced}: nothing new begins, and the runtime ends"
-        if held_back := self.held_back:
-            return f"what happens is held in memory, and written as soon as it can be: {held_back[:400]}"
-        if self._supervisor is not None and self._supervisor.queue_fault is not None:
-            return f"runs are not given out to workers: {queue_words(self._supervisor.queue_fault)}"
-        found = [each for each in self.blocked_runs if each.run_id and each.alarming]
-        if found:
-            return f"{first_of([each.run_id for each in found])} cannot be carried on now: {found[0].reason[:400]}"
-        unserved = unserved_words(self._presence.unserved) if self._presence is not None else ""
-        return unserved or (refused_words(self._supervisor.refused_runs) if self._supervisor is not None else "")
+        if self._supervisor is None:
+            return ""
+        unserved = self._presence.unserved if self._presence is not None else {}
+        return held_up_words(self._supervisor, self.blocked_runs, unserved)
 
     @property
     def slow(self) -> str:
         """What only takes long here, in words: an import that is not late yet. From any thread."""
-        found = [each for each in self.blocked_runs if each.run_id and not each.alarming]
-        return f"{first_of([each.run_id for each in found])}: {found[0].reason[:400]}" if found else ""
+        return slow_words(self.blocked_runs)
 
     @property
     def displaced(self) -> str:
@@ -228,21 +212,26 @@ class DrivingThread:
             journal.hold_back(True)
             owner = owner_name()
             # A directory has one runtime, which drives all of its runs.
-            queues = None if journal.is_local else self._config.queues or (DEFAULT_QUEUE,)
-            self._config = replace(self._config, queues=queues)
+            config = self._config
+            queues = None if journal.is_local else config.queues or (DEFAULT_QUEUE,)
             replies = live_replies(self._state_dir)
-            publisher = ReplyPublisher(replies, self._config.deltas) if replies is not None else None
-            self._config = replace(self._config, deltas=publisher or self._config.deltas)
-            engine = choose_engine(self._config, journal_address(self._state_dir), journal, owner)
-            self._supervisor = Supervisor(journal, self._config, engine=engine, owner=owner)
+            publisher = ReplyPublisher(replies, config.deltas) if replies is not None else None
+            config = replace(config, queues=queues, deltas=publisher or config.deltas)
+            engine = choose_engine(config, journal_address(self._state_dir), journal, owner)
+            supervisor = self._supervisor = Supervisor(journal, config, engine=engine, owner=owner)
             watchdog = self._watchdog = LoopWatchdog()
-            looking = asyncio.create_task(self._check_files(journal, held, self._supervisor))
-            self._presence = self._make_presence(journal, self._supervisor)
+            looking = asyncio.create_task(self._check_files(journal, held, supervisor))
+            self._presence = Presence(
+                journal,
+                lambda: worker_report(supervisor, config, self.blocked_runs, self._displaced),
+                policy=config.code_policy,
+                continue_since=supervisor.continue_since,
+            )
             present = asyncio.create_task(self._presence.serve())
             publishing = asyncio.create_task(publisher.serve()) if publisher is not None else None
             self._ready.set()
             try:
-                await self._supervisor.serve()
+                await supervisor.serve()
             finally:
                 watchdog.stop()
                 looking.cancel()
@@ -254,36 +243,6 @@ class DrivingThread:
                     await replies.close()
             if displaced := self._displaced or journal.displaced():
                 await end_displaced(journal, self._state_dir, displaced)
-
-    def _make_presence(self, journal: JournalCare, supervisor: Supervisor) -> Presence:
-        given = self._config
-
-        def report() -> WorkerReport:
-            fault = supervisor.queue_fault
-            queue_error = queue_words(fault) if fault is not None else ""
-            blocked = self.held_back or queue_error
-            refused = dict(islice(supervisor.refused_runs.items(), MOST_TOLD))
-            blocked = (
-                blocked
-                or next((each.reason for each in self.blocked_runs if each.alarming), "")
-                or refused_words(refused)
-            )
-            return WorkerReport(
-                id=supervisor.owner,
-                place=f"{socket.gethostname()}:{os.getpid()}",
-                slots=given.slots,
-                code=given.code,
-                queues=given.queues or (),
-                keys=provider_keys(),
-                program=given.program,
-                alive_since=supervisor.alive_since,
-                draining=supervisor.is_stopping,
-                held_up=(self._displaced or blocked)[:QUEUE_WORDS],
-                queue_error=queue_error,
-                refused={run_id: why[:QUEUE_WORDS] for run_id, why in refused.items()},
-            )
-
-        return Presence(journal, report, policy=given.code_policy, continue_since=supervisor.continue_since)
 
     async def _check_files(self, journal: JournalCare, held: workspace_lock.Lock, supervisor: Supervisor) -> None:
         """End the driving where another process could work at the same paths."""

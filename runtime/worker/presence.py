@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from orbiter.models.endpoints import ENDPOINTS
 from runtime.record.journal import JournalError, StaleSequence
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
-from runtime.record.state.fault_taxonomy import Classification
-from runtime.record.state.operator_terms import need_words
 from runtime.record.workers import (
     BEAT_S,
     LOST_AFTER_S,
@@ -117,43 +113,3 @@ class Presence:
         since = [each.report.alive_since for each in listed if not each.is_lost]
         if since and not self._journal.is_local:
             self._continue_since(min(since))
-
-
-MOST_TOLD = 50
-"""So many runs that the engine's queue does not take are told of by one worker."""
-QUEUE_WORDS = 400
-"""The longest words of what holds a worker up, in characters."""
-
-
-def queue_words(fault: Classification) -> str:
-    """Why a worker is given no runs, and what helps, in words."""
-    advice = f" ({fault.suggestions[0]})" if fault.suggestions else ""
-    return fault.user_message[: QUEUE_WORDS - len(advice)] + advice
-
-
-def refused_words(refused: Mapping[str, str]) -> str:
-    """Which runs the engine's queue does not take, in words; empty if it takes all."""
-    if not refused:
-        return ""
-    return f"{first_of(list(refused))} goes on without the queue and its limits: {next(iter(refused.values()))}"
-
-
-def first_of(run_ids: Sequence[str]) -> str:
-    """The first run by name, and how many there are beside it, in words; there is one at least."""
-    return f"run {run_ids[0]}" + (f" (and {len(run_ids) - 1} more)" if len(run_ids) > 1 else "")
-
-
-def unserved_words(unserved: dict[WorkerNeed, list[str]]) -> str:
-    """What waits for a worker, in words; empty if nothing does."""
-    parts = []
-    for need, runs in sorted(unserved.items()):
-        what = f"run {runs[0]} waits" if len(runs) == 1 else f"{len(runs)} runs wait"
-        parts.append(f"{what} for a worker {need_words(need.code, need.queue)}")
-    more = ": start one, or move them (orbiter-console workers; move RUN --code LABEL --queue NAME)"
-    return "; ".join(parts) + more if parts else ""
-
-
-def provider_keys() -> tuple[str, ...]:
-    """Names of the variables with providers' keys that are set here."""
-    names = {name for endpoint in ENDPOINTS.values() for name in endpoint.key_variables}
-    return tuple(sorted(name for name in names if os.environ.get(name)))

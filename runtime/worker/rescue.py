@@ -10,9 +10,10 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from runtime.record.journal import JournalError
 from runtime.record.journal_care import DAMAGED_FILE, JournalCare
@@ -22,6 +23,7 @@ from runtime.record.user_directories import shared_state
 log = logging.getLogger(__name__)
 
 NOTE_NAME = "README.txt"
+T = TypeVar("T")
 
 
 async def rescue(journal: JournalCare, state_dir: Path) -> Path:
@@ -30,16 +32,8 @@ async def rescue(journal: JournalCare, state_dir: Path) -> Path:
     Raises:
         JournalError: no place takes it.
     """
-    refusals: list[str] = []
-    for place in _candidate_paths(state_dir):
-        try:
-            made = _make_directory(place)
-            await journal.rescue(made)
-        except (OSError, JournalError) as exc:
-            refusals.append(f"{place}: {exc}")
-        else:
-            return made
-    raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
+    made, _ = await _in_first_place(state_dir, journal.rescue)
+    return made
 
 
 async def rescue_overwritten(journal: JournalCare, state_dir: Path) -> tuple[Path, bool]:
@@ -48,15 +42,18 @@ async def rescue_overwritten(journal: JournalCare, state_dir: Path) -> tuple[Pat
     Raises:
         JournalError: no place takes it.
     """
+    return await _in_first_place(state_dir, journal.rescue_overwritten)
+
+
+async def _in_first_place(state_dir: Path, copy: Callable[[Path], Awaitable[T]]) -> tuple[Path, T]:
+    """Make a directory in the first place that takes the copy; it, and what `copy` returned."""
     refusals: list[str] = []
     for place in _candidate_paths(state_dir):
         try:
             made = _make_directory(place)
-            whole = await journal.rescue_overwritten(made)
-        except OSError as exc:
+            return made, await copy(made)
+        except (OSError, JournalError) as exc:
             refusals.append(f"{place}: {exc}")
-        else:
-            return made, whole
     raise JournalError(f"what was recorded could not be kept: {'; '.join(refusals)}")
 
 

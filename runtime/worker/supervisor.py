@@ -1,8 +1,8 @@
 """The supervisor: finds runs that can go on, and drives them.
 
 The reconciler is one query and one submit: an enqueue may happen too often, never too rarely; `claim` is the only gate
-(facts/engine, section 5). It runs by a hint, when the journal has news (`runtime.worker.wakeup`), when a wait ends, and
-after a pause: `RECONCILE_S` while a run is driven here, `IDLE_S` in a runtime at rest.
+(facts/engine, section 5). It runs by a hint, when the journal has news (`attendants.Wakeup`), when a wait ends, and
+after a pause: `RECONCILE_S` while a run is driven here, `IDLE_RECONCILE_PERIODS` times that in a runtime at rest.
 """
 
 from __future__ import annotations
@@ -11,35 +11,27 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from runtime.config.workspace_keys import read_keys
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import TrialQueue
 from runtime.execution.secret_vault import VAULT
 from runtime.judgement.faults.classify import classify
-from runtime.judgement.reports.notices import NoticeRules
 from runtime.record.journal import Journal, JournalError
 from runtime.record.lease_owner import owner_name
 from runtime.record.state.fault_taxonomy import Classification, Effect, Origin
 from runtime.swarms import imports
+from runtime.worker.attendants import Attendants
 from runtime.worker.blocked_runs import BlockedRun, block_run
 from runtime.worker.clock_watch import SUSPEND_GAP_S, ClockWatch, suspended_s
 from runtime.worker.drive import LEASE_S, drive
-from runtime.worker.duties.analyst import Analyst
-from runtime.worker.duties.notifier import Notifier
-from runtime.worker.duties.partition_maker import PartitionMaker
-from runtime.worker.duties.search_indexer import SearchIndexer
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import EngineError, EngineOutcome, MakeEngine
 from runtime.worker.stop_signal import StopSignal
-from runtime.worker.telemetry.trace_export import TraceExport
-from runtime.worker.wakeup import Wakeup
 
 log = logging.getLogger("runtime.supervisor")
 
@@ -51,24 +43,6 @@ out.
 """
 STRANDED_CHECK_S = 60.0
 """How often, in seconds, runs are looked for that wait for nothing."""
-
-
-class Duty(Protocol):
-    """Works beside the drives, and begins from what the journal says."""
-
-    async def serve(self) -> None:
-        """Until cancelled."""
-        ...
-
-
-async def _serve_with_restart(attendant: Callable[[], Duty], lost: str, again_s: float) -> None:
-    """Let an attendant serve; one that fails (with the disk full, say) is made again when `again_s` have passed."""
-    while True:
-        try:
-            await attendant().serve()
-        except Exception:
-            log.exception("%s; again in %g s", lost, again_s)
-        await asyncio.sleep(again_s)
 
 
 class Supervisor:
@@ -104,8 +78,6 @@ class Supervisor:
         self._lost_again_at = 0.0
         self._last_error = ""
         self._queue_fault: Classification | None = None
-        self._analysing: Analyst | None = None
-        self._exporting: TraceExport | None = None
         self._lease_s = lease_s
         self._period_s = period_s
         self._drives = 0
@@ -170,59 +142,17 @@ class Supervisor:
 
     async def serve(self) -> None:
         """Drive what is runnable until `stop`; then stop what runs (it is found as it was) and return."""
-        attendant = asyncio.create_task(self._serve_duties())
+        attendants = Attendants(
+            self._journal, self._config, self.owner, clock=self._clock, hint=self.hint, again_s=self._lease_s / 3
+        )
+        serving = asyncio.create_task(attendants.serve())
         try:
             await self._drive_all()
-            if self._analysing is not None and not self._stopping.at_once:
-                with suppress(JournalError):
-                    await self._analysing.finish_unattended()
-            if self._exporting is not None and not self._stopping.at_once:
-                await self._exporting.finish()
+            if not self._stopping.at_once:
+                await attendants.finish()
         finally:
-            attendant.cancel()
-            await asyncio.gather(attendant, return_exceptions=True)
-
-    async def _serve_duties(self) -> None:
-        """Work beside the runs. What goes wrong here is logged; no run is worse for it."""
-        given = self._config
-        again_s = self._lease_s / 3
-        async with asyncio.TaskGroup() as group:
-            wakeup = partial(Wakeup, self._journal, self.hint)
-            group.create_task(_serve_with_restart(wakeup, "runs are found by looking for them only", again_s))
-            indexer = partial(SearchIndexer, self._journal, given.redact)
-            group.create_task(_serve_with_restart(indexer, "searches of runs are slower now", again_s))
-            maker = partial(PartitionMaker, self._journal)
-            group.create_task(_serve_with_restart(maker, "no partitions are made for the runs to come", again_s))
-            if given.analysis != "off":
-                group.create_task(_serve_with_restart(self._analyst, "incidents are not analysed now", again_s))
-            if given.traces is not None:
-                group.create_task(_serve_with_restart(self._trace_export, "traces are not sent now", again_s))
-            if self._notifier().is_configured:
-                group.create_task(_serve_with_restart(self._notifier, "no notices of incidents are sent now", again_s))
-
-    def _trace_export(self) -> TraceExport:
-        assert self._config.traces is not None, "asked for only where traces are on"
-        self._exporting = TraceExport(self._journal, self._config.traces, owner=self.owner)
-        return self._exporting
-
-    def _analyst(self) -> Analyst:
-        given = self._config
-        self._analysing = Analyst(
-            self._journal,
-            model=given.analysis,
-            patterns=given.redact,
-            prices=given.prices,
-            breaker=given.errors.breaker_policy(),
-            deltas=given.deltas,
-            budget=given.budget,
-            owner=self.owner,
-        )
-        return self._analysing
-
-    def _notifier(self) -> Notifier:
-        given = self._config
-        rules = given.notices or NoticeRules.of_errors(given.errors)
-        return Notifier(self._journal, rules, patterns=given.redact, clock=self._clock, owner=self.owner)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
 
     async def _drive_all(self) -> None:
         while not self._stopping.is_set():

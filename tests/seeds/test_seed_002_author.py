@@ -10,6 +10,7 @@ import pytest
 
 from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.types import Message
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.reports.analysis_prompt import analysis_prompt
 from runtime.judgement.reports.incident_report import build_report
@@ -175,7 +176,7 @@ async def test_a_failure_that_no_operator_may_be_asked_about_is_analysed_before_
     async with bench.driving(enable_error_routing=False):
         state = await bench.ended(await start(bench, "misconfigured_user"))
     assert state.phase == "failed"
-    analyst = Analyst(bench.journal, model="scripted:x", provider_for=provider)
+    analyst = Analyst(bench.journal, ExecutionConfig("", analysis="scripted:x"), provider_for=provider)
     await analyst.finish_unattended()
     state = await bench.state(state.id)
     (incident,) = state.incidents.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 
 from orbiter import steps
@@ -9,14 +10,14 @@ from orbiter._internal.agent_group import ParallelGroup, SerialGroup
 from orbiter._internal.declarations.container import Container
 from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.groups.group_run import run_parallel_group, run_serial_group
-from orbiter._internal.groups.members import as_result
+from orbiter._internal.groups.members import MemberContext, as_result
 from orbiter._internal.groups.partial_results import partial_result_of
 from orbiter._internal.groups.swarm_run import run_swarm
 from orbiter._internal.loop.tool_step import as_text
 from orbiter._internal.nested import SwarmNode
 from orbiter._internal.run_options import RunSettings
 from orbiter.errors import NestedSwarmError
-from orbiter.steps import DIRECT, Place, Scope, Skipped, errors_of_swarm
+from orbiter.steps import DIRECT, Place, Skipped, errors_of_swarm
 from orbiter.swarm import Swarm
 from orbiter.types import Message, RunResult
 
@@ -28,16 +29,17 @@ async def run_as_node(
     if not steps.inside():
         # No operator to ask, nothing to record.
         with errors_of_swarm(container.errors):
-            return await run_members(container, input, DIRECT, settings, messages)
+            return await run_members(container, input, MemberContext(DIRECT, settings, messages))
     info = {"task": as_text(input), "members": container._members(), **container._info()}
     async with steps.opening(container._kind, container.name, info) as scope:
         if (corrected := scope.corrected_input()) is not None:
             input = as_text(corrected)
+        context = MemberContext(scope, settings, messages)
         with steps.asked_of(container.classify_error, container.get_retry_policy):
             while True:
                 try:
                     try:
-                        result = await run_members(container, input, scope, settings, messages)
+                        result = await run_members(container, input, context)
                     except Exception as exc:
                         answer = await scope.fault(exc)
                         partial = partial_result_of(exc, container.name) if answer.option == "accept" else None
@@ -60,9 +62,7 @@ async def run_as_node(
 
 
 @singledispatch
-async def run_members(
-    container: Container, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_members(container: Container, input: str, context: MemberContext) -> RunResult:
     """Run a container's members. Done again after a fault, so it must be deterministic."""
     raise TypeError(f"{type(container).__name__} is not a group, a nested swarm or a swarm")
 
@@ -73,13 +73,12 @@ run_members.register(Swarm, run_swarm)
 
 
 @run_members.register(SwarmNode)
-async def _(
-    node: SwarmNode, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def _(node: SwarmNode, input: str, context: MemberContext) -> RunResult:
     if isinstance(node.swarm, Container) and "run" not in vars(node.swarm):
         # The node stands for the swarm: a second node would say nothing new.
-        return await run_members(node.swarm, input, scope, settings, None)
-    with steps.at(scope, Place(0)):
+        return await run_members(node.swarm, input, replace(context, messages=None))
+    settings = context.settings
+    with steps.at(context.scope, Place(0)):
         try:
             result = await node.swarm.run(input, provider=settings.provider, max_retries=settings.max_retries)
         except Exception as exc:

@@ -6,12 +6,7 @@ from collections.abc import Collection
 from typing import Any, Unpack
 
 from orbiter import steps
-from orbiter._internal.groups.members import (
-    NO_FALLBACKS,
-    FallbackAgents,
-    RunTotals,
-    run_member,
-)
+from orbiter._internal.groups.members import FallbackAgents, MemberContext, RunTotals, run_member
 from orbiter._internal.keywords import fill_keywords
 from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
 from orbiter.errors import SwarmError
@@ -32,7 +27,7 @@ class _DelegateTool(Tool):
         totals: RunTotals | None = None,
         failed: dict[str, str] | None = None,
         taken: Collection[str] = (),
-        fallbacks: FallbackAgents = NO_FALLBACKS,
+        fallbacks: FallbackAgents | None = None,
         policy: FailureMode | None = None,
         **options: Unpack[RunOptions],
     ) -> None:
@@ -55,15 +50,14 @@ class _DelegateTool(Tool):
         self._settings = RunSettings.of(fill_keywords("_DelegateTool", options, RUN_DEFAULTS))
         self._totals = totals
         self._failed = failed
-        self._stand_ins = fallbacks
+        self._stand_ins = fallbacks or {}
 
     async def execute(self, **kwargs: Any) -> str:
         """Run the worker on `task`."""
         name = self.worker.name
         try:
-            result = await run_member(
-                self.worker, kwargs["task"], steps.current(), Place(0), self._settings, fallbacks=self._stand_ins
-            )
+            context = MemberContext(steps.current(), self._settings, fallbacks=self._stand_ins)
+            result = await run_member(self.worker, kwargs["task"], Place(0), context)
         except Exception as exc:
             if self._failed is not None:
                 self._failed[name] = str(exc)

@@ -7,19 +7,16 @@ from typing import Any
 
 from orbiter._internal.agent_group import MemberOutput, ParallelGroup, SerialGroup
 from orbiter._internal.error_causes import join_with_cause
-from orbiter._internal.groups.members import run_member
+from orbiter._internal.groups.members import MemberContext, run_member
 from orbiter._internal.groups.partial_results import attach_partial_result
 from orbiter._internal.groups.stage import StageResult, merge_stage, run_stage
 from orbiter._internal.loop.value_step import record_value
-from orbiter._internal.run_options import RunSettings
 from orbiter.errors import GroupError, JoinError, cause_of, text_of
 from orbiter.steps import Place, Scope
-from orbiter.types import Message, RunResult
+from orbiter.types import RunResult
 
 
-async def run_parallel_group(
-    group: ParallelGroup, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_parallel_group(group: ParallelGroup, input: str, context: MemberContext) -> RunResult:
     """Run the members at the same time, each on `input`, and put their outputs together.
 
     Raises:
@@ -30,9 +27,7 @@ async def run_parallel_group(
     places = [Place(0, index) for index in range(len(members))]
     collected = StageResult()
     try:
-        await run_stage(
-            members, input, scope, places, settings, messages=messages, join=group.join, collected=collected
-        )
+        await run_stage(members, input, places, context, join=group.join, collected=collected)
     except JoinError as exc:
         _attach_partial(group, exc, collected)
         raise join_with_cause(JoinError, f"ParallelGroup '{group.name}' failed: {exc}", exc) from exc
@@ -41,7 +36,7 @@ async def run_parallel_group(
         text = f"ParallelGroup '{group.name}' failed: {_named_failure(exc)}"
         raise join_with_cause(GroupError, text, exc) from exc
     try:
-        output = await _aggregate(group, scope, collected)
+        output = await _aggregate(group, context.scope, collected)
     except Exception as exc:
         _attach_partial(group, exc, collected)
         raise
@@ -70,9 +65,7 @@ async def _call_aggregate(arguments: dict[str, Any]) -> str:
     return str(value)
 
 
-async def run_serial_group(
-    group: SerialGroup, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_serial_group(group: SerialGroup, input: str, context: MemberContext) -> RunResult:
     """Run the members one after another, each on the output of the one before.
 
     Raises:
@@ -82,7 +75,7 @@ async def run_serial_group(
     collected = StageResult()
     for index, (name, member) in enumerate(group.agents.items()):
         try:
-            result = await run_member(member, text, scope, Place(index), settings, messages=messages)
+            result = await run_member(member, text, Place(index), context)
         except Exception as exc:
             if collected.results:
                 attach_partial_result(exc, merge_stage(group.name, text, collected))

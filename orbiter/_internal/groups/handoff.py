@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
-from orbiter._internal.groups.members import RunTotals, conversation, run_member
+from orbiter._internal.groups.members import MemberContext, RunTotals, conversation, run_member
 from orbiter._internal.groups.partial_results import attach_partial_result
 from orbiter._internal.loop.tool_calls import explain_handoff
-from orbiter._internal.run_options import RunSettings
 from orbiter.errors import HandoffLimitError
-from orbiter.steps import HandedBack, Place, Scope
+from orbiter.steps import HandedBack, Place
 from orbiter.swarm import Swarm
-from orbiter.types import Message, RunResult
+from orbiter.types import RunResult
 
 
-async def run_handoff(
-    swarm: Swarm, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_handoff(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the first agent, and each to which the conversation is handed over.
 
     Raises:
@@ -27,23 +25,15 @@ async def run_handoff(
     def peer(name: str) -> str | None:
         return explain_handoff(name) if name in swarm.agents else None
 
-    name, text, history = swarm.flow_order[0], input, messages
+    context = replace(context, peers=peer, fallbacks=swarm.recovery.agents)
+    name, text = swarm.flow_order[0], input
     for hop in count():
         agent = swarm.agents[name]
         targets = [target for target in getattr(agent, "handoffs", ()) if target in swarm.agents]
         try:
-            result = await run_member(
-                agent,
-                text,
-                scope,
-                Place(hop),
-                settings,
-                messages=history,
-                peers=peer,
-                fallbacks=swarm.recovery.agents,
-            )
+            result = await run_member(agent, text, Place(hop), context)
         except HandedBack as back:
-            if back.scope != scope.node_id:
+            if back.scope != context.scope.node_id:
                 raise
             # The router reads the work so far as history, and why it came back as what is said to it now.
             name, text = back.to, back.reason
@@ -61,5 +51,5 @@ async def run_handoff(
             )
             attach_partial_result(error, totals.apply_to(result).model_copy(update={"agent": swarm.name}))
             raise error
-        name, text, history = target, target, conversation(result)
+        name, text, context = target, target, replace(context, messages=conversation(result))
     return totals.apply_to(result)

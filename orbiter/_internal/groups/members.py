@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orbiter import steps
@@ -20,10 +20,8 @@ from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessa
 
 logger = logging.getLogger("orbiter")
 
-_NOTHING: Mapping[str, Any] = {}
 FallbackAgents = Mapping[str, tuple[Any, ...]]
 """Who stands in for whom when an agent has failed for good: agents by the failed one's name."""
-NO_FALLBACKS: FallbackAgents = {}
 
 
 @dataclass(slots=True)
@@ -74,74 +72,57 @@ def is_container(member: Any) -> bool:
     )
 
 
-def run_member(
-    member: Any,
-    input: str,
-    scope: Scope,
-    place: Place,
-    settings: RunSettings,
-    *,
-    messages: list[Message] | None = None,
-    delegates: Mapping[str, Any] = _NOTHING,
-    peers: ExplainPeer | None = None,
-    fallbacks: FallbackAgents = NO_FALLBACKS,
-) -> Coroutine[Any, Any, RunResult]:
+@dataclass(slots=True, frozen=True)
+class MemberContext:
+    """What the members of a container have in common while it runs.
+
+    Attributes:
+        scope: The container's node.
+        settings: What `run` was told.
+        messages: The conversation before.
+        delegates: A team's delegate tools, by name.
+        peers: What to say to a model that calls another member as if it were a tool.
+        fallbacks: Who stands in for whom.
+    """
+
+    scope: Scope
+    settings: RunSettings
+    messages: list[Message] | None = None
+    delegates: Mapping[str, Any] = field(default_factory=dict)
+    peers: ExplainPeer | None = None
+    fallbacks: FallbackAgents = field(default_factory=dict)
+
+
+def run_member(member: Any, input: str, place: Place, context: MemberContext) -> Coroutine[Any, Any, RunResult]:
     """Run one member where its container placed it. To be awaited at once."""
-    if fallbacks and member.name in fallbacks:
-        return run_with_fallbacks(
-            [member, *fallbacks[member.name]],
-            input,
-            scope,
-            place,
-            settings,
-            messages=messages,
-            delegates=delegates,
-            peers=peers,
-        )
+    if member.name in context.fallbacks:
+        return run_with_fallbacks([member, *context.fallbacks[member.name]], input, place, context)
     if isinstance(member, Agent) or not is_container(member):
         running = run_agent(
             member,
             input,
-            settings,
-            messages=messages,
-            delegates=delegates,
-            peers=peers,
+            context.settings,
+            messages=context.messages,
+            delegates=context.delegates,
+            peers=context.peers,
             resolve=provider_for,
         )
     else:
-        running = run_container(member, input, settings, messages)
-    return running if scope is DIRECT else _run_at_place(scope, place, running)
+        running = run_container(member, input, context.settings, context.messages)
+    return running if context.scope is DIRECT else _run_at_place(context.scope, place, running)
 
 
-async def run_with_fallbacks(
-    members: Sequence[Any],
-    input: str,
-    scope: Scope,
-    place: Place,
-    settings: RunSettings,
-    *,
-    messages: list[Message] | None = None,
-    delegates: Mapping[str, Any] = _NOTHING,
-    peers: ExplainPeer | None = None,
-) -> RunResult:
+async def run_with_fallbacks(members: Sequence[Any], input: str, place: Place, context: MemberContext) -> RunResult:
     """Run the first member that does not fail (seed 003, `FallbackHandler`). What the last one raises, passes."""
     names = [member.name for member in members]
-    with steps.at(scope, place):
+    with steps.at(context.scope, place):
         async with steps.opening(
             "group", names[0], {"task": as_text(input), "members": names, "in_turn": True}
         ) as mine:
+            inside = replace(context, scope=mine, fallbacks={})
             for number, member in enumerate(members):
                 try:
-                    result = await run_member(
-                        member,
-                        input,
-                        mine,
-                        Place(number),
-                        settings,
-                        messages=messages,
-                        delegates=delegates,
-                        peers=peers,
-                    )
+                    result = await run_member(member, input, Place(number), inside)
                 except Exception as exc:
                     if number == len(members) - 1 or not _goes_to_fallback(exc, mine):
                         raise

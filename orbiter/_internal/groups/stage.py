@@ -8,21 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbiter._internal.concurrency import cancel_and_wait
-from orbiter._internal.groups.members import (
-    NO_FALLBACKS,
-    FallbackAgents,
-    RunTotals,
-    run_member,
-)
-from orbiter._internal.loop.tool_calls import ExplainPeer
+from orbiter._internal.groups.members import MemberContext, RunTotals, conversation, run_member
 from orbiter._internal.loop.value_step import record_value
-from orbiter._internal.run_options import RunSettings
 from orbiter.errors import ExecutionError
 from orbiter.policy import JoinPolicy
-from orbiter.steps import DIRECT, Place, Scope
-from orbiter.types import Message, RunResult, SystemMessage
-
-ALL_REQUIRED = JoinPolicy()
+from orbiter.steps import DIRECT, Place
+from orbiter.types import Message, RunResult
 
 
 @dataclass(slots=True)
@@ -37,15 +28,11 @@ class StageResult:
 async def run_stage(
     members: Sequence[Any],
     input: str,
-    scope: Scope,
     places: Sequence[Place],
-    settings: RunSettings,
+    context: MemberContext,
     *,
-    messages: list[Message] | None = None,
-    join: JoinPolicy = ALL_REQUIRED,
-    peers: ExplainPeer | None = None,
+    join: JoinPolicy,
     collected: StageResult | None = None,
-    fallbacks: FallbackAgents = NO_FALLBACKS,
 ) -> StageResult:
     """Run the members at the same time, each on the same input, until the join policy is met.
 
@@ -57,13 +44,14 @@ async def run_stage(
     joined = collected if collected is not None else StageResult()
     racing = join.kind in ("first_success", "quorum")
     order = [member.name for member in members]
+    scope = context.scope
     known = scope.recorded("verdict", _verdict_place(places)) if racing else None
     if isinstance(known, dict):
         # Decided in an earlier life of the run. Who lost then, and might be faster now, is not begun again.
         joined.failed.update({name: ExecutionError(text) for name, text in known["failed"].items()})
         members, places = _required_members(members, places, known["succeeded"])
     tasks = {
-        asyncio.create_task(_member(member, input, scope, place, settings, messages, peers, fallbacks)): member.name
+        asyncio.create_task(run_member(member, input, place, context)): member.name
         for member, place in zip(members, places, strict=True)
     }
     done: dict[str, RunResult] = {}
@@ -128,26 +116,13 @@ def _raise_violation(join: JoinPolicy, order: list[str], joined: StageResult) ->
     raise join.violation("Parallel members", joined.results, texts) from first
 
 
-async def _member(  # noqa: PLR0917 - a coroutine to make a task of
-    member: Any,
-    input: str,
-    scope: Scope,
-    place: Place,
-    settings: RunSettings,
-    messages: list[Message] | None,
-    peers: ExplainPeer | None,
-    fallbacks: FallbackAgents,
-) -> RunResult:
-    return await run_member(member, input, scope, place, settings, messages=messages, peers=peers, fallbacks=fallbacks)
-
-
 def merge_stage(name: str, output: str, joined: StageResult) -> RunResult:
     """Several results as one: the given output, the members' conversations in turn, sums of usage and steps."""
     totals = RunTotals()
     messages: list[Message] = []
     for member, result in joined.results.items():
         totals.add(member, result)
-        messages.extend(message for message in result.messages if not isinstance(message, SystemMessage))
+        messages.extend(conversation(result))
     degraded = joined.degraded or totals.degraded
     return RunResult(
         output=output,

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from orbiter._internal.groups.handoff import run_handoff
+from orbiter._internal.groups.members import MemberContext
 from orbiter._internal.groups.team import run_team
 from orbiter._internal.groups.workflow import run_workflow
-from orbiter._internal.run_options import RunSettings
 from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.errors import SwarmError
-from orbiter.steps import DIRECT, Scope
+from orbiter.steps import DIRECT
 from orbiter.swarm import MODES, Swarm
-from orbiter.types import Message, RunResult
+from orbiter.types import RunResult
 
 _RUN_BY_MODE = {"workflow": run_workflow, "handoff": run_handoff, "team": run_team}
 
 
-async def run_swarm(
-    swarm: Swarm, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_swarm(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the swarm's agents.
 
     Raises:
         SwarmError: The mode is unknown, or the agents cannot be run in it.
     """
-    if scope is DIRECT and (swarm.recovery.budget or swarm.recovery.models):
+    if context.scope is DIRECT and (swarm.recovery.budget or swarm.recovery.models):
         warn_needs_runtime(f"Swarm '{swarm.name}' declares a budget, or models that stand in for others")
     run_mode = _RUN_BY_MODE.get(swarm.mode)
     if run_mode is None:
         raise SwarmError(f"Unsupported swarm mode: '{swarm.mode}'", suggestion=f"Use one of {', '.join(MODES)}.")
-    return await run_mode(swarm, input, scope, settings, messages)
+    return await run_mode(swarm, input, context)

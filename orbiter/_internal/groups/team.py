@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from orbiter._internal.groups.delegate_tool import _DelegateTool
-from orbiter._internal.groups.members import RunTotals, is_container, run_member
+from orbiter._internal.groups.members import MemberContext, RunTotals, is_container, run_member
 from orbiter._internal.loop.tool_calls import explain_delegation
-from orbiter._internal.run_options import RunSettings
 from orbiter.errors import SwarmError
 from orbiter.policy import JoinPolicy
-from orbiter.steps import Place, Scope
+from orbiter.steps import Place
 from orbiter.swarm import Swarm
-from orbiter.types import Message, RunResult
+from orbiter.types import RunResult
 
 
-async def run_team(
-    swarm: Swarm, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_team(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the lead with one delegate tool for each worker.
 
     Raises:
@@ -35,9 +34,9 @@ async def run_team(
     tools = [
         _DelegateTool(
             worker=worker,
-            provider=settings.provider,
-            max_retries=settings.max_retries,
-            loop_threshold=settings.loop_threshold,
+            provider=context.settings.provider,
+            max_retries=context.settings.max_retries,
+            loop_threshold=context.settings.loop_threshold,
             totals=totals,
             failed=failed,
             taken=getattr(lead, "tools", ()),
@@ -50,17 +49,9 @@ async def run_team(
     def peer(name: str) -> str | None:
         return explain_delegation(name) if name in swarm.flow_order[1:] else None
 
-    result = await run_member(
-        lead,
-        input,
-        scope,
-        Place(0),
-        settings,
-        messages=messages,
-        delegates={tool.name: tool for tool in tools},
-        peers=peer,
-        fallbacks=swarm.recovery.agents,
-    )
+    delegates = {tool.name: tool for tool in tools}
+    context = replace(context, delegates=delegates, peers=peer, fallbacks=swarm.recovery.agents)
+    result = await run_member(lead, input, Place(0), context)
     _check_join(swarm.join, [worker.name for worker in workers], totals, failed, f"Team '{swarm.name}'")
     totals.add(lead.name, result)
     return totals.apply_to(result)

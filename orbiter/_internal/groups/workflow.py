@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from orbiter._internal.groups.members import RunTotals, run_member
+from orbiter._internal.groups.members import MemberContext, RunTotals, run_member
 from orbiter._internal.groups.stage import merge_stage, run_stage
-from orbiter._internal.run_options import RunSettings
-from orbiter.steps import Aborted, HandedBack, Place, Scope
+from orbiter.steps import Aborted, HandedBack, Place
 from orbiter.swarm import Swarm
-from orbiter.types import Message, RunResult
+from orbiter.types import RunResult
 
 logger = logging.getLogger("orbiter")
 
 
-async def run_workflow(
-    swarm: Swarm, input: str, scope: Scope, settings: RunSettings, messages: list[Message] | None
-) -> RunResult:
+async def run_workflow(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the stages in turn; a failed one is passed over where the swarm's policy says so."""
-    run = _WorkflowRun(swarm, scope, settings, messages)
+    run = _WorkflowRun(swarm, replace(context, peers=partial(_explain_peer, swarm), fallbacks=swarm.recovery.agents))
     text = input
     result: RunResult | None = None
     stages = swarm.stages
@@ -31,7 +29,7 @@ async def run_workflow(
             # A stage that is done once more is a place of its own: what it did before stands beside it.
             result = await run.stage(first + index - 1, stage, text)
         except HandedBack as back:
-            if back.scope != scope.node_id:
+            if back.scope != context.scope.node_id:
                 raise
             if back.remedy == "go_on":
                 result = run.pass_over(stage, text, back)
@@ -56,38 +54,18 @@ class _WorkflowRun:
     """What the stages of one run share."""
 
     swarm: Swarm
-    scope: Scope
-    settings: RunSettings
-    messages: list[Message] | None
+    context: MemberContext
     totals: RunTotals = field(default_factory=RunTotals)
 
     async def stage(self, index: int, names: tuple[str, ...], text: str) -> RunResult:
         """Run one stage: an agent, or several side by side."""
         swarm = self.swarm
         if len(names) == 1:
-            result = await run_member(
-                swarm.agents[names[0]],
-                text,
-                self.scope,
-                Place(index),
-                self.settings,
-                messages=self.messages,
-                peers=self._peer,
-                fallbacks=swarm.recovery.agents,
-            )
+            result = await run_member(swarm.agents[names[0]], text, Place(index), self.context)
             self.totals.add(names[0], result)
             return result
-        joined = await run_stage(
-            [swarm.agents[name] for name in names],
-            text,
-            self.scope,
-            [Place(index, member) for member in range(len(names))],
-            self.settings,
-            messages=self.messages,
-            join=swarm.join,
-            peers=self._peer,
-            fallbacks=swarm.recovery.agents,
-        )
+        members, places = [swarm.agents[name] for name in names], [Place(index, at) for at in range(len(names))]
+        joined = await run_stage(members, text, places, self.context, join=swarm.join)
         for name, each in joined.results.items():
             self.totals.add(name, each)
         self.totals.degraded = self.totals.degraded or joined.degraded
@@ -100,13 +78,14 @@ class _WorkflowRun:
         names = " | ".join(stage)
         warning = f"'{names}' failed and was passed over: {exc}"
         logger.warning("Swarm '%s': %s", self.swarm.name, warning)
-        self.scope.warn(warning)
+        self.context.scope.warn(warning)
         self.totals.warnings.append(warning)
         self.totals.degraded = self.totals.degraded or self.swarm.failure.agent == "degrade"
         return RunResult(output=text, agent=names, error=str(exc))
 
-    def _peer(self, name: str) -> str | None:
-        """What to say to a model that calls a peer as if it were a tool."""
-        if name not in self.swarm.agents:
-            return None
-        return "It works on its own stage of this workflow and cannot be called. Answer in text, which is handed on."
+
+def _explain_peer(swarm: Swarm, name: str) -> str | None:
+    """What to say to a model that calls a peer as if it were a tool."""
+    if name not in swarm.agents:
+        return None
+    return "It works on its own stage of this workflow and cannot be called. Answer in text, which is handed on."

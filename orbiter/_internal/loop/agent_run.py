@@ -51,6 +51,8 @@ class AgentRun:
             missing key is a fault of this agent that can be healed.
     """
 
+    ENTRY = ("run()", "run(agent, …)")
+    """What is called, and what builds a provider by itself."""
     __slots__ = (
         "_delegates",
         "agent",
@@ -202,8 +204,7 @@ class AgentRun:
         if not hooks.has_hooks(HookPoint.ERROR):
             return
         try:
-            around = {} if self.scope is DIRECT else hook_location(self.scope, self.turn)
-            await hooks.run(HookPoint.ERROR, agent=self.agent, error=exc, **around)
+            await hooks.run(HookPoint.ERROR, agent=self.agent, error=exc, **hook_location(self.scope, self.turn))
         except Exception as second:
             logger.warning("An ERROR hook of agent '%s' failed", self.agent.name, exc_info=second)
             exc.add_note(f"An ERROR hook failed too: {type(second).__name__}: {second}")
@@ -230,7 +231,11 @@ class AgentRun:
         if self.provider is None and self.resolve is not None:
             self.provider = self.resolve(agent)
         if self.provider is None:
-            raise self.missing_provider_error()
+            called, building = self.ENTRY
+            raise AgentError(
+                f"Agent '{agent.name}' requires a provider for {called}",
+                suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
+            )
         if agent.hook_manager.has_hooks(HookPoint.START):
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         self.messages = await first_messages(agent, self.provider, self.history, input, self.scope)
@@ -243,13 +248,6 @@ class AgentRun:
             schemas = [*schemas, *(tool.to_schema() for tool in delegates.values())]
         self.schemas = schemas or None
 
-    def missing_provider_error(self) -> AgentError:
-        """The error for a run without a provider."""
-        return AgentError(
-            f"Agent '{self.agent.name}' requires a provider for run()",
-            suggestion="Use run(agent, …), which builds one from the model string, or pass provider=.",
-        )
-
     async def finish(self, output: AgentOutput) -> AgentOutput:
         """FINISHED hooks, after the last reply."""
         if self.agent.hook_manager.has_hooks(HookPoint.FINISHED):
@@ -257,12 +255,9 @@ class AgentRun:
         return output
 
     async def _fire(self, point: HookPoint, name: str, seq: int, recorded: dict[str, Any], **data: Any) -> None:
-        fire = partial(self.agent.hook_manager.run, point, agent=self.agent, **data)
-        if self.scope is DIRECT:
-            await fire()
-        else:
-            fire = partial(fire, **hook_location(self.scope, seq))
-            await run_hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
+        place = hook_location(self.scope, seq)
+        fire = partial(self.agent.hook_manager.run, point, agent=self.agent, **data, **place)
+        await run_hook_once(self.scope, name, Place(seq), fire, recorded, agent=self.agent.name)
 
     # --- one turn -----------------------------------------------------------------------------------------------------
 

@@ -34,31 +34,17 @@ async def call_composite(
     info = {"task": as_text(invocation.arguments.get("task", invocation.arguments)), "id": invocation.tool_call_id}
     with steps.at(parent, place):
         async with steps.opening("tool", invocation.tool_name, info) as scope:
+            recorded, agent = {"tool": invocation.tool_name}, getattr(invocation.agent, "name", "")
             if before is not None:
-                await _fire_hook(scope, "before", 0, invocation, partial(before, invocation))
+                await run_hook_once(scope, "before", Place(0), partial(before, invocation), recorded, agent=agent)
             result, state = await _execute(scope, invocation)
             if after is not None:
-                await _fire_hook(scope, "after", 1, invocation, partial(after, invocation, result))
+                await run_hook_once(scope, "after", Place(1), partial(after, invocation, result), recorded, agent=agent)
             if result.error is None:
                 scope.outcome(content_text(result.content))
             else:
                 scope.outcome(result.error, state=state)
             return result
-
-
-async def _fire_hook(
-    scope: Scope, name: str, seq: int, invocation: ToolInvocation, fire: Callable[[], Awaitable[None]]
-) -> None:
-    if scope is steps.DIRECT:
-        await fire()
-    else:
-        await run_hook_once(
-            scope, name, Place(seq), fire, {"tool": invocation.tool_name}, agent=_agent_name(invocation)
-        )
-
-
-def _agent_name(invocation: ToolInvocation) -> str:
-    return getattr(invocation.agent, "name", "")
 
 
 async def _execute(scope: Scope, invocation: ToolInvocation) -> tuple[ToolResult, NodeEnd]:

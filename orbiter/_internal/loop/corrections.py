@@ -55,12 +55,14 @@ class Corrections:
             error = OutputParseError(bad.problem or "", raw=output.text)
         if error is None:
             return None
-        said = await _fault(scope, error, turn)
+        answer = await scope.fault(error, at=turn)
+        if answer.option not in ("input", "retry"):
+            raise error
         if self.loop_detector is not None and loop is not None:
             self.loop_detector.clear()
         if error is not loop:
             self.invalid_replies = 0
-        return said
+        return as_text(answer.value) if answer.option == "input" else None
 
     async def validate_output(
         self, scope: Scope, turn: int, output: AgentOutput, messages: list[Message]
@@ -91,16 +93,6 @@ class Corrections:
         said = as_text(answer.value) if answer.option == "input" else _correction_text(error)
         messages.append(UserMessage(content=said))
         return None
-
-
-async def _fault(scope: Scope, exc: Exception, turn: int) -> str | None:
-    """Fault at a turn. Returns an operator's words for the model, None to simply go on."""
-    answer = await scope.fault(exc, at=turn)
-    if answer.option == "input":
-        return as_text(answer.value)
-    if answer.option != "retry":
-        raise exc
-    return None
 
 
 def _correction_text(error: OutputParseError) -> str:

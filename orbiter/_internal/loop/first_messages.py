@@ -1,13 +1,15 @@
-"""The messages that an agent run begins with: instructions, history, and what the user says."""
+"""The messages that an agent run begins with: instructions, history, and what the user says. A provider that has no
+parameter for structured output is asked for it in the instructions.
+"""
 
 from __future__ import annotations
 
+import json
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.value_step import record_value
 from orbiter._internal.message_builder import build_messages
-from orbiter._internal.schema.structured_output import format_instructions
 from orbiter.steps import Place, Scope
 from orbiter.types import Message, SystemMessage, UserMessage
 
@@ -25,7 +27,9 @@ async def first_messages(
             scope, "instructions", Place(0), _call_instructions, {"_agent": agent}, agent=agent.name
         )
     if agent.output_type is not None and not getattr(type(provider), "structured", False):
-        instructions = format_instructions(instructions, agent.output_type)
+        schema = json.dumps(agent.output_type.model_json_schema(), ensure_ascii=False)
+        asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
+        instructions = f"{instructions}\n\n{asked}" if instructions else asked
     messages = build_messages(instructions, _without_instructions(history, instructions))
     messages.append(UserMessage(content=input))
     return messages

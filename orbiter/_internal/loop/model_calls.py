@@ -77,8 +77,7 @@ class ModelCalls:
         """
         agent = self.agent
         hooks = agent.hook_manager
-        if scope is not steps.DIRECT:
-            self.where = hook_location(scope, turn)
+        self.where = hook_location(scope, turn)
         step = Step(
             "llm",
             agent.model,
@@ -158,21 +157,15 @@ class ModelCalls:
 
     async def run_pre_hooks(self, call: ModelCall) -> None:
         """PRE_LLM_CALL hooks get the live list and may edit it."""
-        try:
-            await self.agent.hook_manager.run(
-                HookPoint.PRE_LLM_CALL, agent=self.agent, messages=call.messages, **self.where
-            )
-        except Exception as exc:
-            self.hook_error = exc
-            raise
+        await self._run_hooks(HookPoint.PRE_LLM_CALL, messages=call.messages)
 
     async def run_post_hooks(self, call: ModelCall, reply: ModelReply) -> None:
         """POST_LLM_CALL hooks get what the provider returned."""
-        response = reply.output if reply.raw is None else reply.raw
+        await self._run_hooks(HookPoint.POST_LLM_CALL, response=reply.output if reply.raw is None else reply.raw)
+
+    async def _run_hooks(self, point: HookPoint, **data: Any) -> None:
         try:
-            await self.agent.hook_manager.run(
-                HookPoint.POST_LLM_CALL, agent=self.agent, response=response, **self.where
-            )
+            await self.agent.hook_manager.run(point, agent=self.agent, **data, **self.where)
         except Exception as exc:
             self.hook_error = exc
             raise

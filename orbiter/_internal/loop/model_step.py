@@ -6,7 +6,7 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,16 @@ class ModelCall:
     attempts: int = 0
     agent_name: str = ""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the provider is told besides the messages."""
+        return {
+            "tools": self.tools,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            **(self.extras or {}),
+        }
+
 
 @dataclass(slots=True)
 class ModelReply:
@@ -56,14 +66,7 @@ class ModelReply:
 async def call_model(call: ModelCall) -> ModelReply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
-    response = await call.provider.complete(
-        list(call.messages),
-        tools=call.tools,
-        temperature=call.temperature,
-        max_tokens=call.max_tokens,
-        **(call.extras or {}),
-    )
-    return parse_reply(response)
+    return parse_reply(await call.provider.complete(list(call.messages), **call.settings))
 
 
 async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
@@ -72,13 +75,7 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
 
     call.attempts += 1
     assembly = StreamAssembly()
-    async for chunk in call.provider.stream(
-        list(call.messages),
-        tools=call.tools,
-        temperature=call.temperature,
-        max_tokens=call.max_tokens,
-        **(call.extras or {}),
-    ):
+    async for chunk in call.provider.stream(list(call.messages), **call.settings):
         assembly.add(chunk)
         reasoning = getattr(chunk, "reasoning_content", "")
         if reasoning:
@@ -120,21 +117,12 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         The first question of an agent carries its messages in full; later ones can be put together from it, the
         replies and the results.
         """
-        return self._describe(arguments, _dump_messages(arguments.messages[arguments.new_from :]))
+        return self.describe_masked(arguments, lambda said: said)
 
     def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
-        return self._describe(arguments, mask(_dump_messages(arguments.messages[arguments.new_from :])))
-
-    def _describe(self, arguments: ModelCall, new: list[Any]) -> dict[str, Any]:
-        import hashlib
-
-        canonical = _CANONICAL.encode(new)
-        described: dict[str, Any] = {
-            "model": arguments.model,
-            "tools": [_tool_name(schema) for schema in arguments.tools or ()],
-            "count": len(arguments.messages),
-            "digest": hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-        }
+        new = mask(dump_messages(arguments.messages[arguments.new_from :]))
+        tools = [_tool_name(schema) for schema in arguments.tools or ()]
+        described = describe_question(arguments.model, tools, len(arguments.messages), new)
         if arguments.new_from == 0:
             described["messages"] = new
         return described
@@ -166,7 +154,7 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
 
     def editable(self, arguments: ModelCall) -> dict[str, Any] | None:
         """The messages: a PRE_LLM_CALL hook may edit the live list."""
-        return {"messages": _dump_messages(arguments.messages)}
+        return {"messages": dump_messages(arguments.messages)}
 
     def replace(self, arguments: ModelCall, changes: Mapping[str, Any]) -> ModelCall:
         """Another model (with its own provider) or other messages (put into the agent's live list)."""
@@ -193,7 +181,16 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 """Made once: `json.dumps` makes one for each question that is recorded."""
 
 
-def _dump_messages(messages: list[Message]) -> list[Any]:
+def describe_question(model: str, tools: Sequence[str], count: int, new: list[Any]) -> dict[str, Any]:
+    """What is recorded of a question to a model. `new`: the messages since the one before; `count`: of all."""
+    import hashlib
+
+    canonical = _CANONICAL.encode(new).encode("utf-8", "surrogatepass")
+    return {"model": model, "tools": list(tools), "count": count, "digest": hashlib.sha256(canonical).hexdigest()[:16]}
+
+
+def dump_messages(messages: Iterable[Message]) -> list[Any]:
+    """Messages as JSON."""
     return [message.model_dump(mode="json") for message in messages]
 
 

@@ -17,7 +17,7 @@ from orbiter._internal.loop.model_step import ModelCall, parse_reply
 from orbiter._internal.loop.run_results import StreamNotFinishedError, result_of, sum_usage
 from orbiter._internal.loop.streamed_reply import StreamedReply
 from orbiter._internal.loop.tool_step import ToolInvocation
-from orbiter.errors import AgentError, text_of
+from orbiter.errors import text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place
 from orbiter.types import (
@@ -44,6 +44,7 @@ class StreamedRun(AgentRun):
     drives it and hands the events to the sink.
     """
 
+    ENTRY = ("stream()", "run.stream(agent, …)")
     __slots__ = ("output", "results", "streaming", "target", "wanted")
 
     def __init__(
@@ -88,13 +89,6 @@ class StreamedRun(AgentRun):
         # Who works for another agent has always been asked for whole replies; only a provider that says so streams.
         worker = self.target is not None and self.target.inner
         return not worker or getattr(type(self.provider), "streams", False) is True
-
-    def missing_provider_error(self) -> AgentError:
-        """The error for a run without a provider."""
-        return AgentError(
-            f"Agent '{self.agent.name}' requires a provider for stream()",
-            suggestion="Use run.stream(agent, …), which builds one from the model string, or pass provider=.",
-        )
 
     async def events(  # noqa: PLR0912, PLR0915 - one loop, told in one piece
         self, input: str
@@ -211,13 +205,7 @@ class StreamedRun(AgentRun):
     async def _open(self, call: ModelCall) -> Any:
         """Begin to stream a reply."""
         call.attempts += 1
-        chunks = call.provider.stream(
-            list(call.messages),
-            tools=call.tools,
-            temperature=call.temperature,
-            max_tokens=call.max_tokens,
-            **(call.extras or {}),
-        )
+        chunks = call.provider.stream(list(call.messages), **call.settings)
         if isawaitable(chunks):
             chunks = await chunks
         return aiter(chunks)

@@ -108,8 +108,7 @@ class ToolCalls:
         hooks = self.agent.hook_manager
         before = after = None
         if not invocation.malformed:
-            if scope is not DIRECT:
-                self.where = hook_location(scope, place.seq)
+            self.where = hook_location(scope, place.seq)
             if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
                 before = self._run_pre_hooks
             if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
@@ -167,7 +166,9 @@ class ToolCalls:
 
 
 def hook_location(scope: Scope, turn: int) -> dict[str, Any]:
-    """What a hook may want to know of the place at which it fires, under a runtime."""
+    """What a hook may want to know of the place at which it fires, under a runtime; without one there is nothing."""
+    if scope is DIRECT:
+        return {}
     return {"run_id": scope.run_id, "node_id": scope.node_id, "step": turn}
 
 

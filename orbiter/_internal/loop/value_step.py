@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from orbiter.steps import Codec, Place, Scope, Step
+from orbiter.steps import DIRECT, Codec, Place, Scope, Step
 
 ValueMaker = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -53,6 +53,9 @@ async def run_hook_once(
     agent: str = "",
 ) -> Any:
     """Fire hooks that belong to no other step, once in all lives of the run. Returns `arguments` as recorded."""
+    if scope is DIRECT:
+        await fire()
+        return arguments
 
     async def before(_: dict[str, Any]) -> None:
         await fire()

@@ -1,4 +1,4 @@
-"""JSON schemas: made from types, checked against values, and asked of a model.
+"""JSON schemas: made from types, and checked against values.
 
 Imports `orbiter`, `pydantic` and `typing_extensions`.
 """

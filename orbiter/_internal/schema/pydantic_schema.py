@@ -12,8 +12,6 @@ import typing_extensions
 
 from orbiter.json_schema import NAMED_SCHEMAS, PLAIN_VALUES
 
-__all__ = ["simplify_schema", "with_current_typed_dicts"]
-
 _POINTER = "#/$defs/"
 
 

@@ -10,18 +10,6 @@ from typing import Any, Literal, TypedDict
 from orbiter.errors import ToolError
 from orbiter.policy import FailureMode, failure_word
 
-__all__ = [
-    "TOOL_DEFAULTS",
-    "Failure",
-    "RetryPolicy",
-    "ToolOptions",
-    "check_failure",
-    "check_function",
-    "check_permissions",
-    "check_retry_policy",
-    "check_timeout",
-]
-
 Failure = FailureMode | Literal[""]
 RetryPolicy = Callable[[], Mapping[str, Any]] | Mapping[str, Any]
 

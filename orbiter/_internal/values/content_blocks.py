@@ -8,18 +8,6 @@ from pydantic import Field
 
 from orbiter._internal.values.frozen import Frozen
 
-__all__ = [
-    "AudioBlock",
-    "Content",
-    "ContentBlock",
-    "DocumentBlock",
-    "ImageDataBlock",
-    "ImageURLBlock",
-    "TextBlock",
-    "VideoBlock",
-    "content_text",
-]
-
 
 class TextBlock(Frozen):
     """Text among other content.

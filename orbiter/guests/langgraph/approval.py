@@ -11,12 +11,13 @@ from typing import Any
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolCallError
 from orbiter.guests.langgraph.life import Life
+from orbiter.guests.typed_values import as_text
 from orbiter.steps import Codec, Place, Step, Traits
 
 Wording = Callable[["ApprovalAsk", str, str], dict[str, Any]]
 
 
-def _by_decision(asked: ApprovalAsk, kind: str, message: str) -> dict[str, Any]:
+def by_decision(asked: ApprovalAsk, kind: str, message: str) -> dict[str, Any]:
     """The words of `HumanInTheLoopMiddleware`."""
     if kind == "edit":
         return {"type": "edit", "edited_action": {"name": asked.action, "args": asked.arguments}}
@@ -25,7 +26,7 @@ def _by_decision(asked: ApprovalAsk, kind: str, message: str) -> dict[str, Any]:
     return {"type": kind, "message": message}
 
 
-def _by_human_response(asked: ApprovalAsk, kind: str, message: str) -> dict[str, Any]:
+def by_human_response(asked: ApprovalAsk, kind: str, message: str) -> dict[str, Any]:
     """The words of `HumanResponse`, which older programs read."""
     if kind == "edit":
         return {"type": "edit", "args": {"action": asked.action, "args": asked.arguments}}
@@ -43,7 +44,7 @@ class ApprovalAsk:
     allowed: tuple[str, ...]
     call_id: str = ""
     description: str = ""
-    answers: Wording = _by_decision
+    answers: Wording = by_decision
     edited: bool = False
     schema: Mapping[str, Any] | None = None
 
@@ -122,8 +123,7 @@ class _ApprovalCodec(Codec[ApprovalAsk, Decision]):
         """
         if "respond" not in arguments.allowed:
             raise ValueError(f"the graph takes no result for {arguments.action!r}, only {_list(arguments)}")
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return arguments.decided("respond", text)
+        return arguments.decided("respond", as_text(value))
 
 
 def _list(asked: ApprovalAsk) -> str:
@@ -131,7 +131,6 @@ def _list(asked: ApprovalAsk) -> str:
 
 
 _APPROVAL = _ApprovalCodec()
-BY_DECISION, BY_HUMAN_RESPONSE = _by_decision, _by_human_response
 
 
 async def approve(life: Life, asked: ApprovalAsk, place: Place) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic import PydanticUserError
 from orbiter.errors import AgentError
 from orbiter.guests.langgraph.messages import to_ours, to_theirs
 from orbiter.guests.langgraph.model_call import usage_of
-from orbiter.guests.typed_values import as_json
+from orbiter.guests.typed_values import as_text
 from orbiter.types import Message, RunResult, Usage
 
 
@@ -87,17 +87,13 @@ def run_result(state: Any, agent: str) -> RunResult:
     messages = [each for each in values.get("messages", ()) if isinstance(each, BaseMessage)]
     parsed = values.get("structured_response")
     if parsed is not None:
-        output = _as_text(parsed)
+        output = as_text(parsed)
     elif messages:
         output = messages[-1].text
     else:
         parsed = None if isinstance(state, str) else state
-        output = _as_text(state)
+        output = as_text(state)
     used = usage_of([each.usage_metadata for each in messages if isinstance(each, AIMessage)])
     return RunResult(
         output=output, messages=to_ours(messages), usage=used or Usage(), steps=1, parsed=parsed, agent=agent
     )
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(as_json(value), ensure_ascii=False)

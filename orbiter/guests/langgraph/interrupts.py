@@ -17,12 +17,7 @@ from langgraph.types import Interrupt
 
 from orbiter._internal.concurrency import gather_fail_fast
 from orbiter.ask import NeedsInput
-from orbiter.guests.langgraph.approval import (
-    BY_DECISION,
-    BY_HUMAN_RESPONSE,
-    ApprovalAsk,
-    approve,
-)
+from orbiter.guests.langgraph.approval import ApprovalAsk, approve, by_human_response
 from orbiter.guests.langgraph.life import Life, ordinal
 from orbiter.parsing.nesting import check_json
 from orbiter.steps import Codec, Place, Step
@@ -119,7 +114,7 @@ async def _respond(asking: _Asking, value: Mapping[str, Any], place: Place) -> A
     words = {"allow_accept": "approve", "allow_edit": "edit", "allow_ignore": "reject", "allow_respond": "respond"}
     allowed = tuple(word for name, word in words.items() if config.get(name))
     asked = ApprovalAsk(
-        request["action"], request["args"], allowed, description=_description(value), answers=BY_HUMAN_RESPONSE
+        request["action"], request["args"], allowed, description=_description(value), answers=by_human_response
     )
     return await asking.approve(asked, place)
 
@@ -204,6 +199,3 @@ def _refuse(word: str) -> Any:
 def _finite(digits: str) -> float:
     found = float(digits)
     return found if math.isfinite(found) else _refuse(digits)
-
-
-__all__ = ["BY_DECISION", "answer_all", "ask"]

@@ -13,9 +13,10 @@ from langgraph.types import Command
 
 from orbiter.guests.handled_failures import HandledCall, first_attempt, handled_call, made_or_settled
 from orbiter.guests.langgraph.life import Life, current_life
-from orbiter.guests.langgraph.model_call import MODEL_CALL, ModelAsk, ask_model, command_of, error_of_call, model_name
+from orbiter.guests.langgraph.model_call import MODEL_CALL, ModelAsk, ask_model, command_of, model_name
 from orbiter.guests.langgraph.step_tool import declared_of, step_tool
 from orbiter.guests.langgraph.structured_output import load_structured
+from orbiter.guests.model_request_codec import error_of_request
 from orbiter.steps import Step, Traits
 from orbiter.types import Message, content_text
 
@@ -55,7 +56,7 @@ class DurableMiddleware(AgentMiddleware[Any, Any, Any]):
         if life.told:
             request = request.override(messages=[*request.messages, *life.told])
         make = partial(_model_step, life, request, handler)
-        ask, result = await made_or_settled(call, make, error_of_call)
+        ask, result = await made_or_settled(call, make, error_of_request)
         life.turn, life.sent = ask.turn, len(request.messages)
         told, life.told = life.told, []
         structured = load_structured(result["structured"], request.response_format)

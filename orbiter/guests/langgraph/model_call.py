@@ -22,7 +22,9 @@ from orbiter.guests.langgraph.life import entered
 from orbiter.guests.langgraph.messages import arguments_text, dump_message, load_message, to_ours
 from orbiter.guests.langgraph.packed_values import pack, unpack
 from orbiter.guests.langgraph.structured_output import dump_structured
-from orbiter.guests.model_request_codec import ModelRequestCodec, Request, raised_in, text_by_hand
+from orbiter.guests.model_request_codec import ModelRequestCodec, Request
+from orbiter.guests.raised_errors import keeping_error
+from orbiter.guests.typed_values import as_text
 from orbiter.types import Usage
 
 Handler = Callable[[ModelRequest[Any]], Awaitable[Any]]
@@ -50,12 +52,8 @@ class ModelAsk:
 
 async def ask_model(ask: ModelAsk) -> dict[str, Any]:
     """The reply: its messages, the structured response, and what middleware inside ours adds to the state."""
-    try:
-        with entered(None), ask.requests.counted(), warning(ask.warn):
-            found = await ask.handler(single_attempt_request(ask.request))
-    except Exception as exc:
-        ask.error = exc
-        raise
+    with keeping_error(ask), entered(None), ask.requests.counted(), warning(ask.warn):
+        found = await ask.handler(single_attempt_request(ask.request))
     command = found.command if isinstance(found, ExtendedModelResponse) else None
     response = found.model_response if isinstance(found, ExtendedModelResponse) else found
     if isinstance(response, AIMessage):
@@ -65,12 +63,6 @@ async def ask_model(ask: ModelAsk) -> dict[str, Any]:
         "structured": dump_structured(response.structured_response),
         "command": pack(command) if command is not None else None,
     }
-
-
-def error_of_call(made: tuple[ModelAsk, dict[str, Any]]) -> Exception | None:
-    """What the model raised, where middleware outside of ours is told of it; None of a reply."""
-    ask, result = made
-    return raised_in(result, ask.error)
 
 
 class ModelCallCodec(ModelRequestCodec[ModelAsk]):
@@ -129,7 +121,7 @@ class ModelCallCodec(ModelRequestCodec[ModelAsk]):
 
     def by_hand(self, arguments: ModelAsk, value: Any) -> dict[str, Any]:
         """An operator's text in place of the model's reply."""
-        return {"messages": [AIMessage(text_by_hand(value))], "structured": None, "command": None}
+        return {"messages": [AIMessage(as_text(value))], "structured": None, "command": None}
 
     def _usage_of(self, result: dict[str, Any]) -> Usage | None:
         counted = [each.usage_metadata for each in result["messages"] if isinstance(each, AIMessage)]

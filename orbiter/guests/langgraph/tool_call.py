@@ -27,9 +27,8 @@ from orbiter.guests.langgraph.messages import dump_message, load_message
 from orbiter.guests.langgraph.packed_values import pack, unpack
 from orbiter.guests.langgraph.state_writes import StateWrites
 from orbiter.guests.langgraph.wrong_arguments import WrongArguments
-from orbiter.guests.model_request_codec import text_by_hand
 from orbiter.guests.raised_errors import RaisedError
-from orbiter.guests.typed_values import as_json
+from orbiter.guests.typed_values import as_json, as_text
 
 Outcome = ToolMessage | Command[Any] | list[ToolMessage | Command[Any]]
 
@@ -191,7 +190,7 @@ class ToolCallCodec(CallCodec[ToolAsk, Done]):
         return self._told(arguments, message, "error")
 
     def by_hand(self, arguments: ToolAsk, value: Any) -> Done:
-        return self._told(arguments, text_by_hand(value))
+        return self._told(arguments, as_text(value))
 
     def _told(self, ask: ToolAsk, text: str, status: Any = "success") -> Done:
         message = ToolMessage(text, tool_call_id=ask.call_id, name=ask.name, status=status)

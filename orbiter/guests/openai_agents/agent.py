@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from orbiter.guests.openai_agents.clones import describe
 from orbiter.guests.openai_agents.life import GuestOptions
 from orbiter.guests.openai_agents.messages import to_ours, to_theirs
 from orbiter.guests.openai_agents.runner import install, run_agent
-from orbiter.guests.typed_values import as_json
+from orbiter.guests.typed_values import as_text
 from orbiter.steps import Scope
 from orbiter.types import Message, Usage
 from orbiter.types import RunResult as OurResult
@@ -90,7 +89,7 @@ class OpenAIAgentsGuest(Guest):
         used = result.context_wrapper.usage
         output = result.final_output
         return OurResult(
-            output=_output_text(output),
+            output=as_text(output),
             messages=to_ours(result.to_input_list()),
             usage=Usage(
                 input_tokens=used.input_tokens,
@@ -106,9 +105,3 @@ class OpenAIAgentsGuest(Guest):
 
 def _asked(input: str, messages: list[Message] | None) -> Any:
     return [*to_theirs(messages), {"role": "user", "content": input}] if messages else input
-
-
-def _output_text(output: Any) -> str:
-    if isinstance(output, str):
-        return output
-    return json.dumps(as_json(output), ensure_ascii=False)

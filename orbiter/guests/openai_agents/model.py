@@ -9,7 +9,7 @@ from typing import Any
 from agents import Model, ModelProvider
 from agents.items import ItemHelpers, ModelResponse, TResponseStreamEvent
 
-from orbiter.guests.model_request_codec import raised_in
+from orbiter.guests.model_request_codec import error_of_request
 from orbiter.guests.openai_agents import sdk
 from orbiter.guests.openai_agents.life import Life, current_life
 from orbiter.guests.openai_agents.messages import call_ids, first_calls, to_theirs
@@ -69,7 +69,7 @@ class StepModel(Model):
         place = life.begin_turn()
         step = Step("llm", name, life.agent, place, ask, ask_model, MODEL_REQUEST, traits, stream=stream_model)
         result = await life.scope.step(step)
-        if (error := raised_in(result, ask.error)) is not None:
+        if (error := error_of_request((ask, result))) is not None:
             raise error
         response = sdk.load_response(result)
         life.take_reply(call_ids(response.output))

@@ -5,17 +5,19 @@ The reply is recorded in full, as the SDK writes it, with its text and calls whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from agents import Model, ModelSettings, Tool
 from agents.items import TResponseInputItem
 
-from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut, text_by_hand
+from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut
 from orbiter.guests.openai_agents import sdk
 from orbiter.guests.openai_agents.messages import to_ours
+from orbiter.guests.raised_errors import keeping_error
+from orbiter.guests.typed_values import as_text
 from orbiter.steps import Emit
 from orbiter.types import Usage
 
@@ -70,20 +72,11 @@ class ModelAsk:
     handled: bool = False
     error: Exception | None = None
 
-    @contextmanager
-    def keeping_error(self) -> Iterator[None]:
-        """Keep what the model raises inside."""
-        try:
-            yield
-        except Exception as exc:
-            self.error = exc
-            raise
-
 
 async def ask_model(ask: ModelAsk) -> dict[str, Any]:
     """The reply as JSON. The retries of the model's own client are off: the step has its own."""
     model, request = ask.find_model(ask.model), ask.request
-    with ask.keeping_error(), sdk.no_client_retries():
+    with keeping_error(ask), sdk.no_client_retries():
         return sdk.dump_response(await model.get_response(*request.positional(), **request.keywords()))
 
 
@@ -92,7 +85,7 @@ async def stream_model(ask: ModelAsk, emit: Emit) -> dict[str, Any]:
     model, request = ask.find_model(ask.model), ask.request
     seen: list[Any] = []
     try:
-        with ask.keeping_error(), sdk.no_client_retries():
+        with keeping_error(ask), sdk.no_client_retries():
             events: Any = model.stream_response(*request.positional(), **request.keywords())
             async with aclosing(events):
                 async for event in events:
@@ -147,7 +140,7 @@ class OpenAIAgentsRequestCodec(ModelRequestCodec[ModelAsk]):
         """An operator's text in place of the model's reply."""
         message = {
             "id": "by-hand", "type": "message", "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": text_by_hand(value), "annotations": []}],
+            "content": [{"type": "output_text", "text": as_text(value), "annotations": []}],
         }  # fmt: skip
         return {"output": [message], "usage": {}, "response_id": None}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -20,7 +19,7 @@ from orbiter.guests.pydantic_ai.failure_guard import FailureGuard, handles_failu
 from orbiter.guests.pydantic_ai.life import Life, entered
 from orbiter.guests.pydantic_ai.messages import to_ours, to_theirs
 from orbiter.guests.pydantic_ai.toolset_ids import name_toolsets, with_toolsets
-from orbiter.guests.typed_values import as_json
+from orbiter.guests.typed_values import as_text
 from orbiter.steps import Scope
 from orbiter.types import Message, RunResult, Usage
 
@@ -93,7 +92,7 @@ class PydanticAIGuest(Guest):
     def _result(self, result: AgentRunResult[Any]) -> RunResult:
         used = result.usage
         return RunResult(
-            output=_output_text(result.output),
+            output=as_text(result.output),
             messages=to_ours(result.all_messages()),
             usage=Usage(
                 input_tokens=used.input_tokens,
@@ -106,10 +105,6 @@ class PydanticAIGuest(Guest):
             parsed=None if isinstance(result.output, str) else result.output,
             agent=self.name,
         )
-
-
-def _output_text(output: Any) -> str:
-    return output if isinstance(output, str) else json.dumps(as_json(output), ensure_ascii=False)
 
 
 def _tools(agent: Any) -> list[str]:

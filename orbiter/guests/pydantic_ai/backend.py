@@ -29,8 +29,9 @@ from pydantic_ai.durable_exec import (
 
 from orbiter import steps
 from orbiter.guests.handled_failures import HandledCall, first_attempt, handled_call, made_or_settled
+from orbiter.guests.model_request_codec import error_of_request
 from orbiter.guests.pydantic_ai.life import Life, current_life
-from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model, error_of_request
+from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST, ModelAsk, ask_model
 from orbiter.guests.pydantic_ai.operation import OPERATION, OperationAsk, run_operation
 from orbiter.guests.pydantic_ai.tool_call import (
     TOOL_CALL,

@@ -14,9 +14,11 @@ from pydantic_ai.durable_exec import DurableOperation, ModelRequestParams
 from pydantic_ai.exceptions import ModelUnavailableError
 
 from orbiter.guests.handled_failures import is_held_back
-from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut, raised_in, text_by_hand
+from orbiter.guests.model_request_codec import ModelRequestCodec, Request, cut
 from orbiter.guests.pydantic_ai.messages import to_ours
 from orbiter.guests.pydantic_ai.operation import carry_out
+from orbiter.guests.raised_errors import keeping_error
+from orbiter.guests.typed_values import as_text
 from orbiter.types import Usage
 
 _USAGE = {
@@ -48,17 +50,8 @@ class ModelAsk:
 async def ask_model(ask: ModelAsk) -> Any:
     """The reply as pydantic-ai's JSON."""
     ask.made = True
-    try:
+    with keeping_error(ask):
         return await carry_out(ask.operation, ask.params)
-    except Exception as exc:
-        ask.error = exc
-        raise
-
-
-def error_of_request(made: tuple[ModelAsk, Any]) -> Exception | None:
-    """What the model raised, where the agent's own code is told of it; None of a reply."""
-    ask, payload = made
-    return raised_in(payload, ask.error)
 
 
 class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk]):
@@ -129,7 +122,7 @@ class PydanticAIRequestCodec(ModelRequestCodec[ModelAsk]):
 
     def by_hand(self, arguments: ModelAsk, value: Any) -> Any:
         """An operator's text in place of the model's reply."""
-        return {"parts": [{"content": text_by_hand(value), "part_kind": "text"}], "kind": "response"}
+        return {"parts": [{"content": as_text(value), "part_kind": "text"}], "kind": "response"}
 
     def _usage_of(self, result: Any) -> Usage | None:
         used = result.get("usage") or {}

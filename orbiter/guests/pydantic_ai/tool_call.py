@@ -19,7 +19,7 @@ from pydantic_ai.durable_exec import DurableOperation, ToolsetCallToolParams
 from orbiter.ask import NeedsInput
 from orbiter.guests.call_codec import CallCodec
 from orbiter.guests.pydantic_ai.operation import handle
-from orbiter.guests.raised_errors import RaisedError
+from orbiter.guests.raised_errors import RaisedError, keeping_error
 from orbiter.guests.typed_values import as_class, as_json, class_of
 
 _RETURNED = ("tool_return", "tool_content_result")
@@ -66,11 +66,8 @@ async def call_tool(ask: ToolAsk) -> Any:
     if ask.operation is None:
         assert ask.question is not None
         raise ask.question
-    try:
+    with keeping_error(ask):
         done = await handle(ask.operation, ask.params)
-    except Exception as exc:
-        ask.error = exc
-        raise
     return ask.name_result(ask.operation.result_codec.dump(done), getattr(done, "result", None))
 
 

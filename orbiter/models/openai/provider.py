@@ -55,14 +55,7 @@ class OpenAIProvider(SdkProvider):
         if asked.temperature is not None:
             common["temperature"] = asked.temperature
         if self._responses:
-            return responses.build_request(
-                asked.messages,
-                common,
-                tools=asked.tools,
-                max_tokens=asked.max_tokens,
-                output_type=asked.output_type,
-                call=call,
-            )
+            return responses.build_request(asked, common, call)
         request = {**common, "messages": to_wire(asked.messages, provider=call.provider, model=call.model)}
         if asked.tools:
             request["tools"] = add_missing_items(asked.tools)

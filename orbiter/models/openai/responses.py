@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel
-
 from orbiter.models.message_parts import (
     add_missing_items,
     blocks_of,
@@ -27,6 +25,7 @@ from orbiter.models.message_parts import (
 )
 from orbiter.models.model_errors import CallContext
 from orbiter.models.response_format import reply_schema
+from orbiter.models.sdk_provider import ModelRequest
 from orbiter.models.types import FinishReason, ModelError, ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import (
     AssistantMessage,
@@ -47,28 +46,19 @@ _ID = re.compile(r".{1,64}")
 _REASONS = re.compile(r"o\d|gpt-[5-9]|codex|computer-use")
 
 
-def build_request(
-    messages: Iterable[Message],
-    common: dict[str, Any],
-    *,
-    tools: list[dict[str, Any]] | None,
-    max_tokens: int | None,
-    output_type: type[BaseModel] | None,
-    call: CallContext,
-) -> dict[str, Any]:
-    """The request's fields.
+def build_request(asked: ModelRequest, common: dict[str, Any], call: CallContext) -> dict[str, Any]:
+    """The request's fields; `common`: those that both of OpenAI's APIs have.
 
     Raises:
         ModelError: Content that the API has no form for (code `unsupported_content`).
     """
-    said = list(messages)
-    found: dict[str, Any] = {**common, "store": False, "input": to_wire(said, call)}
-    system = "\n\n".join(content_text(each.content) for each in said if isinstance(each, SystemMessage))
+    found: dict[str, Any] = {**common, "store": False, "input": to_wire(asked.messages, call)}
+    system = "\n\n".join(content_text(each.content) for each in asked.messages if isinstance(each, SystemMessage))
     if system:
         found["instructions"] = system
     if _REASONS.match(call.model):
         found.setdefault("include", ["reasoning.encrypted_content"])
-    if tools:
+    if asked.tools:
         found["tools"] = [
             {
                 "type": "function",
@@ -77,13 +67,13 @@ def build_request(
                 "parameters": add_missing_items(function.get("parameters")) or {"type": "object", "properties": {}},
                 "strict": False,
             }
-            for function in tool_functions(tools)
+            for function in tool_functions(asked.tools)
         ]
-    if max_tokens is not None:
-        found["max_output_tokens"] = max_tokens
-    if output_type is not None:
-        schema, strict = reply_schema(output_type)
-        form = {"type": "json_schema", "name": output_type.__name__[:64], "schema": schema, "strict": strict}
+    if asked.max_tokens is not None:
+        found["max_output_tokens"] = asked.max_tokens
+    if asked.output_type is not None:
+        schema, strict = reply_schema(asked.output_type)
+        form = {"type": "json_schema", "name": asked.output_type.__name__[:64], "schema": schema, "strict": strict}
         found["text"] = {**(found.get("text") or {}), "format": form}
     return found
 

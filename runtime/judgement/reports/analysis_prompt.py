@@ -14,7 +14,7 @@ from typing import Any
 
 from orbiter.redaction import Redactor
 from runtime.judgement.reports.explanation.explain import explain
-from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, IncidentReport
+from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, IncidentReport
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 
@@ -179,21 +179,3 @@ def recommended_option(text: str, report: IncidentReport | ev.IncidentOpened) ->
     match = _RECOMMENDED.search(text)
     wanted = match.group(1).lower() if match is not None else ""
     return wanted if any(option.id == wanted for option in report.options) else ""
-
-
-__all__ = [
-    "EMPTY_ANALYSIS",
-    "INSTRUCTIONS",
-    "MAX_ANALYSIS_CHARS",
-    "MAX_TOKENS",
-    "NO_ANALYSIS",
-    "TIMEOUT_S",
-    "analysis_evidence",
-    "analysis_prompt",
-    "analysis_text",
-    "capabilities",
-    "cited_events",
-    "last_messages",
-    "recommended_option",
-    "strip_references",
-]

@@ -19,11 +19,7 @@ from runtime.link.transports.dial_stdio import EXIT_NO_RUNTIME, EXIT_REFUSED
 from runtime.link.transports.handshake import MAX_NOISE_BYTES, hello_in_line
 from runtime.link.transports.ssh_host import SshHost
 from runtime.link.transports.ssh_process import END_TIMEOUT_S, SshProcess
-from runtime.link.transports.transport import (
-    CONNECT_TIMEOUT_S,
-    Streams,
-    Unreachable,
-)
+from runtime.link.transports.transport import CONNECT_TIMEOUT_S, Streams, Unreachable
 from runtime.link.wire.framing import READ_BYTES, FramingError, LineReader
 
 SSH_OPTIONS = (
@@ -166,7 +162,7 @@ class SshTransport:
         self._login_reason, self._start = "", False
 
     async def revive(self) -> None:
-        """Let the next connection start a runtime over there if there is none. Raises `Unreachable` if `asks`."""
+        """Let the next connection start a runtime there if there is none. `Unreachable` where that needs a login."""
         if self.needs_login:
             raise Unreachable(self._login_reason, gone=True)
         self._start = True

@@ -38,8 +38,8 @@ class Unreachable(ConnectionError):
 class Transport(Protocol):
     """A way to one runtime. `where` names it in the words of the operator.
 
-    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `patience`: seconds for the
-    runtime's first message. `asks`: a login is needed.
+    `backoff`: seconds before the next attempt, after each that failed; the last goes on. `hello_timeout_s`: for the
+    runtime's first message. `needs_login`: no connection is tried before `login`.
     """
 
     where: str
@@ -76,12 +76,28 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
-class UnixTransport:
-    """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
+class _LocalTransport:
+    """Within one machine: no login is needed, and nothing more is known of a connection that ended."""
 
     backoff: Sequence[float] = SOCKET_RETRY_DELAYS_S
     hello_timeout_s: float = CONNECT_TIMEOUT_S
     needs_login = False
+
+    def login(self, *, start: bool = False) -> None:
+        return None
+
+    async def explain(self) -> Unreachable | None:
+        return None
+
+    def hello_received(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+class UnixTransport(_LocalTransport):
+    """The runtime of a workspace on this machine. `reviver` starts it; without one, it has to be started by hand."""
 
     def __init__(
         self,
@@ -96,9 +112,6 @@ class UnixTransport:
         self._reviver = reviver
         self._dialled: socket.socket | None = None
         self._closed = False
-
-    def login(self, *, start: bool = False) -> None:
-        return None
 
     def call_ahead(self) -> bool:
         """Dial now, for the next `connect`; False if there is no answer; `connect` then says why."""
@@ -137,12 +150,6 @@ class UnixTransport:
         except (OSError, InvalidEnvironment) as exc:
             raise Unreachable(str(exc), gone=True) from exc
 
-    async def explain(self) -> Unreachable | None:
-        return None
-
-    def hello_received(self) -> None:
-        return None
-
     async def close(self) -> None:
         self._closed = True
         if self._dialled is not None:
@@ -169,19 +176,12 @@ def local_transport(  # the arguments of `runtime.daemon.daemon.ensure_runtime`
     return UnixTransport(state_dir, reviver=lambda: asyncio.to_thread(ensure))
 
 
-class PairTransport:
+class PairTransport(_LocalTransport):
     """A runtime in this process. `adopt` is given the other end of each new pair, and may raise `Unreachable`."""
-
-    backoff: Sequence[float] = SOCKET_RETRY_DELAYS_S
-    hello_timeout_s: float = CONNECT_TIMEOUT_S
-    needs_login = False
 
     def __init__(self, adopt: Callable[[socket.socket], Awaitable[None]], where: str = "this process") -> None:
         self.where = where
         self._adopt = adopt
-
-    def login(self, *, start: bool = False) -> None:
-        return None
 
     async def connect(self) -> Streams:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -195,12 +195,3 @@ class PairTransport:
 
     async def revive(self) -> None:
         raise Unreachable("the runtime lived in this console: open the console again", gone=True)
-
-    async def explain(self) -> Unreachable | None:
-        return None
-
-    def hello_received(self) -> None:
-        return None
-
-    async def close(self) -> None:
-        return None

@@ -84,18 +84,7 @@ async def _answer_equal(
     ops.hint()
     from runtime.operations import bulk_answers
 
-    items = await bulk_answers.answer_equal_incidents(
-        ops.decisions,
-        ops.journal,
-        request.incident_id,
-        request.option,
-        request.params,
-        only=request.only,
-        looked_at=request.looked_at,
-        reason=request.reason,
-        by=origin.by,
-        proof_s=request.proof_s,
-    )
+    items = await bulk_answers.answer_equal_incidents(ops.decisions, ops.journal, request, by=origin.by)
     return tuple(
         asked.BulkOutcome(id=each.incident_id, state=each.state, run_id=each.run_id, detail=each.detail)
         for each in items
@@ -139,7 +128,7 @@ async def _compare_write(ops: OperationContext, request: asked.CompareWrite, _or
     if written is None:
         raise OperationError("bad_input", f"incident {opened.incident_id} does not ask to write a text to a file")
     from runtime.execution.secret_vault import make_redactor
-    from runtime.operations.file_comparison import compare_with_disk
+    from runtime.operations.handlers.file_comparison import compare_with_disk
 
     return await asyncio.to_thread(compare_with_disk, written, make_redactor(ops.config.redact))
 

@@ -182,7 +182,7 @@ async def _node_id(ops: OperationContext, run_id: str, name: str) -> str:
 
 
 def _node_of(state: DurableRun, name: str) -> str:
-    from runtime.operations.handlers.node_names import find_node
+    from runtime.operations.lookup import find_node
 
     return find_node(state, name) if name else ""
 

@@ -31,22 +31,6 @@ from runtime.record.state.summary import (
     Summary,
 )
 
-__all__ = [
-    "FOLD_VERSION",
-    "MAX_FAILED_ATTEMPTS",
-    "NODE_TERMINAL",
-    "RUN_TERMINAL",
-    "DurableRun",
-    "FailedAttempt",
-    "Incident",
-    "Node",
-    "NodeKind",
-    "NodePhase",
-    "RunPhase",
-    "Summary",
-    "fold_events",
-]
-
 
 @dataclass(slots=True)
 class DurableRun(RunData):

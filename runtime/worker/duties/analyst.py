@@ -10,49 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import Any
 
 from orbiter.models.provider import get_provider
-from orbiter.models.reply_assembly import StreamAssembly
-from orbiter.types import SystemMessage, Usage, UserMessage
-from runtime.execution.execution_config import DeltaSink
-from runtime.execution.gates.breaker import breakers_of
-from runtime.execution.gates.budget import extended_budget, run_budget
-from runtime.execution.secret_vault import make_redactor
-from runtime.judgement.faults.cause_text import CAUSE_TEXT
-from runtime.judgement.faults.classify import classify
-from runtime.judgement.recovery.breaker import BreakerPolicy
-from runtime.judgement.recovery.budget import Budget
-from runtime.judgement.reports import incident_report as reports
-from runtime.judgement.reports.analysis_prompt import (
-    INSTRUCTIONS,
-    MAX_ANALYSIS_CHARS,
-    MAX_TOKENS,
-    NO_ANALYSIS,
-    TIMEOUT_S,
-    analysis_evidence,
-    analysis_prompt,
-    analysis_text,
-    strip_references,
-)
-from runtime.judgement.reports.prices import PriceTable, load_prices
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.reports.analysis_prompt import TIMEOUT_S, strip_references
 from runtime.operations.queries import events_with_marks
 from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.lease_owner import owner_name
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
-from runtime.record.state.fault_taxonomy import Effect, Origin
-from runtime.worker.duties.analysis_models import analysis_models, budget_reason, no_model_reason, should_analyse
+from runtime.worker.duties.analysis_models import should_analyse
 from runtime.worker.duties.claim import claimed_in_turn
+from runtime.worker.duties.model_panel import ModelPanel
 
 log = logging.getLogger("runtime.analysis")
-
-MAX_CONCURRENT = 4
-"""Incidents that a model is asked about at the same time."""
-
-FIRST_MODEL_SHARE = 0.6
-"""Of the time that is left, how much a model gets where another one could still be asked after it."""
 
 _CLAIM_MARGIN_S = 30.0
 """How much longer than an analysis may take no other worker begins it, in seconds."""
@@ -74,43 +46,24 @@ class Analyst:
     def __init__(
         self,
         journal: Journal,
+        config: ExecutionConfig,
         *,
-        model: str = "auto",
         provider_for: Callable[[str], Any] = get_provider,
         timeout_s: float = TIMEOUT_S,
-        patterns: tuple[str, ...] = (),
-        prices: PriceTable | None = None,
-        breaker: BreakerPolicy | None = None,
-        deltas: DeltaSink | None = None,
-        budget: Budget | None = None,
         owner: str = "",
     ) -> None:
         self._journal = journal
         self._owner = owner or owner_name()
-        self._model = model
-        self._provider_for = provider_for
+        self._panel = ModelPanel(journal, config, provider_for, timeout_s)
         self._timeout_s = timeout_s
-        self._patterns = patterns
-        self._prices = prices
-        self._breaker = breaker or BreakerPolicy()
-        self._deltas = deltas
-        self._budget = budget
         self._known: dict[str, ev.AnalysisAdded] = {}
         self._read_to = 0
         self._reading = asyncio.Lock()
         self._asking: dict[str, asyncio.Lock] = {}
-        self._at_once = asyncio.Semaphore(MAX_CONCURRENT)
         self._at_work: set[asyncio.Task[None]] = set()
         self._unattended: set[asyncio.Task[None]] = set()
         self._begun: set[str] = set()
         self._served_from = 0
-
-    async def _cost(self, model: str, usage: Usage | None) -> float | None:
-        if self._prices is None or not usage:
-            return None
-        if self._prices.needs_package(model):
-            await asyncio.to_thread(load_prices)
-        return self._prices.cost(model, usage, ev.utc_now())
 
     async def serve(self) -> None:
         """Analyse what is open now, and then every incident as it opens, until cancelled."""
@@ -143,7 +96,7 @@ class Analyst:
         opened = found.opened
         if not should_analyse(opened) or opened.incident_id in self._begun:
             return
-        if opened.unattended and not analysis_models(self._model, opened.fault.provider):
+        if opened.unattended and not self._panel.has_model(opened):
             return  # the run does not wait for it, and the report has the fixed sentence by itself
         self._begun.add(opened.incident_id)
         task = asyncio.create_task(self._analyse(found), name=f"analyse {found.opened.incident_id}")
@@ -187,15 +140,7 @@ class Analyst:
             own = known.run_id == found.run_id and known.node_id == opened.node_id
             text = known.text if own else strip_references(known.text)
             return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
-        async with self._at_once:
-            end = asyncio.get_running_loop().time() + self._timeout_s
-            reasons: list[str] = []
-            for number, (model, share) in enumerate(await self._usable_models(opened, reasons), 1):
-                asked = await self._ask_model(found, model, at, end=end, share=share, number=number)
-                if isinstance(asked, ev.AnalysisAdded):
-                    return asked
-                reasons.append(asked)
-        return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True, reason="; ".join(reasons)[:500])
+        return await self._panel.ask(found, at)
 
     async def _reuse_analysis(self, fingerprint: str) -> ev.AnalysisAdded | None:
         """What a model said of an equal incident, in this life or an earlier one. Read from the journal, each time only
@@ -210,108 +155,3 @@ class Analyst:
                     self._known.setdefault(event.fingerprint, event)
             self._read_to = end
         return self._known.get(fingerprint)
-
-    async def _usable_models(self, opened: ev.IncidentOpened, reasons: list[str]) -> list[tuple[str, float]]:
-        """Who can be asked now, best first, each with its share of the time that is left by then. What keeps one from
-        being asked is put into `reasons`.
-        """
-        able = analysis_models(self._model, opened.fault.provider)
-        if not able:
-            reasons.append(no_model_reason(self._model))
-            return []
-        if used_up := await self._budget_used(opened.run_id):
-            reasons.append(used_up)
-            return []
-        models: list[str] = []
-        for model in able:
-            verdict = await breakers_of(self._journal).check(*self._breaker_at(model), opened.incident_id)
-            if verdict.allowed:
-                models.append(model)
-            else:
-                reasons.append(f"{model}: calls are held back after repeated failures")
-        return [(model, 1.0 if model is models[-1] else FIRST_MODEL_SHARE) for model in models]
-
-    async def _budget_used(self, run_id: str) -> str:
-        """What says that the run has no money or tokens left for an analysis; empty where it has."""
-        if self._budget is None:
-            return ""
-        state = fold_events(await self._journal.read(run_id))
-        return budget_reason(state, extended_budget(state, "", run_budget(state, self._budget)))
-
-    def _breaker_at(self, model: str) -> tuple[str, BreakerPolicy, float]:
-        """The breaker that the runs' own calls go by, too, and now."""
-        return f"model:{model}", self._breaker, ev.utc_now().timestamp()
-
-    async def _ask_model(
-        self, found: OpenIncident, model: str, at: dict[str, Any], *, end: float, share: float, number: int
-    ) -> ev.AnalysisAdded | str:
-        """What one model says, the `number`th that is asked; where it fails or takes longer than its share, why."""
-        opened = found.opened
-        breakers = breakers_of(self._journal)
-        _, verdict = await breakers.admit(*self._breaker_at(model), opened.incident_id)
-        if not verdict.allowed:
-            return f"{model}: calls are held back after repeated failures"
-        try:
-            left = end - asyncio.get_running_loop().time()
-            async with asyncio.timeout(left * share):
-                await self._journal.post(found.run_id, ev.AnalysisStarted(**at, model=model))
-                reply = await self._reply(found, model, number)
-            text, fallback = analysis_text(reply.content)
-            cost = await self._cost(model, reply.usage)
-        except Exception as exc:
-            log.warning("incident %s: %s could not be asked: %r", opened.incident_id, model, exc)
-            return f"{model} did not answer: {await self._record_failure(model, opened, exc)}"
-        except asyncio.CancelledError:
-            await asyncio.shield(breakers.release_probe(f"model:{model}", opened.incident_id))
-            raise
-        await breakers.record_success(f"model:{model}", opened.incident_id)
-        return ev.AnalysisAdded(
-            **at, fingerprint=opened.fingerprint, text=text, model=model, fallback=fallback, cost_usd=cost
-        )
-
-    async def _record_failure(self, model: str, opened: ev.IncidentOpened, exc: Exception) -> str:
-        """Count the failure at the model's breaker; its cause in a few words."""
-        fault = classify(exc, origin=Origin.MODEL, provider=model.partition(":")[0], effect=Effect.NONE)
-        key, policy, now = self._breaker_at(model)
-        await breakers_of(self._journal).record_failure(key, fault, policy, now, opened.incident_id)
-        words = CAUSE_TEXT[fault.cause]
-        return f"{words[:1].lower()}{words[1:]}"
-
-    async def _reply(self, found: OpenIncident, model: str, number: int) -> Any:
-        events = await self._journal.read(found.run_id)
-        state = fold_events(events)
-        report = reports.build_report(state, found.opened)
-        messages = [
-            SystemMessage(content=INSTRUCTIONS),
-            UserMessage(
-                content=analysis_prompt(
-                    state, report, make_redactor(self._patterns), analysis_evidence(events, found.opened)
-                )
-            ),
-        ]
-        provider = self._provider_for(model)
-        try:
-            streams = getattr(type(provider), "streams", False) is True
-            if streams and self._deltas is not None and self._deltas.wants(found.run_id):
-                return await self._stream_reply(found, provider, messages, self._deltas, number)
-            return await provider.complete(messages, tools=None, max_tokens=MAX_TOKENS)
-        finally:
-            await provider.aclose()
-
-    async def _stream_reply(
-        self, found: OpenIncident, provider: Any, messages: list[Any], deltas: DeltaSink, number: int
-    ) -> Any:
-        """The reply, its pieces on the way to the consoles that watch the run: under the incident's id, as its
-        `number`th text, so that what a second model says is not put behind the first's half sentence.
-        """
-        assembly = StreamAssembly()
-        left = MAX_ANALYSIS_CHARS + 1
-        async with aclosing(provider.stream(messages, tools=None, max_tokens=MAX_TOKENS)) as chunks:
-            async for chunk in chunks:
-                assembly.add(chunk)
-                if piece := (chunk.delta or "")[:left]:
-                    deltas.put(found.run_id, found.opened.incident_id, number, "text", piece)
-                    left -= len(piece)
-                if not left:  # one that does not keep to the limit of tokens is listened to no longer
-                    break
-        return assembly.response()

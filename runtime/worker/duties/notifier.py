@@ -16,8 +16,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from orbiter.redaction import Redactor
-from runtime.execution.secret_vault import make_redactor as redactor_of
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.notices import Notice, NoticeQueue, NoticeRules
 from runtime.record.journal import Journal
@@ -50,10 +50,8 @@ class Notifier:
     def __init__(
         self,
         journal: Journal,
-        rules: NoticeRules,
+        config: ExecutionConfig,
         *,
-        redactor: Redactor | None = None,
-        patterns: tuple[str, ...] = (),
         clock: Callable[[], datetime] = ev.utc_now,
         first_pause_s: float = FIRST_RETRY_DELAY_S,
         owner: str = "",
@@ -61,9 +59,10 @@ class Notifier:
         self._journal = journal
         self._owner = owner or owner_name()
         self._read_to = 0
+        rules = config.notices or NoticeRules.of_errors(config.errors)
         ours = {channel: least for channel, least in rules.channels.items() if channel in RUNTIME_CHANNELS}
         self._rules = replace(rules, channels=ours)
-        self._given, self._patterns = redactor, patterns
+        self._patterns = config.redact
         self._clock = clock
         self._first_pause_s = first_pause_s
         self._notices = NoticeQueue(self._rules)
@@ -171,7 +170,7 @@ class Notifier:
         )
 
     async def _send(self, notice: Notice) -> None:
-        mask = self._given or redactor_of(self._patterns)  # made for each notice: secrets may have become known
+        mask = make_redactor(self._patterns)  # made for each notice: secrets may have become known
         if notice.channel == "log":
             notice_log.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
             return

@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record.address import EXAMPLE, PostgresAddress
 from runtime.record.journal import Journal
-from runtime.record.state.operator_terms import DEFAULT_QUEUE
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import EngineError, MakeEngine
 
@@ -43,10 +42,7 @@ def choose_engine(
         address=address,
         journal=journal,
         worker_id=worker_id,
-        slots=config.slots,
-        code=config.code,
-        queues=config.queues or (DEFAULT_QUEUE,),
-        limits=config.limits,
+        config=config,
     )
 
 
@@ -58,7 +54,7 @@ async def init_queue(address: PostgresAddress, *, worker: str = "", operator: st
         JournalError: this role may not, or a role does not exist.
     """
     try:
-        from runtime.worker.engines.dbos import make_queue
+        from runtime.worker.engines.dbos_process import make_queue
     except ImportError as exc:
         raise _missing_package(exc) from exc
     await make_queue(address, worker=worker, operator=operator, viewer=viewer)

@@ -1,7 +1,7 @@
 """`DbosEngine`: DBOS gives the runs of a workspace on Postgres to its workers, with limits over all of them.
 
 The journal stays the truth. DBOS says which worker drives a run, and how many runs of a swarm there are at once. A run
-is queued in the transaction that makes it one that can go on (`dbos_tables`); one worker at a time looks for what was
+is queued in the transaction that makes it one that can go on (`dbos_schema`); one worker at a time looks for what was
 not, for workers that died, and queues it. To be queued twice costs a claim that is refused. DBOS's own recovery, its
 steps and its timers are not used: leases, waits and results are the journal's.
 
@@ -12,34 +12,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import product
-from typing import Any, Protocol
+from typing import Protocol
 
-import psycopg
 import sqlalchemy
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
-from dbos import error as dbos_error
+from dbos import DBOS
 
-from runtime.execution.execution_config import SwarmLimit
-from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.record.address import PostgresAddress
 from runtime.record.state.operator_terms import DEFAULT_QUEUE
 from runtime.record.workers import ListedWorker, newest_label
-from runtime.worker.engines.dbos_tables import (
-    APPLICATION,
-    KEPT_S,
-    UNCLAIMED_S,
-    WORKFLOW,
-    QueueTables,
-    RefusedRun,
-    code_version,
-    dispatch_queue,
-    init_queue,
-    queue_schema,
-)
+from runtime.worker.engines.dbos_process import ask_dbos, begin_dbos, end_dbos
+from runtime.worker.engines.dbos_schema import WORKFLOW, code_version, dispatch_queue
+from runtime.worker.engines.dbos_tables import KEPT_S, UNCLAIMED_S, QueueTables, RefusedRun
 from runtime.worker.engines.port import DriveRun, EngineError, FindRuns, TakenUp
 
 log = logging.getLogger("runtime.supervisor")
@@ -83,10 +71,7 @@ class DbosEngine:
         address: Where the workspace is.
         journal: For the claim on caring for the queue.
         worker_id: This worker's id in the journal.
-        slots: How many runs it drives at once.
-        code: The label of its code.
-        queues: The queues whose runs it drives.
-        limits: How many runs of a swarm there may be at once, and begin within a time, over all workers.
+        config: Its slots, queues and label of code, and the limits of swarms over all workers.
         now: A test's time, in seconds; None for the server's.
         look_s: See `LOOK_S`.
         care_s: See `CARE_S`.
@@ -101,10 +86,7 @@ class DbosEngine:
         address: PostgresAddress,
         journal: Claims,
         worker_id: str,
-        slots: int = 64,
-        code: str = "",
-        queues: Sequence[str] = (DEFAULT_QUEUE,),
-        limits: Mapping[str, SwarmLimit] | None = None,
+        config: ExecutionConfig,
         now: Callable[[], float] | None = None,
         look_s: float = LOOK_S,
         care_s: float = CARE_S,
@@ -115,16 +97,16 @@ class DbosEngine:
         self._address = address
         self._journal = journal
         self._worker_id = worker_id
-        self._slots = slots
-        self._code = code
-        self._limits = dict(limits or {})
-        self._queues = queues
+        self._slots = config.slots
+        self._code = config.code
+        self._limits = config.limits
+        self._queues = config.queues or (DEFAULT_QUEUE,)
         self._now = now
         self._look_s = look_s
         self._care_s = care_s
         self._unclaimed_s = unclaimed_s
         self._tables = QueueTables(address)
-        self._room = asyncio.Semaphore(slots)
+        self._room = asyncio.Semaphore(config.slots)
         self._driving: dict[str, asyncio.Future[str]] = {}
         self._refused: dict[str, RefusedRun] = {}
         self._unqueued: dict[str, asyncio.Task[str]] = {}
@@ -217,13 +199,14 @@ class DbosEngine:
         kept_s = max([KEPT_S, *(each.period_s for each in self._limits.values())])
         obsolete = await self._tables.obsolete(now, kept_s, self._unclaimed_s)
         if obsolete:
-            await self._ask(DBOS.delete_workflows, obsolete)
+            await ask_dbos(partial(DBOS.delete_workflows, obsolete), "the queue cannot be used")
         workers = await self._tables.workers(now)
         await self._tables.reroute(workers)
         newest = newest_label(workers)
         if newest is not None and newest != self._latest:
             # Slices without a label are given to workers of the version that is called the latest.
-            await self._ask(DBOS.set_latest_application_version, code_version(newest))
+            latest = partial(DBOS.set_latest_application_version, code_version(newest))
+            await ask_dbos(latest, "the queue cannot be used")
             self._latest = newest
         return await self._enqueue_missing(now, workers)
 
@@ -255,17 +238,6 @@ class DbosEngine:
             task.add_done_callback(lambda _: self._unqueued.pop(run_id, None))
         return True
 
-    async def _ask(self, call: Callable[[Any], object], given: Any) -> None:
-        """Have DBOS do something, in a thread.
-
-        Raises:
-            EngineError: it cannot.
-        """
-        try:
-            await asyncio.to_thread(call, given)
-        except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
-            raise EngineError(f"the queue cannot be used: {_first_line(exc)}") from exc
-
     async def _launched(self) -> None:
         """See that DBOS has begun.
 
@@ -291,29 +263,20 @@ class DbosEngine:
     async def _launch(self) -> None:
         # Before DBOS looks for what it can give to this worker.
         await self._tables.limit(self._limits)
-        try:
-            await asyncio.to_thread(self._begin)
-        except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
-            raise EngineError(f"DBOS cannot begin: {_first_line(exc)}") from exc
+        await ask_dbos(self._begin, "DBOS cannot begin")
 
     def _begin(self) -> None:
         self._pool = begin_dbos(self._address, worker_id=self._worker_id, code=self._code, queues=self._dispatched)
+        register = partial(DBOS.register_queue, polling_interval_sec=POLL_S, on_conflict="always_update")
         for queue in self._queues:
-            DBOS.register_queue(
-                dispatch_queue(queue),
-                worker_concurrency=self._slots,
-                polling_interval_sec=POLL_S,
-                on_conflict="always_update",
-            )
+            register(dispatch_queue(queue), worker_concurrency=self._slots)
         for queue, (ref, limit) in product(self._queues, self._limits.items()):
             room = limit.concurrency
-            DBOS.register_queue(
+            register(
                 dispatch_queue(queue, ref),
                 global_concurrency=room,
                 worker_concurrency=self._slots if room is None else min(self._slots, room),
                 limiter={"limit": limit.starts, "period": limit.period_s} if limit.starts is not None else None,
-                polling_interval_sec=POLL_S,
-                on_conflict="always_update",
             )
 
     def _end(self) -> None:
@@ -323,94 +286,3 @@ class DbosEngine:
             self._pool = None
         if _serving and _serving[0] is self:
             _serving.clear()
-
-
-def begin_dbos(
-    address: PostgresAddress, *, worker_id: str, code: str = "", queues: Sequence[str] = (), migrate: bool = False
-) -> sqlalchemy.Engine:
-    """Begin DBOS in this process, on the database of a workspace, as libpq connects to it. Blocks."""
-    logger = logging.getLogger("dbos")
-    if _is_news not in logger.filters:
-        logger.addHandler(logging.NullHandler())  # else it makes one of its own, for the terminal
-        logger.addFilter(_is_news)
-
-    pool = sqlalchemy.create_engine(
-        "postgresql+psycopg://",
-        creator=partial(connect_to_queue, address),
-        pool_size=3,
-        max_overflow=5,
-        pool_pre_ping=True,
-    )
-    config: DBOSConfig = {
-        "name": APPLICATION,
-        "system_database_engine": pool,
-        # Not connected to: it must name a database.
-        "system_database_url": "postgresql+psycopg://the/engine",
-        "dbos_system_schema": queue_schema(address),
-        "executor_id": worker_id,
-        "application_version": code_version(code),
-        "run_migrations": migrate,
-        # As `dbos_tables` asks for; what DBOS uses by itself are pickles.
-        "serializer": DBOSPortableJSONSerializer(),
-        "use_listen_notify": False,
-        "log_level": "WARNING",
-        "console_log_level": "WARNING",
-    }
-    try:
-        DBOS(config=config)
-        DBOS.listen_queues(queues)
-        DBOS.launch()
-    except BaseException:
-        end_dbos(pool)
-        raise
-    return pool
-
-
-def connect_to_queue(address: PostgresAddress) -> psycopg.Connection[Any]:
-    """A connection for DBOS. Blocks."""
-    made = psycopg.connect(address.conninfo, connect_timeout=10, application_name="orbiter queue", autocommit=True)
-    # A worker that is stopped in mid-transaction would hold rows of the queue, and with them every other worker.
-    made.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (str(IDLE_TRANSACTION_MS),))
-    made.autocommit = False
-    return made
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Whether to log what DBOS says: not that a slice is gone, which is taken away from a worker that lost its run."""
-    failed = record.exc_info[1] if record.exc_info else None
-    return not (
-        isinstance(failed, dbos_error.DBOSNonExistentWorkflowError) or "outcome was not recorded" in record.getMessage()
-    )
-
-
-def end_dbos(pool: sqlalchemy.Engine, *, patience_s: int = 0) -> None:
-    """End DBOS in this process. Blocks."""
-    DBOS.destroy(workflow_completion_timeout_sec=patience_s)
-    pool.dispose()
-
-
-_making = threading.Lock()
-"""Held while a queue is made: DBOS is one for each process."""
-
-
-async def make_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
-    """Make the queue of a workspace, or bring its tables up to date, and grant rights to existing database roles.
-
-    Raises:
-        EngineError: DBOS's tables cannot be made.
-        JournalError: this role may not, or a role does not exist.
-    """
-
-    def migrate() -> None:
-        with _making:
-            end_dbos(begin_dbos(address, worker_id="init", migrate=True))
-
-    try:
-        await asyncio.to_thread(migrate)
-    except Exception as exc:  # of SQLAlchemy, of psycopg, of DBOS
-        raise EngineError(f"the queue cannot be made in {address.url}: {_first_line(exc)}") from exc
-    await init_queue(address, worker=worker, operator=operator, viewer=viewer)
-
-
-def _first_line(exc: BaseException) -> str:
-    return (str(exc).strip().splitlines() or [type(exc).__name__])[0]

@@ -2,29 +2,26 @@
 
 What was written since the cursor is folded into spans and sent; the cursor moves when the receiver has accepted. So a
 span is sent at least once, whichever process dies, and always with the same ids. A receiver that is down is tried
-again, ever more slowly; one that hangs holds a thread of its own, and nothing else.
+again, ever more slowly.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.traces.attribute_text import AttributeText
-from runtime.judgement.traces.span import Span, TraceSettings
+from runtime.judgement.traces.span import TraceSettings
 from runtime.record.journal import Journal, JournalError
 from runtime.record.state import events as ev
 from runtime.record.state.summary import RUN_TERMINAL
 from runtime.worker.duties.claim import CLAIM_RETRY_S, claimed
 from runtime.worker.telemetry.cursor import advance_cursor, read_cursor
 from runtime.worker.telemetry.known_runs import KnownRuns
-from runtime.worker.telemetry.sending_thread import SendingThread
+from runtime.worker.telemetry.span_delivery import FIRST_RETRY_DELAY_S, SEND_LIMIT_S, SpanBatch, SpanDelivery
 from runtime.worker.telemetry.switches import (
     DEFAULT_DELAY_S,
     check_extra,
@@ -33,22 +30,10 @@ from runtime.worker.telemetry.switches import (
     schedule_delay_s,
 )
 
-if TYPE_CHECKING:
-    from runtime.worker.telemetry.otlp_sender import OtlpSender, Sent
-
-log = logging.getLogger("runtime.traces")
-
 WINDOW_EVENTS = 100
 """Positions that are read in one go beside runs: a larger batch holds the interpreter for as long as many steps."""
 LAST_WINDOW_EVENTS = 400
 """The same when a runtime ends: each batch costs a claim and a note of the cursor."""
-MAX_BATCH_SPANS = 512
-SEND_LIMIT_S = 60.0
-"""After how many seconds a receiver that does not answer is given up for now, whatever the library's own limit is."""
-FIRST_RETRY_DELAY_S = 1.0
-MAX_RETRY_DELAY_S = 300.0
-_MAX_REASONS = 5
-"""How many different reasons of one outage are told."""
 PAUSE_FACTOR = 25.0
 """How much longer it pauses than its thread computed. Reading the events takes the loop a quarter of that: beside runs
 both take a twentieth of the processor at most. What it cannot send meanwhile waits in the journal.
@@ -72,15 +57,6 @@ _ENDING = frozenset[type[ev.JournalEvent]]({
 """Events that may end a span."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Spans that were not accepted yet, and the position that the cursor moves to when they are."""
-
-    upto: int
-    spans: list[Span]
-    sent: int = 0
-
-
 class TraceExport:
     """One per worker. Of all workers of a workspace one sends at a time.
 
@@ -100,19 +76,10 @@ class TraceExport:
     ) -> None:
         self._journal = journal
         self._owner = owner
-        self._first_pause_s = first_pause_s
-        self._send_limit_s = send_limit_s
         self._redact = settings.redact
         self._runs = KnownRuns(settings)
-        self._thread = SendingThread("orbiter-traces")
-        self._sender: OtlpSender | None = None
-        self._batch: _Batch | None = None
-        self._limit = MAX_BATCH_SPANS
-        self._failures = 0
-        self._reasons: set[str] = set()
-        self._retry_after_s = 0.0
-        self._metrics_error = ""
-        self._rejection = ""
+        self._delivery = SpanDelivery(journal, settings.redact, first_pause_s=first_pause_s, send_limit_s=send_limit_s)
+        self._batch: SpanBatch | None = None
         self._news = asyncio.Event()
         self._turn = asyncio.Lock()
 
@@ -134,19 +101,18 @@ class TraceExport:
         finally:
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
-            self._thread.end()
+            self._delivery.thread.end()
 
     async def finish(self) -> None:
         """Send what was written last, for `FINISH_S` at most: the process may end next. Nothing, if the receiver is
         down anyway.
         """
-        if self._failures or is_disabled() or not extra_installed():
+        if self._delivery.is_failing or is_disabled() or not extra_installed():
             return
         with suppress(TimeoutError, JournalError):
             async with asyncio.timeout(FINISH_S):
                 await self._send_all(at_once=True)
-                if self._sender is not None:
-                    await self._thread.call(self._sender.send_metrics)
+                await self._delivery.send_metrics()
 
     async def _hear(self, after: int) -> None:
         try:
@@ -162,24 +128,24 @@ class TraceExport:
         """
         async with self._turn:
             while True:
-                busy = self._thread.busy_s
+                busy = self._delivery.thread.busy_s
                 async with claimed(self._journal, _CLAIM, self._owner, _CLAIM_S, prolong=True) as held:
                     if not held:
                         return CLAIM_RETRY_S
                     batch = await self._next_batch(LAST_WINDOW_EVENTS if at_once else WINDOW_EVENTS)
                     if batch is None:
                         return None
-                    if not await self._send_batch(batch):
-                        return self._pause_s()
+                    if not await self._delivery.deliver(batch):
+                        return self._delivery.pause_s()
                     if batch.sent:
                         await advance_cursor(self._journal, batch.upto, batch.sent)
                     self._runs.position, self._batch = batch.upto, None
                 if not at_once:
-                    return min(DEFAULT_DELAY_S, PAUSE_FACTOR * (self._thread.busy_s - busy))
+                    return min(DEFAULT_DELAY_S, PAUSE_FACTOR * (self._delivery.thread.busy_s - busy))
 
     # -- what is to be sent --------------------------------------------------------------------------------------
 
-    async def _next_batch(self, window: int) -> _Batch | None:
+    async def _next_batch(self, window: int) -> SpanBatch | None:
         """What was not accepted yet, and is not sent by another worker meanwhile; None where there is nothing."""
         cursor = await read_cursor(self._journal)
         if cursor is None:
@@ -208,96 +174,8 @@ class TraceExport:
         await advance_cursor(self._journal, cursor, 0)
         return cursor
 
-    async def _make_batch(self, upto: int, events: Sequence[ev.JournalEvent]) -> _Batch:
+    async def _make_batch(self, upto: int, events: Sequence[ev.JournalEvent]) -> SpanBatch:
         gaps = {run_id: await self._journal.read(run_id, after) for run_id, after in self._runs.gaps(events)}
         text = AttributeText(make_redactor(self._redact))
-        self._batch = _Batch(upto, await self._thread.call(self._runs.spans, events, gaps, text))
+        self._batch = SpanBatch(upto, await self._delivery.thread.call(self._runs.spans, events, gaps, text))
         return self._batch
-
-    # -- sending -------------------------------------------------------------------------------------------------
-
-    async def _send_batch(self, batch: _Batch) -> bool:
-        """Whether all of it was accepted. What was is not sent again, but by another process."""
-        while batch.spans:
-            part = batch.spans[: self._limit]
-            result = await self._send(part)
-            if result.accepted:
-                batch.spans = batch.spans[len(part) :]
-                batch.sent += len(part)
-                self._tell_of_rejected(result)
-                await self._count(part)
-                self._limit = min(MAX_BATCH_SPANS, 2 * self._limit)
-                await self._recover()
-            elif result.refused and len(part) > 1:
-                self._limit = len(part) // 2
-            elif result.refused:
-                log.error(
-                    "the receiver of traces refuses the span %r, which is left out: %s",
-                    part[0].name,
-                    self._masked(result.reason),
-                )
-                batch.spans = batch.spans[1:]
-                batch.sent += 1
-            else:
-                await self._hold_back(result)
-                return False
-        return True
-
-    async def _send(self, spans: Sequence[Span]) -> Sent:
-        from runtime.worker.telemetry.otlp_sender import OtlpSender, Sent
-
-        try:
-            async with asyncio.timeout(self._send_limit_s):
-                if self._sender is None:
-                    self._sender = await self._thread.call(OtlpSender)
-                return await self._thread.call(self._sender.send, spans)
-        except TimeoutError:
-            # The thread is left to it, and ends when the call does.
-            self._thread.end()
-            self._thread, self._sender = SendingThread("orbiter-traces"), None
-            return Sent(False, reason=f"no answer within {self._send_limit_s:g} s")
-        except Exception as exc:
-            return Sent(False, reason=f"{type(exc).__name__}: {exc}")
-
-    async def _count(self, spans: Sequence[Span]) -> None:
-        """Count what was accepted in the metrics. These are sent as well as may be: no span waits for them."""
-        if self._sender is None:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._send_limit_s):
-                self._tell_of_metrics(await self._thread.call(self._sender.count, spans))
-
-    def _tell_of_rejected(self, result: Sent) -> None:
-        if result.rejected and result.reason != self._rejection:
-            masked = self._masked(result.reason)
-            log.error("the receiver of traces took a request without %d of its spans: %s", result.rejected, masked)
-        self._rejection = result.reason if result.rejected else ""
-
-    def _tell_of_metrics(self, trouble: str) -> None:
-        if trouble and not self._metrics_error:
-            log.warning("metrics are not accepted (OTEL_METRICS_EXPORTER=none sends none): %s", self._masked(trouble))
-        self._metrics_error = trouble
-
-    async def _hold_back(self, result: Sent) -> None:
-        """Tell why spans wait: at first, and when there is another reason, as after a key that was corrected badly."""
-        self._failures += 1
-        self._retry_after_s = result.retry_after_s
-        reason = self._masked(result.reason)
-        if reason in self._reasons or len(self._reasons) >= _MAX_REASONS:
-            return
-        self._reasons.add(reason)
-        log.warning("traces are held back, and tried again ever more slowly; nothing is lost: %s", reason)
-        await self._journal.post(ev.WORKSPACE_RUN_ID, ev.TracesHeldBack(reason=reason))
-
-    async def _recover(self) -> None:
-        if self._failures:
-            log.info("traces are accepted again")
-        self._failures, self._retry_after_s = 0, 0.0
-        self._reasons.clear()
-
-    def _masked(self, text: str) -> str:
-        return make_redactor(self._redact).text(text)[:500]
-
-    def _pause_s(self) -> float:
-        own = self._first_pause_s * 2.0 ** min(self._failures - 1, 16)
-        return min(MAX_RETRY_DELAY_S, max(own, self._retry_after_s))

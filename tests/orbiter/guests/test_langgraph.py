@@ -28,7 +28,7 @@ from orbiter.errors import AgentError
 from orbiter.guests import guest
 from orbiter.guests.frameworks import framework_of
 from orbiter.guests.langgraph import checkpointer, durable, durable_middleware
-from orbiter.guests.langgraph.approval import BY_DECISION, BY_HUMAN_RESPONSE, ApprovalAsk
+from orbiter.guests.langgraph.approval import ApprovalAsk, by_decision, by_human_response
 from orbiter.guests.langgraph.messages import dump_message, load_message, to_ours, to_theirs
 from orbiter.guests.langgraph.middleware import DURABLE_CHANNEL
 from orbiter.guests.langgraph.model_call import MODEL_CALL
@@ -266,10 +266,10 @@ def test_a_message_of_a_users_own_class_comes_back_as_its_base() -> None:
 )
 def test_a_decision_is_said_in_the_words_of_either_schema(kind: str, decision: Any, response: Any) -> None:
     asked = ApprovalAsk("pay", {"n": 1}, ("approve", "edit", "reject", "respond"))
-    assert BY_DECISION(asked, kind, "no") == decision
-    assert BY_HUMAN_RESPONSE(asked, kind, "no") == response
+    assert by_decision(asked, kind, "no") == decision
+    assert by_human_response(asked, kind, "no") == response
     ignored = ApprovalAsk("pay", {"n": 1}, ("approve", "reject"))
-    assert BY_HUMAN_RESPONSE(ignored, "reject", "no") == {"type": "ignore", "args": None}
+    assert by_human_response(ignored, "reject", "no") == {"type": "ignore", "args": None}
 
 
 async def test_langgraphs_own_tests_of_a_checkpointer_pass() -> None:

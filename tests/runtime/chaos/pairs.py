@@ -13,7 +13,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.execution.execution_config import SwarmLimit
+from runtime.execution.execution_config import ExecutionConfig, SwarmLimit
 from runtime.record.address import PostgresAddress, parse_address
 from runtime.record.journal_care import JournalCare
 from runtime.record.lease_owner import owner_name
@@ -59,7 +59,7 @@ async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCa
     if not journal_exists(state):
         import psycopg
 
-        from runtime.worker.engines.dbos_tables import init_queue, queue_schema
+        from runtime.worker.engines.dbos_schema import init_queue, queue_schema
 
         address = await _make_workspace(state)
         (dump,) = _queue_dump
@@ -72,8 +72,8 @@ async def queued(state: Path, clock: Callable[[], datetime] | None) -> JournalCa
 
 def make_queue_once(server: PostgresServer, database: str) -> None:
     """Make the queue that `queued` copies, in a database that $TEST_POSTGRES_ADDRESS names."""
-    from runtime.worker.engines.dbos import make_queue
-    from runtime.worker.engines.dbos_tables import queue_schema
+    from runtime.worker.engines.dbos_process import make_queue
+    from runtime.worker.engines.dbos_schema import queue_schema
 
     address = parse_address(os.environ[SERVER_ENV] + _QUEUE)
 
@@ -122,14 +122,13 @@ def dbos(
 
     address = journal_address(state)
     assert address is not None
+    limited = {ref: SwarmLimit(**given) for ref, given in (limits or {}).items()}
     return partial(
         DbosEngine,
         address=address,
         journal=journal,
         worker_id=owner_name(),
-        slots=slots,
-        code=code,
-        limits={ref: SwarmLimit(**given) for ref, given in (limits or {}).items()},
+        config=ExecutionConfig("", slots=slots, code=code, limits=limited),
         now=lambda: journal.now().timestamp(),
         look_s=0.05,
         care_s=0.3,

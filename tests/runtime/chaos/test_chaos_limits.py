@@ -14,7 +14,8 @@ from psycopg import sql
 
 from runtime.record.address import PostgresAddress
 from runtime.record.places import journal_address
-from runtime.worker.engines.dbos_tables import QueueTables, dispatch_queue
+from runtime.worker.engines.dbos_schema import dispatch_queue
+from runtime.worker.engines.dbos_tables import QueueTables
 from tests.patience import PATIENCE_S
 from tests.runtime.chaos.harness import Place, check
 from tests.runtime.chaos.pairs import PAIRS

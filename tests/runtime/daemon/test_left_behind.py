@@ -48,7 +48,7 @@ root = Path(sys.argv[1])
 async def begun():
     async with await open_journal(root) as journal:
         me = ev.Actor(name="tester", channel="cli")
-        await run_creation.create_run(journal, f"{root / 'swarm.py'}:swarm", "go", title="", options={}, by=me)
+        await run_creation.create_run(journal, ev.RunCreated(ref=f"{root / 'swarm.py'}:swarm", input="go", by=me))
 
 asyncio.run(begun())
 given = dataclasses.replace(serve.build_execution_config(root, {}), drain_s=0.1)

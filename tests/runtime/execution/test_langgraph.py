@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.run_controls import RunControls
 from tests.runtime.bench import ME, Bench
 from tests.runtime.guest_bench import LANGGRAPH as GRAPHS
@@ -241,7 +241,7 @@ async def test_what_acts_between_calls_is_refused_in_words_for_a_coarse_graph(be
         (failed,) = await bench.incidents(run)
         controls = RunControls(bench.journal)
         for agent in ("nodes", "nodes~0"):
-            with pytest.raises(InvalidControl, match="recorded by supersteps: it reads no messages"):
+            with pytest.raises(InvalidCommand, match="recorded by supersteps: it reads no messages"):
                 await controls.inject(run, agent, "be kind", by=ME)
         assert "does not stop" in await controls.set_breakpoint(run, "agent", "nodes", by=ME)
         assert await controls.freeze(run, by=ME) == [run]

@@ -22,7 +22,7 @@ from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.traces.attribute_text import AttributeText
 from runtime.judgement.traces.run_spans import RunSpans
 from runtime.judgement.traces.span import TraceSettings
-from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import OpenIncident
 from runtime.record.places import open_journal
@@ -584,7 +584,7 @@ async def test_one_call_is_cancelled_at_the_server_and_nothing_else_stops(mcp: M
         await until(lambda: mcp.effects == begun)
         state = await mcp.bench.state(run)
         one, other = state.calls_under_way(state.roots[0])
-        with pytest.raises(InvalidControl, match="has 2 calls of tools under way: name the one"):
+        with pytest.raises(InvalidCommand, match="has 2 calls of tools under way: name the one"):
             await controls.cancel(run, state.roots[0], by=ME)
         assert await controls.cancel(run, one.parent_id, reason="takes too long", by=ME) == one.id
         (asked,) = await mcp.bench.incidents(run)
@@ -593,7 +593,7 @@ async def test_one_call_is_cancelled_at_the_server_and_nothing_else_stops(mcp: M
         assert asked.opened.message == "ref.slow was cancelled by tester while it was under way: takes too long"
         assert (asked.opened.fault.cause, asked.opened.fault.effect) == ("cancelled", "unknown")
         assert options(asked) == ["result", "retry", "edit", "deny", "skip", "abort"]
-        with pytest.raises(InvalidControl, match="has no calls of tools under way"):
+        with pytest.raises(InvalidCommand, match="has no calls of tools under way"):
             await controls.cancel(run, one.id, by=ME)
         await mcp.bench.answer(asked, "deny", reason="do without it")
         state = await mcp.bench.until(run, lambda state: state.nodes[one.id].terminal)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runtime.judgement.recovery.stall_detection import no_progress
-from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import StaleSequence
 from runtime.record.places import open_journal
@@ -102,7 +102,7 @@ async def test_a_rewind_to_a_node_that_another_rewind_has_dropped_is_refused(ben
     await bench.journal.release(lease)
     with pytest.raises(StaleSequence, match="told something else"):
         await bench.journal.post(run, ev.RewindRequested(node_id=leaf, by=ME), told=told)
-    with pytest.raises(InvalidControl, match="no node"):
+    with pytest.raises(InvalidCommand, match="no node"):
         await RunControls(bench.journal).rewind(run, leaf, confirm=True, by=ME)
     async with bench.driving():
         await bench.ended(run)
@@ -117,7 +117,7 @@ async def test_a_message_for_a_run_that_has_ended_meanwhile_is_refused_and_a_fre
         await bench.ended(ended)
         await bench.incidents(live)
     controls = RunControls(bench.journal)
-    with pytest.raises(InvalidControl, match="has ended"):
+    with pytest.raises(InvalidCommand, match="has ended"):
         await controls.inject(ended, "plain", "too late", by=ME)
     done = await controls._post_each(listed, ev.RunFrozen(by=ME), alone=False)
     assert done == [live]

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runtime.operations.decisions import InvalidCommand
-from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.run_controls import RunControls
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
@@ -77,7 +76,7 @@ class Operators(RuleBasedStateMachine):
 
     @rule(number=which, on=st.booleans())
     def freeze(self, number: int, on: bool) -> None:
-        with suppress(InvalidControl):
+        with suppress(InvalidCommand):
             self.do((self.controls.freeze if on else self.controls.thaw)(self.chosen(number), by=ME))
 
     @rule(number=which, at=st.integers(0, 9))
@@ -93,7 +92,7 @@ class Operators(RuleBasedStateMachine):
 
     @rule(number=which)
     def break_at(self, number: int) -> None:
-        with suppress(InvalidControl):
+        with suppress(InvalidCommand):
             self.do(self.controls.set_breakpoint(self.chosen(number), "tool", "*", by=ME))
 
     @rule(enough=st.sampled_from([0.0, 0.01, 0.05, 0.2]))

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from orbiter.redaction import Redactor
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.notices import NoticeRules
 from runtime.operations.bulk_answers import answer_equal_incidents, precedent
 from runtime.operations.decisions import InvalidCommand
+from runtime.operations.requests.answers import AnswerEqual
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -46,7 +46,10 @@ async def test_the_first_goes_before_and_the_rest_follow_when_it_proved_right(be
         waiting = await several(bench, "reacher", 3)
         assert len({found.opened.fingerprint for found in waiting}) == 1
         items = await answer_equal_incidents(
-            bench.decisions, bench.journal, waiting[1].opened.incident_id, "result", {"value": "by phone"}, by=ME
+            bench.decisions,
+            bench.journal,
+            AnswerEqual(waiting[1].opened.incident_id, "result", {"value": "by phone"}),
+            by=ME,
         )
         for found in waiting:
             assert (await bench.ended(found.run_id)).output == "reached: by phone"
@@ -67,7 +70,7 @@ async def test_where_the_first_fails_again_the_rest_are_left_alone(bench: Bench)
     async with bench.driving():
         waiting = await several(bench, "reacher", 3)
         items = await answer_equal_incidents(
-            bench.decisions, bench.journal, waiting[0].opened.incident_id, "retry", by=ME
+            bench.decisions, bench.journal, AnswerEqual(waiting[0].opened.incident_id, "retry"), by=ME
         )
         still = await bench.journal.incidents()
     assert [item.state for item in items] == ["failed again", "held", "held"]
@@ -90,8 +93,7 @@ async def test_one_that_somebody_else_answers_meanwhile_is_told_as_refused(bench
         items = await answer_equal_incidents(
             Quicker(),  # type: ignore[arg-type]
             bench.journal,
-            waiting[0].opened.incident_id,
-            "grant",
+            AnswerEqual(waiting[0].opened.incident_id, "grant"),
             by=ME,
         )
     assert [item.state for item in items] == ["went on", "refused"]
@@ -104,9 +106,11 @@ async def test_a_bulk_answer_makes_no_standing_grant(bench: Bench) -> None:
         (found,) = await several(bench, "saver", 1)
         with pytest.raises(InvalidCommand, match="bulk answer grants once only"):
             await answer_equal_incidents(
-                bench.decisions, bench.journal, found.opened.incident_id, "grant", {"for": "run"}, by=ME
+                bench.decisions, bench.journal, AnswerEqual(found.opened.incident_id, "grant", {"for": "run"}), by=ME
             )
-        await answer_equal_incidents(bench.decisions, bench.journal, found.opened.incident_id, "grant", by=ME)
+        await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(found.opened.incident_id, "grant"), by=ME
+        )
     assert await bench.journal.grants() == []
 
 
@@ -125,9 +129,9 @@ async def test_what_was_answered_by_itself_and_proved_right_is_given_to_the_rest
         items = await answer_equal_incidents(
             bench.decisions,
             bench.journal,
-            before.answer.incident_id,
-            "result",
-            only=[found.opened.incident_id for found in rest[:2]],
+            AnswerEqual(
+                before.answer.incident_id, "result", only=tuple(found.opened.incident_id for found in rest[:2])
+            ),
             by=ME,
         )
         for found in rest[:2]:
@@ -146,9 +150,13 @@ async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Benc
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert (before.answer.option, before.state) == ("retry", "failed again")
-        items = await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "retry", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(first.opened.incident_id, "retry"), by=ME
+        )
         with pytest.raises(InvalidCommand, match="was answered 'retry'"):
-            await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "abort", by=ME)
+            await answer_equal_incidents(
+                bench.decisions, bench.journal, AnswerEqual(first.opened.incident_id, "abort"), by=ME
+            )
         still = await bench.journal.incidents()
     assert [item.state for item in items] == ["failed again", "held", "held"]
     assert second.opened.incident_id in {found.opened.incident_id for found in still}
@@ -162,7 +170,9 @@ async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> 
     async with bench.driving():
         mine, same, theirs = await wanted("data/mine.md"), await wanted("data/mine.md"), await wanted("/etc/shadow")
         assert mine.opened.fingerprint == same.opened.fingerprint == theirs.opened.fingerprint
-        items = await answer_equal_incidents(bench.decisions, bench.journal, mine.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(mine.opened.incident_id, "grant"), by=ME
+        )
         assert [item.state for item in items] == ["went on", "went on", "held"]
         assert "fs.write:/etc/shadow" in items[2].detail
         assert bench.effects == ["save mine.md", "save mine.md"]
@@ -170,7 +180,9 @@ async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> 
         assert still.opened.incident_id == theirs.opened.incident_id
         # To say no to all of them has no risk.
         fourth = await wanted("data/x.md")
-        items = await answer_equal_incidents(bench.decisions, bench.journal, fourth.opened.incident_id, "deny", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(fourth.opened.incident_id, "deny"), by=ME
+        )
         assert [item.state for item in items] == ["went on", "went on"]
 
 
@@ -181,7 +193,9 @@ async def test_who_permits_one_command_has_not_permitted_another(bench: Bench) -
         said = [each.opened.message for each in found]
         assert [text.count('"rm -r x"') for text in said].count(1) == 1
         first = next(each for each in found if '"ls"' in each.opened.message)
-        items = await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(first.opened.incident_id, "grant"), by=ME
+        )
         assert sorted(item.state for item in items) == ["held", "went on", "went on"]
         (left,) = [item for item in items if item.state == "held"]
         assert left.detail == 'it asks for something else: shell: command {"line": "rm -r x"}'
@@ -194,7 +208,7 @@ async def test_an_answer_to_one_question_is_none_to_another(bench: Bench) -> Non
         (other,) = await bench.incidents(await bench.start("doubter", "'b.md'"))
         assert one.opened.fingerprint == other.opened.fingerprint
         items = await answer_equal_incidents(
-            bench.decisions, bench.journal, one.opened.incident_id, "input", {"value": "yes"}, by=ME
+            bench.decisions, bench.journal, AnswerEqual(one.opened.incident_id, "input", {"value": "yes"}), by=ME
         )
         (still,) = await bench.journal.incidents()
     assert [item.state for item in items] == ["went on", "held"]
@@ -208,24 +222,29 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
         first = waiting[0].opened
         assert len({found.opened.fingerprint for found in waiting}) == 1
         assert "I checked: it did NOT happen" in {option.label for option in first.options}
-        items = await answer_equal_incidents(bench.decisions, bench.journal, first.incident_id, "retry", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(first.incident_id, "retry"), by=ME
+        )
         assert [item.state for item in items] == ["went on", "held", "held"]
         assert "look whether it did" in items[1].detail
         # Also where that is the precedent which proved right, and the others are named one by one.
         named = [found.opened.incident_id for found in waiting[1:]]
         again = await answer_equal_incidents(
-            bench.decisions, bench.journal, first.incident_id, "retry", only=named, by=ME
+            bench.decisions, bench.journal, AnswerEqual(first.incident_id, "retry", only=named), by=ME
         )
         assert [item.state for item in again] == ["went on", "held", "held"]
         assert bench.effects == ["pay"] * 4
         seen = await answer_equal_incidents(
-            bench.decisions, bench.journal, first.incident_id, "retry", only=named, looked_at=named[:1], by=ME
+            bench.decisions,
+            bench.journal,
+            AnswerEqual(first.incident_id, "retry", only=named, looked_at=named[:1]),
+            by=ME,
         )
         assert [item.state for item in seen] == ["went on", "went on", "held"]
         assert bench.effects == ["pay"] * 5
         # What repeats nothing can be said to all.
         done = await answer_equal_incidents(
-            bench.decisions, bench.journal, named[1], "result", {"value": "paid by hand"}, by=ME
+            bench.decisions, bench.journal, AnswerEqual(named[1], "result", {"value": "paid by hand"}), by=ME
         )
         assert (await bench.ended(waiting[2].run_id)).output == "then: paid by hand"
     assert [item.state for item in done] == ["went on"]
@@ -240,7 +259,9 @@ async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) ->
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert before.reusable == {"for": "once"}
-        items = await answer_equal_incidents(bench.decisions, bench.journal, first.opened.incident_id, "grant", by=ME)
+        items = await answer_equal_incidents(
+            bench.decisions, bench.journal, AnswerEqual(first.opened.incident_id, "grant"), by=ME
+        )
         await bench.ended(second.run_id)
         grants = await bench.journal.grants()
     assert [item.state for item in items] == ["went on", "went on"]
@@ -289,8 +310,9 @@ class Hook:
 
 
 @asynccontextmanager
-async def notifying(bench: Bench, rules: NoticeRules, **more: object) -> AsyncIterator[None]:
-    notifier = Notifier(bench.journal, rules, first_pause_s=0.01, **more)  # type: ignore[arg-type]
+async def notifying(bench: Bench, rules: NoticeRules, redact: tuple[str, ...] = ()) -> AsyncIterator[None]:
+    config = ExecutionConfig("", notices=rules, redact=redact)
+    notifier = Notifier(bench.journal, config, first_pause_s=0.01)
     task = asyncio.create_task(notifier.serve())
     try:
         yield
@@ -333,7 +355,7 @@ async def test_a_webhook_is_told_once_again_after_it_failed_and_not_again_after_
 async def test_a_storm_is_gathered_and_told_without_what_is_to_be_masked(bench: Bench) -> None:
     async with Hook().open() as hook, bench.driving():
         rules = NoticeRules.from_mapping({"webhook": "error", "webhook_url": hook.url, "quiet_seconds": 5.0})
-        async with notifying(bench, rules, redactor=Redactor([r"out\.md"])):
+        async with notifying(bench, rules, redact=(r"out\.md",)):
             for _ in range(6):
                 await bench.start("saver")
             async with asyncio.timeout(60):

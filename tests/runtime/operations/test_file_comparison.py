@@ -9,7 +9,7 @@ import pytest
 
 from orbiter.redaction import Redactor
 from runtime.judgement.comparison.file_write import FileComparison, WrittenText
-from runtime.operations.file_comparison import compare_with_disk
+from runtime.operations.handlers.file_comparison import compare_with_disk
 
 
 def compared(path: Path, text: str = "new\n", redactor: Redactor | None = None) -> FileComparison:

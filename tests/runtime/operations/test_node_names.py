@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.context import OperationContext, Origin
-from runtime.operations.handlers.node_names import find_node
+from runtime.operations.lookup import find_node
 from runtime.operations.operations import Operations
 from runtime.operations.requests.runs import ForkRun, RewindRun, ShowWaits
-from runtime.operations.rewind_rules import InvalidControl
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 from tests.runtime.bench import ME, Bench
@@ -32,13 +32,13 @@ def test_an_id_a_name_and_an_end_of_an_id_lead_to_the_node() -> None:
 
 
 def test_a_name_that_several_have_is_refused_with_their_ids() -> None:
-    with pytest.raises(InvalidControl, match="2 nodes of run r-1 could be meant by 'writer': writer~1, writer~11"):
+    with pytest.raises(InvalidCommand, match="2 nodes of run r-1 could be meant by 'writer': writer~1, writer~11"):
         find_node(state_with("writer~1", "writer~11"), "writer")
 
 
 @pytest.mark.parametrize("name", ["", "editor"])
 def test_a_name_that_no_node_has_is_refused_with_where_they_are_listed(name: str) -> None:
-    with pytest.raises(InvalidControl, match=f"has no node '{name}': 'orbiter-console show r-1 --json' lists them"):
+    with pytest.raises(InvalidCommand, match=f"has no node '{name}': 'orbiter-console show r-1 --json' lists them"):
         find_node(state_with("writer~1"), name)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.requests.runs import BreakpointKind
-from runtime.operations.rewind_rules import InvalidControl, RewindNeedsConfirmation
+from runtime.operations.rewind_rules import RewindNeedsConfirmation
 from runtime.operations.run_controls import RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
@@ -95,7 +96,7 @@ async def test_a_breakpoint_before_an_agent(bench: Bench, controls: RunControls)
         await bench.answer(incident, "retry")
         state = await bench.ended(run)
     assert (state.phase, len(state.incidents)) == ("completed", 1)
-    with pytest.raises(InvalidControl, match="has ended"):
+    with pytest.raises(InvalidCommand, match="has ended"):
         await controls.set_breakpoint(run, "agent", "x", by=ME)
 
 
@@ -106,7 +107,7 @@ async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench:
         (incident,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
         await controls.inject(run, "chatty", "stop after this", by=ME)
-        with pytest.raises(InvalidControl, match="has no agent 'nobody'"):
+        with pytest.raises(InvalidCommand, match="has no agent 'nobody'"):
             await controls.inject(run, "nobody", "x", by=ME)
         await bench.answer(incident, "retry")
         state = await bench.ended(run)
@@ -163,9 +164,9 @@ async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_
         ("openai:", "names no model"),
         ("nonsense", "names no provider"),
     ):
-        with pytest.raises(InvalidControl, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await controls.rewind(run, node, changes={"model": model}, by=ME)
-        with pytest.raises(InvalidControl, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await controls.fork(run, node, changes={"model": model}, by=ME)
     assert (await bench.state(run)).last_seq == before.last_seq
 
@@ -427,7 +428,7 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
         await bench.answer(one, "abort")
         before = await bench.ended(run)
         beside = other.opened.node_id
-        with pytest.raises(InvalidControl, match=re.escape(one.opened.node_id)):
+        with pytest.raises(InvalidCommand, match=re.escape(one.opened.node_id)):
             await controls.rewind(run, beside, confirm=True, by=ME)
         assert await bench.state(run) == before, "nothing was asked of it"
         await controls.rewind(run, one.opened.node_id, confirm=True, by=ME)
@@ -442,7 +443,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
         await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.decisions.abort(run, reason="enough", by=ME)  # while nothing runs: it is under way until something does
-    with pytest.raises(InvalidControl, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
+    with pytest.raises(InvalidCommand, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
         await controls.rewind(run, "asker~0", by=ME)
     async with bench.driving(grace_s=0.0):
         assert (await bench.ended(run)).phase == "aborted"
@@ -458,7 +459,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
             return found
 
         monkeypatch.setattr(bench.journal, "read", aborted_after)
-        with pytest.raises(InvalidControl, match="is being aborted"):
+        with pytest.raises(InvalidCommand, match="is being aborted"):
             await controls.rewind(run, "asker~0", by=ME)
         ended = await bench.until(run, lambda s: s.terminal and s.error == "now")
     assert (ended.phase, ended.rewind) == ("aborted", None)
@@ -470,7 +471,7 @@ async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench,
         (incident,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.answer(incident, "abort")
-    with pytest.raises(InvalidControl, match="is being aborted"):
+    with pytest.raises(InvalidCommand, match="is being aborted"):
         await controls.rewind(run, "asker~0", by=ME)
 
 
@@ -504,7 +505,7 @@ async def test_a_freeze_after_an_abort_does_not_keep_the_run_from_ending(
     if all_runs:
         assert await controls.freeze(by=ME) == []
     else:
-        with pytest.raises(InvalidControl, match=r"is being aborted \(tester, .*\): it cannot be frozen"):
+        with pytest.raises(InvalidCommand, match=r"is being aborted \(tester, .*\): it cannot be frozen"):
             await controls.freeze(run, by=ME)
     async with bench.driving(grace_s=0.0):
         assert (await bench.ended(run)).error == "enough"
@@ -524,7 +525,7 @@ async def test_an_abort_that_comes_between_the_look_and_the_freeze_wins(
         return found
 
     monkeypatch.setattr(SqliteJournal, "latest", aborted_after_the_look)
-    with pytest.raises(InvalidControl, match="is being aborted"):
+    with pytest.raises(InvalidCommand, match="is being aborted"):
         await RunControls(bench.journal).freeze(run, by=ME)
     async with bench.driving():
         assert (await bench.ended(run)).phase == "aborted"

@@ -34,7 +34,7 @@ import asyncio, functools, logging, os, sys
 from pathlib import Path
 from runtime.operations.run_creation import create_run
 from runtime.record.places import open_journal
-from runtime.record.state.events import Actor
+from runtime.record.state.events import Actor, RunCreated
 from runtime.service import serve
 
 root = Path.cwd()
@@ -54,7 +54,8 @@ def opened(event, args):
 async def created():
     state.mkdir(mode=0o700)
     async with await open_journal(state) as journal:
-        await create_run(journal, f"{root / 'swarm.py'}:sender", "x", title="x", options={}, by=Actor(name="me"))
+        me = Actor(name="me")
+        await create_run(journal, RunCreated(ref=f"{root / 'swarm.py'}:sender", input="x", title="x", by=me))
 
 class Notice(logging.Handler):
     def emit(self, record):

@@ -83,7 +83,7 @@ async def dead(swarm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     try:
         async with await open_journal(live) as journal:
             for run_id in ("one", "two"):
-                await create_run(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id=run_id)
+                await create_run(journal, ev.RunCreated(ref=f"{swarm}:swarm", input="go", by=ME, run_id=run_id))
             host.hint()
             await _until(journal, {"one", "two"}, lambda each: isinstance(each, ev.StepStarted) and _at(each, "ready"))
             kept = (live / "journal.db-wal").stat().st_size
@@ -119,7 +119,7 @@ async def test_nothing_is_repeated_before_somebody_has_looked(
             assert {each.id: each.state for each in await journal.runs()} == {"one": "frozen", "two": "frozen"}
             assert "look at the runs, then thaw" in (await journal.freezes())[""].reason
             assert _saved(swarm) == 2
-            await create_run(journal, f"{swarm}:swarm", "go", title="", options={}, by=ME, run_id="later")
+            await create_run(journal, ev.RunCreated(ref=f"{swarm}:swarm", input="go", by=ME, run_id="later"))
             assert await RunControls(journal).thaw("two", by=ME) == ["two"]
             host.hint()
             await _until(journal, {"two"}, lambda each: isinstance(each, ev.StepEnded) and _at(each, "save"))
@@ -164,7 +164,7 @@ async def test_where_the_runs_cannot_be_frozen_none_is_driven(swarm: Path, dead:
 async def test_what_a_power_cut_may_take_is_no_loss(tmp_path: Path) -> None:
     """Events that were not synced can be done again: that they are missing freezes nothing."""
     async with await open_journal(tmp_path) as journal:
-        await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, ev.RunCreated(ref="x:y", input="go", by=ME, run_id="one"))
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
         known = wal_loss.read_mark(tmp_path / "journal.db")

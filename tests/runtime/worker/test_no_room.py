@@ -119,7 +119,7 @@ async def test_results_are_held_until_there_is_room(
     place = Place(tmp_path, monkeypatch)
     try:
         async with await open_journal(place.state) as journal:
-            await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
+            await create_run(journal, ev.RunCreated(ref="swarm.py:swarm", input="go", by=ME, run_id="one"))
             place.host.hint()
             await _until(journal, ev.StepStarted, 2, "/save~")
             await place.pragma(PRAGMAS[why][0])
@@ -144,7 +144,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
 ) -> None:
     place = Place(tmp_path, monkeypatch)
     async with await open_journal(place.state) as journal:
-        await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, ev.RunCreated(ref="swarm.py:swarm", input="go", by=ME, run_id="one"))
         place.host.hint()
         await _until(journal, ev.StepStarted, 2, "/save~")
         await place.pragma(PRAGMAS["no room"][0])
@@ -166,7 +166,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
 
 async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
     async with await open_journal(tmp_path) as journal:
-        await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, ev.RunCreated(ref="x:y", input="go", by=ME, run_id="one"))
         lease = await journal.claim("one", "me", 10.0)
         assert lease is not None
         await writer_of(journal).run_exclusive(
@@ -178,7 +178,7 @@ async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
         held = asyncio.ensure_future(journal.append(lease, [ev.Warned(text="held")]))
         later = asyncio.ensure_future(journal.append(lease, [ev.Warned(text="later")]))
         with pytest.raises(Unwritable):
-            await create_run(journal, "x:y", "go", title="", options={}, by=ME, run_id="two")
+            await create_run(journal, ev.RunCreated(ref="x:y", input="go", by=ME, run_id="two"))
         assert "readonly" in journal.held_back
         await writer_of(journal).run_exclusive(
             lambda connection: connection.execute("PRAGMA query_only = 0").fetchall()
@@ -220,7 +220,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
     """And equal questions stay equal, whatever they say: fingerprints are those of earlier versions."""
     place = Place(tmp_path, monkeypatch)
     async with await open_journal(place.state) as journal:
-        await create_run(journal, "swarm.py:swarm", "go", title="", options={}, by=ME, run_id="one")
+        await create_run(journal, ev.RunCreated(ref="swarm.py:swarm", input="go", by=ME, run_id="one"))
         place.host.hint()
         await _until(journal, ev.StepStarted, 2, "/save~")
         recorded = await journal.read("one")

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.workers import LOST_AFTER_S, CodePolicy, WorkerNeed, WorkerReport
-from runtime.worker.presence import Presence, unserved_words
+from runtime.worker.presence import Presence
+from runtime.worker.worker_report import unserved_words
 from tests.runtime.record.conftest import Clock
 from tests.runtime.record.journal_samples import created, summary
 

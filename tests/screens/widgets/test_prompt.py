@@ -17,6 +17,7 @@ from runtime.judgement.reports.audit import audit_entries
 from runtime.judgement.reports.explanation.explain import explain
 from runtime.operations.bulk_answers import answer_equal_incidents
 from runtime.operations.decisions import Decisions, InvalidCommand
+from runtime.operations.requests.answers import AnswerEqual
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from screens.render.layout import plain_text
@@ -239,7 +240,7 @@ async def test_rule_9_a_bulk_answer_never_makes_a_grant_that_lasts(tmp_path: Pat
         for lifetime in ("run", "swarm", "always"):
             with pytest.raises(InvalidCommand, match="grants once only"):
                 await answer_equal_incidents(
-                    Decisions(journal, tmp_path), journal, "i-1", "grant", {"for": lifetime}, by=ev.Actor()
+                    Decisions(journal, tmp_path), journal, AnswerEqual("i-1", "grant", {"for": lifetime}), by=ev.Actor()
                 )
     finally:
         await journal.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
 from typing import Final
 
@@ -11,7 +10,14 @@ from runtime.judgement.recovery.option_table import OPTIONS, effect_of
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.model_choices import models_that_answered
 from runtime.judgement.reports.explanation.sentence import Fact
-from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words, model_name
+from runtime.judgement.reports.explanation.step_facts import (
+    NAME_CHARS,
+    FactMaker,
+    foreign,
+    json_words,
+    known_if,
+    model_name,
+)
 from runtime.judgement.reports.narration import Count, Foreign, Instant, Part, Seconds
 from runtime.judgement.reports.transcript import reply_message
 from runtime.record.state.events import IncidentAnswered
@@ -114,16 +120,6 @@ def _compacted_tokens(case: ExplainedIncident) -> Fact | None:
     return ((f"about {rounded} tokens",), (made[-1].seq,))
 
 
-def _overflows(case: ExplainedIncident) -> Fact | None:
-    """Known if the conversation is longer than the model can read."""
-    return (("",), case.here) if case.cause is Cause.CONTEXT_OVERFLOW else None
-
-
-def _key_refused(case: ExplainedIncident) -> Fact | None:
-    """Known if the provider did not accept the key of a model's call."""
-    return (("",), case.here) if case.cause is Cause.AUTH_FAILED else None
-
-
 def _called_nothing(case: ExplainedIncident) -> Fact | None:
     """Known if no call of a tool is recorded below the node, and the node is one that calls tools."""
     node = case.node
@@ -192,23 +188,12 @@ def _after_answer(case: ExplainedIncident) -> Fact | None:
     return ((f": {len(made) - after}, then {after} more after ", *words), events)
 
 
-def _not_an_attempt(case: ExplainedIncident) -> Fact | None:
-    """Known if the answer before is not told with the attempts."""
-    return (("",), case.here) if _after_answer(case) is None else None
-
-
 def _retried_by_hand(case: ExplainedIncident) -> Fact | None:
     """How often an operator had this node try again, if it failed again."""
     given = [each.answer for each in case.earlier() if each.answer is not None]
     again = [each for each in given if effect_of(each.option) in ("retry", "wait_retry")]
     times = "a retry" if len(again) == 1 else f"{len(again)} retries"
     return ((f"{times} by hand",), tuple(each.seq for each in again)) if again else None
-
-
-def _no_attempt(case: ExplainedIncident) -> Fact | None:
-    """Known if no attempt of the step was made."""
-    node = case.node
-    return (("",), case.here) if node is not None and node.is_step and not node.attempts else None
 
 
 _NOT_KNOWN: Final = ": it is not known whether it took effect"
@@ -221,10 +206,6 @@ def _doubt(case: ExplainedIncident) -> Fact | None:
     if not said.startswith(name) or not said.endswith(_NOT_KNOWN):
         return None
     return foreign(said.removeprefix(name).removesuffix(_NOT_KNOWN), case.here, 120)
-
-
-def _may_have_happened(case: ExplainedIncident) -> Fact | None:
-    return (("",), case.here) if case.may_have_happened else None
 
 
 # -- calls before this one ---------------------------------------------------------------------------------------------
@@ -271,7 +252,7 @@ def _same_calls(case: ExplainedIncident) -> Fact | None:
     return ((Foreign(name, NAME_CHARS), f" {len(seqs)} times"), tuple(seqs[-_MAX_CITED:]))
 
 
-ATTEMPT_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
+ATTEMPT_FACTS: Final[dict[str, FactMaker]] = {
     "after_answer": _after_answer,
     "answered_before": _answered_before,
     "attempts": _attempts,
@@ -283,14 +264,14 @@ ATTEMPT_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
     "compactions": _compactions,
     "doubt": _doubt,
     "failed_alike": _failed_alike,
-    "may_have_happened": _may_have_happened,
-    "key_refused": _key_refused,
+    "may_have_happened": known_if(lambda case: case.may_have_happened),
+    "key_refused": known_if(lambda case: case.cause is Cause.AUTH_FAILED),
     "median": _median,
     "next_attempt": _next_attempt,
-    "overflows": _overflows,
+    "overflows": known_if(lambda case: case.cause is Cause.CONTEXT_OVERFLOW),
     "own_answers": _own_answers,
-    "no_attempt": _no_attempt,
-    "not_an_attempt": _not_an_attempt,
+    "no_attempt": known_if(lambda case: case.node is not None and case.node.is_step and not case.node.attempts),
+    "not_an_attempt": known_if(lambda case: _after_answer(case) is None),
     "other_model": _other_model,
     "passed_over": _passed_over,
     "pauses": _pauses,

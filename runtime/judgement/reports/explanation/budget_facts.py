@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from statistics import median
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from runtime.judgement.recovery.budget_extension import (
 )
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.sentence import Fact, Sentence
-from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign, json_words
+from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, FactMaker, foreign, json_words, known_if
 from runtime.judgement.reports.narration import Foreign, Part
 from runtime.judgement.reports.transcript import reply_message
 from runtime.record.state.durable_run import Node
@@ -270,9 +270,9 @@ def _extension_cost(case: ExplainedIncident) -> Fact | None:
     return ((format_cost(each * amount).replace("<", "less than "),), (found[-1].closed_seq,))
 
 
-BUDGET_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
+BUDGET_FACTS: Final[dict[str, FactMaker]] = {
     "alike_answers": _alike_answers,
-    "alike_answers_known": lambda case: (("",), case.here) if _alike_answers(case) is not None else None,
+    "alike_answers_known": known_if(lambda case: _alike_answers(case) is not None),
     "extended": _extended,
     "extension": _extension,
     "extension_cost": _extension_cost,

@@ -281,6 +281,3 @@ def _lasting(case: ExplainedIncident, facts: FactSource) -> tuple[Sentence, ...]
     offered = next((OPTIONS[each.id] for each in case.opened.options if effect_of(each.id) == "grant"), None)
     told = offered.outcomes.get("lasting", ()) if offered is not None else ()
     return tuple(capitalized(each) for each in every_filled(told, facts, case.here))
-
-
-__all__ = ["CALLS_LABEL", "MAX_CITED", "Explanation", "explain"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.sentence import Fact
-from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, foreign
+from runtime.judgement.reports.explanation.step_facts import NAME_CHARS, FactMaker, foreign, known_if, quoted
 from runtime.judgement.reports.narration import Foreign, Part
 from runtime.record.state.durable_run import Node
 
 _MAX_NAMES: Final = 3
+_DONE: Final = ("succeeded", "degraded")
+_FAILED: Final = ("failed", "timed_out")
 
 
 def _names(nodes: list[Node]) -> tuple[Part, ...]:
@@ -58,33 +59,34 @@ def _members(case: ExplainedIncident) -> list[Node]:
     return [case.state.nodes[each] for each in node.children]
 
 
-def _ended(case: ExplainedIncident, *phases: str) -> list[Node]:
+def _ended(case: ExplainedIncident, phases: tuple[str, ...]) -> list[Node]:
     return [each for each in _members(case) if each.phase in phases and each.closed_seq > 0]
 
 
-def _failed_members(case: ExplainedIncident) -> Fact | None:
-    found = _ended(case, "failed", "timed_out")
-    return (_names(found), tuple(each.closed_seq for each in found)) if found else None
+def _names_of(phases: tuple[str, ...]) -> FactMaker:
+    """What finds the members that ended so, by name."""
+
+    def fact(case: ExplainedIncident) -> Fact | None:
+        found = _ended(case, phases)
+        return (_names(found), tuple(each.closed_seq for each in found)) if found else None
+
+    return fact
 
 
-def _done_members(case: ExplainedIncident) -> Fact | None:
-    found = _ended(case, "succeeded", "degraded")
-    return (_names(found), tuple(each.closed_seq for each in found)) if found else None
+def _number_of(phases: tuple[str, ...]) -> FactMaker:
+    """What finds how many members ended so: ``2 of 3``."""
 
+    def fact(case: ExplainedIncident) -> Fact | None:
+        found = _ended(case, phases)
+        return (
+            ((f"{len(found)} of {len(_members(case))}",), tuple(each.closed_seq for each in found)) if found else None
+        )
 
-def _done_of_all(case: ExplainedIncident) -> Fact | None:
-    """``2 of 3``: members with a result."""
-    found, every = _ended(case, "succeeded", "degraded"), _members(case)
-    return ((f"{len(found)} of {len(every)}",), tuple(each.closed_seq for each in found)) if found else None
-
-
-def _failed_of_all(case: ExplainedIncident) -> Fact | None:
-    found, every = _ended(case, "failed", "timed_out"), _members(case)
-    return ((f"{len(found)} of {len(every)}",), tuple(each.closed_seq for each in found)) if found else None
+    return fact
 
 
 def _missing_members(case: ExplainedIncident) -> Fact | None:
-    done = {each.id for each in _ended(case, "succeeded", "degraded")}
+    done = {each.id for each in _ended(case, _DONE)}
     found = [each for each in _members(case) if each.id not in done]
     return (_names(found), tuple(each.closed_seq or each.opened_seq for each in found)) if found else None
 
@@ -108,10 +110,6 @@ def _swarm(case: ExplainedIncident) -> Fact | None:
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
-def _service(case: ExplainedIncident) -> Fact | None:
-    return foreign(str(case.action.get("breaker") or "").partition(":")[2], case.here, 80)
-
-
 def _at_work(case: ExplainedIncident) -> Fact | None:
     found = case.action.get("at_work")
     return (
@@ -126,34 +124,22 @@ def _sent_on(case: ExplainedIncident) -> Fact | None:
     return ((times,), tuple(each.seq for each in made)) if made else None
 
 
-def _difference(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.action.get("difference"), case.here, 160)
-
-
-def _was_changed(case: ExplainedIncident) -> Fact | None:
-    return (("",), case.here) if case.action.get("difference") else None
-
-
-def _invokes(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.action.get("invokes"), case.here)
-
-
-RUN_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
+RUN_FACTS: Final[dict[str, FactMaker]] = {
     "asker": _asker,
     "at_work": _at_work,
-    "difference": _difference,
-    "done_members": _done_members,
-    "done_of_all": _done_of_all,
-    "failed_members": _failed_members,
-    "failed_of_all": _failed_of_all,
+    "difference": quoted(lambda case: case.action.get("difference"), 160),
+    "done_members": _names_of(_DONE),
+    "done_of_all": _number_of(_DONE),
+    "failed_members": _names_of(_FAILED),
+    "failed_of_all": _number_of(_FAILED),
     "finished_below": _finished_below,
-    "invokes": _invokes,
+    "invokes": quoted(lambda case: case.action.get("invokes")),
     "missing_members": _missing_members,
     "name": _name,
     "next": _next,
     "sent_on": _sent_on,
-    "service": _service,
+    "service": quoted(lambda case: str(case.action.get("breaker") or "").partition(":")[2], 80),
     "swarm": _swarm,
-    "was_changed": _was_changed,
+    "was_changed": known_if(lambda case: case.action.get("difference")),
 }
 """By the name that templates have for it."""

@@ -21,6 +21,8 @@ _VALUE_CHARS: Final = 60
 _SEARCHED_CHARS: Final = 10_000
 _LONGEST_HINT_S: Final = 86_400.0
 """A longer pause is not told as a time of day."""
+FactMaker = Callable[[ExplainedIncident], Fact | None]
+"""Finds one fact of an incident; None: it is not known."""
 _PREFIX: Final = re.compile(r"^[A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Exit|Interrupt|Failure|Denied|Timeout): ")
 
 
@@ -28,6 +30,16 @@ def foreign(text: object, events: tuple[int, ...], limit: int = NAME_CHARS) -> F
     """A fact that is a text of others; None where there is none."""
     said = text if isinstance(text, str) else "" if text is None else json_words(text)
     return ((Foreign(said, limit),), events) if one_line(said, limit) else None
+
+
+def quoted(text: Callable[[ExplainedIncident], object], limit: int = NAME_CHARS) -> FactMaker:
+    """What finds a text of others that the incident itself says."""
+    return lambda case: foreign(text(case), case.here, limit)
+
+
+def known_if(holds: Callable[[ExplainedIncident], object]) -> FactMaker:
+    """What finds a condition: a fact without words, that is known where it holds."""
+    return lambda case: (("",), case.here) if holds(case) else None
 
 
 def json_words(value: object) -> str:
@@ -53,19 +65,6 @@ def _key_variable(case: ExplainedIncident) -> Fact | None:
 
 def model_name(case: ExplainedIncident) -> str:
     return str(case.action.get("model") or "")
-
-
-def _model(case: ExplainedIncident) -> Fact | None:
-    return foreign(model_name(case), case.here, 80)
-
-
-def _model_bare(case: ExplainedIncident) -> Fact | None:
-    """The model without its provider."""
-    return foreign(model_name(case).partition(":")[2], case.here, 80)
-
-
-def _tool(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.action.get("tool"), case.here)
 
 
 def _node(case: ExplainedIncident) -> Fact | None:
@@ -178,34 +177,6 @@ def pause_end(case: ExplainedIncident) -> datetime | None:
     return case.opened.ts + timedelta(seconds=hint)
 
 
-def _hint_source(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.opened.fault.hint_source, case.here)
-
-
-def _object(case: ExplainedIncident) -> Fact | None:
-    return foreign(str(case.action.get("permission", "")).partition(":")[2], case.here, 160)
-
-
-def _need(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.action.get("permission"), case.here, 160)
-
-
-def _question(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.opened.question, case.here, 300)
-
-
-def _author(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.opened.fault.author_message, case.here, 300)
-
-
-def _message(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.opened.message or case.opened.fault.user_message, case.here, 200)
-
-
-def _rule_says(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.opened.fault.rule_message, case.here, 200)
-
-
 def _call(case: ExplainedIncident) -> Fact | None:
     """The call as it would be written: its tool, and its arguments, short values first."""
     tool, arguments = case.action.get("tool"), case.action.get("arguments")
@@ -249,46 +220,36 @@ def _unknown_name(case: ExplainedIncident) -> Fact | None:
     return None
 
 
-def _has_arguments(case: ExplainedIncident) -> Fact | None:
-    """Known if the call was given arguments."""
-    return (("",), case.here) if case.action.get("arguments") else None
-
-
-def _is_call(case: ExplainedIncident) -> Fact | None:
-    """Known if it is a call with its arguments."""
-    return (("",), case.here) if isinstance(case.action.get("arguments"), Mapping) else None
-
-
-STEP_FACTS: Final[dict[str, Callable[[ExplainedIncident], Fact | None]]] = {
+STEP_FACTS: Final[dict[str, FactMaker]] = {
     "agent": _agent,
-    "author": _author,
+    "author": quoted(lambda case: case.opened.fault.author_message, 300),
     "call": _call,
     "connection_reason": _connection_reason,
     "exception": _exception,
     "frame": _frame,
-    "has_arguments": _has_arguments,
+    "has_arguments": known_if(lambda case: case.action.get("arguments")),
     "hint": _hint,
     "hint_left": _hint_left,
-    "hint_source": _hint_source,
+    "hint_source": quoted(lambda case: case.opened.fault.hint_source),
     "hint_until": _hint_until,
     "host": _host,
     "host_argument": _host_argument,
-    "is_call": _is_call,
+    "is_call": known_if(lambda case: isinstance(case.action.get("arguments"), Mapping)),
     "key_variable": _key_variable,
     "largest": _largest,
-    "message": _message,
-    "model": _model,
-    "model_bare": _model_bare,
-    "need": _need,
+    "message": quoted(lambda case: case.opened.message or case.opened.fault.user_message, 200),
+    "model": quoted(model_name, 80),
+    "model_bare": quoted(lambda case: model_name(case).partition(":")[2], 80),  # without its provider
+    "need": quoted(lambda case: case.action.get("permission"), 160),
     "node": _node,
-    "object": _object,
+    "object": quoted(lambda case: str(case.action.get("permission", "")).partition(":")[2], 160),
     "provider": _provider,
-    "question": _question,
+    "question": quoted(lambda case: case.opened.question, 300),
     "refusing": _refusing,
     "refusing_argument": _refusing_argument,
-    "rule_says": _rule_says,
+    "rule_says": quoted(lambda case: case.opened.fault.rule_message, 200),
     "said": _said,
-    "tool": _tool,
+    "tool": quoted(lambda case: case.action.get("tool")),
     "unknown_name": _unknown_name,
     "where": _where,
 }

@@ -11,6 +11,7 @@ import pytest
 from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.models.scripted.replies import Fault, Reply
 from orbiter.types import Message
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.analysis_prompt import recommended_option
 from runtime.judgement.reports.incident_report import EMPTY_ANALYSIS, NO_ANALYSIS, build_report
 from runtime.record.state.durable_run import Incident
@@ -18,6 +19,7 @@ from runtime.worker.duties.analysis_models import analysis_models
 from runtime.worker.duties.analyst import Analyst
 from tests.runtime.bench import Bench
 
+CONFIG = ExecutionConfig("", analysis="scripted:x")
 SAID = (
     "The key was refused because it is not valid [#4].\n"
     "Recommended: switch_model - another provider has a key\n"
@@ -33,7 +35,7 @@ async def analysing(bench: Bench, turns: list[object], seen: list[list[Message]]
                 seen.append(list(messages))
             return await super().complete(messages, **more)  # type: ignore[arg-type]
 
-    analyst = Analyst(bench.journal, model="scripted:x", provider_for=lambda _: Watched(turns), timeout_s=0.5)  # type: ignore[arg-type]
+    analyst = Analyst(bench.journal, CONFIG, provider_for=lambda _: Watched(turns), timeout_s=0.5)  # type: ignore[arg-type]
     task = asyncio.create_task(analyst.serve())
     try:
         yield

@@ -14,7 +14,8 @@ import pytest
 from orbiter.models.scripted.provider import ScriptedProvider
 from orbiter.models.scripted.replies import Call, Fault, Reply
 from orbiter.types import Message
-from runtime.judgement.recovery.breaker import BreakerPolicy
+from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.reports.analysis_prompt import (
     analysis_text,
     capabilities,
@@ -41,7 +42,8 @@ async def analysing(bench: Bench, turns: list[Any], **more: Any) -> AsyncIterato
             asked.append(list(messages))
             return await super().complete(messages, **kwargs)
 
-    analyst = Analyst(bench.journal, model=MODEL, provider_for=lambda _: Watched(turns), timeout_s=2.0, **more)
+    config = ExecutionConfig("", analysis=MODEL, **more)
+    analyst = Analyst(bench.journal, config, provider_for=lambda _: Watched(turns), timeout_s=2.0)
     task = asyncio.create_task(analyst.serve())
     try:
         yield asked
@@ -92,8 +94,8 @@ async def test_questions_and_requests_for_permissions_are_not_analysed_and_every
 
 
 async def test_a_model_that_keeps_failing_is_not_asked_until_its_breaker_closes(bench: Bench) -> None:
-    policy = BreakerPolicy(threshold=2, cooldown_s=3600)
-    async with bench.driving(), analysing(bench, [[Fault(status=503)] * 9], breaker=policy) as asked:
+    errors = FaultHandling(circuit_breaker_threshold=2, circuit_breaker_timeout=3600)
+    async with bench.driving(), analysing(bench, [[Fault(status=503)] * 9], errors=errors) as asked:
         for name in ("reacher", "dead", "looper", "throttled"):
             incident = await analysed(bench, await bench.start(name))
             assert incident.analysis is not None

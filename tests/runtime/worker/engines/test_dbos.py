@@ -30,11 +30,13 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.record.state.fault_taxonomy import Cause, Effect, Origin, Persistence
 from runtime.record.workers import ListedWorker, WorkerReport
-from runtime.worker.engines.dbos import CARE, DbosEngine, connect_to_queue, make_queue
-from runtime.worker.engines.dbos_tables import QueueTables, code_version, dispatch_queue, queue_schema
+from runtime.worker.engines.dbos import CARE, DbosEngine
+from runtime.worker.engines.dbos_process import connect_to_queue, make_queue
+from runtime.worker.engines.dbos_schema import code_version, dispatch_queue, queue_schema
+from runtime.worker.engines.dbos_tables import QueueTables
 from runtime.worker.engines.port import EngineError, EngineOutcome
-from runtime.worker.presence import queue_words
 from runtime.worker.supervisor import Supervisor
+from runtime.worker.worker_report import queue_words
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
 from tests.runtime.chaos.harness import SWARMS
@@ -245,7 +247,9 @@ async def test_a_run_that_the_queue_refuses_keeps_no_other_out_and_is_driven_wit
             await journal.create(created("i1"), Summary(id="i1", ref=REF))
             await journal.create(created("i2"), Summary(id="i2", ref=REF))
             await execute(address, "DELETE FROM {queue}.workflow_status WHERE workflow_uuid = 'i2:0:'")
-            engine = DbosEngine(carry_on, no_runs, address=address, journal=journal, worker_id="me")
+            engine = DbosEngine(
+                carry_on, no_runs, address=address, journal=journal, worker_id="me", config=ExecutionConfig("")
+            )
             assert await engine._enqueue_missing(None) == 2
             assert list(engine.refused) == ["i1"]
             await asyncio.gather(*engine._unqueued.values())
@@ -272,7 +276,9 @@ async def test_a_run_that_the_queue_refuses_is_driven_by_a_worker_of_its_label_a
             driven.append((name, run_id))
             return "parked"
 
-        return DbosEngine(carry_on, no_runs, address=address, journal=journal, worker_id=name, code=code)
+        return DbosEngine(
+            carry_on, no_runs, address=address, journal=journal, worker_id=name, config=ExecutionConfig("", code=code)
+        )
 
     async def claims() -> bool:
         """Whether another worker may care for the queue now."""
@@ -354,8 +360,9 @@ async def test_a_worker_without_its_queue_says_so_with_the_cause_and_what_helps(
     bare = parse_address(postgres.url(f"tests_{worker_id}", f"no-queue-{os.getpid()}"))
     await init_database(bare.url)
     async with await open_journal(bare.url) as journal:
-        make = partial(DbosEngine, address=bare, journal=journal, worker_id="me")
-        supervisor = Supervisor(journal, ExecutionConfig(workspace=str(tmp_path)), engine=make, period_s=0.01)
+        config = ExecutionConfig(workspace=str(tmp_path))
+        make = partial(DbosEngine, address=bare, journal=journal, worker_id="me", config=config)
+        supervisor = Supervisor(journal, config, engine=make, period_s=0.01)
         serving = asyncio.create_task(supervisor.serve())
         async with asyncio.timeout(PATIENCE_S):
             while supervisor.queue_fault is None:  # noqa: ASYNC110 - told without an event
@@ -388,8 +395,9 @@ async def test_a_workers_role_drives_with_dbos_and_can_forge_nothing_through_the
         with pytest.raises(JournalError, match="what a person decides"):
             await journal.post(run, ev.AbortRequested(by=person))
         limits = {"zoo.py:plain": SwarmLimit(concurrency=2)}
-        make = partial(DbosEngine, address=as_worker, journal=journal, worker_id="me", limits=limits)
-        supervisor = Supervisor(journal, ExecutionConfig(workspace=str(tmp_path)), engine=make, period_s=0.01)
+        config = ExecutionConfig(workspace=str(tmp_path), limits=limits)
+        make = partial(DbosEngine, address=as_worker, journal=journal, worker_id="me", config=config)
+        supervisor = Supervisor(journal, config, engine=make, period_s=0.01)
         serving = asyncio.create_task(supervisor.serve())
         try:
             async with asyncio.timeout(2 * PATIENCE_S):

@@ -300,11 +300,11 @@ async def test_no_answer_is_given_up_and_tried_again(bench: Bench, collector: Ot
         run = await bench.start("chatty")
         await bench.ended(run)
         await until(lambda: _is_held_back(bench, "no answer within 0.05 s"))
-        export._send_limit_s = 30.0
+        export._delivery._send_limit_s = 30.0
         collector.answering.set()
         wanted = await expected(bench.journal, run)
         await until(lambda: set(got(collector.spans)) == wanted)
-        await until(lambda: export._failures == 0)
+        await until(lambda: not export._delivery.is_failing)
 
 
 @pytest.mark.parametrize("by_library", [False, True])
@@ -354,7 +354,7 @@ async def test_a_span_that_is_refused_for_good_is_named_and_left_out(
             await bench.ended(second)
             await until(lambda: caplog.text.count("which is left out") >= 3)
             await until(lambda: "invoke_workflow zoo.py:plain" in caplog.text)
-            await until(lambda: export._failures == 0)
+            await until(lambda: not export._delivery.is_failing)
 
 
 async def test_standard_variables_switch_it_off(
