@@ -29,6 +29,7 @@ from screens.render.layout import (
 from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import ExportReport, OpenComparison, OpenPlace
+from screens.views.decisions.prompt_rows import PromptSpace
 from screens.views.lists.runs import title_of
 from screens.views.shared.row_filter import RowFilter
 from screens.widgets.line_list import LineList
@@ -144,9 +145,7 @@ class RunScreen(RunActionScreen):
         self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
         self._draw_page(state, explained=not (self._is_roomy and has_report))
         explained = self._is_roomy or not ((has_report and self.page.display) or self._pages.was_asked)
-        self._decision.show(
-            state, incident, self.nodes, explained=explained, beside=self._is_roomy, head_rows=head.extra_rows
-        )
+        self._decision.show(state, incident, self.nodes, PromptSpace(explained, self._is_roomy, head.extra_rows))
 
     @property
     def _is_roomy(self) -> bool:

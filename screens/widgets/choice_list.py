@@ -113,12 +113,18 @@ class ChoiceList(LineView, can_focus=True):
         return f"Nothing is ticked: {tick} ticks, enter once more sends none."
 
     @property
-    def count(self) -> int:
-        """How many there are to choose from."""
-        return len(self._offer.values)
+    def send_keys(self) -> dict[str, str]:
+        """The keys that choose and send, and what each does: with what enter would send now."""
+        if not self.several:
+            return {"down": "or a digit marks one", "enter": "sends it"}
+        ticked = self._session.render_context().sanitize_line(", ".join(self.ticked_titles), 60)
+        none = "sends" if self._offer.least else "sends (none: asks if sure)"
+        count = len(self._offer.values)
+        digits = "1" if count == 1 else f"1-{min(9, count)}"
+        return {digits: f"ticks{self._how_many}", "enter": f"sends {ticked}" if ticked else none}
 
     @property
-    def how_many(self) -> str:
+    def _how_many(self) -> str:
         """How many may be ticked, as what follows ``ticks``."""
         least, most = self._offer.least, self._offer.most
         if least and most:
@@ -126,11 +132,6 @@ class ChoiceList(LineView, can_focus=True):
         if least > 1 or most:
             return f" {least} or more" if not most else f" at most {most}"
         return " any number"
-
-    @property
-    def may_be_none(self) -> bool:
-        """Whether an answer with nothing ticked is one: `enter` asks before it sends that."""
-        return not self._offer.least
 
     @property
     def several(self) -> bool:

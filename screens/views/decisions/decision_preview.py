@@ -11,7 +11,7 @@ from screens.render.layout import Span, Spans
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import prompt_choices
-from screens.views.decisions.prompt_lines import lines_of, prompt_blocks
+from screens.views.decisions.prompt_lines import PromptContent, lines_of, prompt_blocks
 from screens.views.run.explanation import LABEL_CELLS, sentence_words, told_why
 from screens.views.shared.render_context import RenderContext
 
@@ -26,12 +26,13 @@ def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool) 
     if not brief:
         lines.append(())
     told = explain(Incident(opened), DurableRun())
+    content = PromptContent(opened, told)
     if told.kind in _NO_ERROR:
-        lines += lines_of(prompt_blocks(opened, context, told))
+        lines += lines_of(prompt_blocks(content, context))
     else:
         lines += _explained_lines(opened, context, told)
         if not brief:
-            lines += lines_of(prompt_blocks(opened, context, told, explained=False))
+            lines += lines_of(prompt_blocks(content, context, explained=False))
     return [*lines, *([_keys_line(opened, context)] if brief else _option_lines(opened, context))]
 
 

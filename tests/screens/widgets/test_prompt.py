@@ -23,7 +23,7 @@ from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER_S
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import LATER_OPTION, explained_choices, prompt_choices
-from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
+from screens.views.decisions.prompt_lines import PromptContent, prompt_blocks, question_lines
 from screens.views.run.explanation import explanation_lines, model_line, sentence_words, unasked_model_lines
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
@@ -87,7 +87,7 @@ def test_rule_4_lineage_and_the_exact_action_with_its_invisibles_marked() -> Non
     tool = story.start("tool", "send", agent)
     story.park(tool, DENIED, need="net:x", action={"tool": "send", "arguments": {"to": "a\u202eb"}}, task="Tell Ada")
     opened = incident_of(story)
-    said = [plain_text(line) for line in question_lines(opened, RenderContext(story.at))]
+    said = [plain_text(line) for line in question_lines(PromptContent(opened), RenderContext(story.at))]
     assert 'Call   send(to="a⟨U+202E⟩b")' in said
     assert "By     weekly_digest › mailer › send" in said
     holds = {
@@ -100,7 +100,7 @@ def test_rule_4_lineage_and_the_exact_action_with_its_invisibles_marked() -> Non
 
 
 def lines_of(story: Story, **more: Any) -> list[str]:
-    blocks = prompt_blocks(incident_of(story), RenderContext(story.at), **more)
+    blocks = prompt_blocks(PromptContent(incident_of(story)), RenderContext(story.at), **more)
     return [plain_text(line) for each in blocks for line in each.lines]
 
 

@@ -13,7 +13,7 @@ from runtime.judgement.comparison.file_write import compare_write, written_text
 from runtime.judgement.recovery.options import confirmation_of, press_of
 from screens.pages import write_comparison
 from screens.shell.context import ConsoleContext
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.written_file import ShownWrite
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.test_app import answers, armed, pressed, prompt_of, settled, text_of
@@ -96,5 +96,6 @@ def test_another_file_is_another_question_so_that_keys_count_anew() -> None:
     opened, context = story.state.open_incidents[0].opened, RenderContext(story.at)
     written = written_text(opened.action)
     assert written is not None
-    before, after = (ShownWrite(compare_write(written, text)) for text in (b"one\n", b"another\n"))
-    assert question_lines(opened, context, write=before) != question_lines(opened, context, write=after)
+    writes = (ShownWrite(compare_write(written, text)) for text in (b"one\n", b"another\n"))
+    before, after = (question_lines(PromptContent(opened, write=write), context) for write in writes)
+    assert before != after

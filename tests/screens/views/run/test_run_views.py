@@ -43,7 +43,7 @@ from screens.views.decisions.prompt import (
     deadline_line,
 )
 from screens.views.decisions.prompt_choices import PromptChoice, prompt_choices
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
 from screens.views.decisions.typed_answer import asked_for
 from screens.views.lists.runs import head_line, progress
@@ -620,7 +620,7 @@ def test_what_kind_of_answer_is_wanted_is_said(schema: dict[str, Any] | None, sa
 def test_whoever_extends_a_budget_sees_what_of_it_is_used() -> None:
     budget = {"limit": "max_steps", "scope": "a~0", "of": "a", "used": 6, "allowed": 6, "ends": "failed"}
     opened = asked(None, question="", action={"budget": budget})
-    lines = [plain_text(line) for line in question_lines(opened, RenderContext(START))]
+    lines = [plain_text(line) for line in question_lines(PromptContent(opened), RenderContext(START))]
     assert "Limit  max_steps: 6 of 6 used, by a" in lines
     choice = PromptChoice("x", "extend", "Extend the budget", param=OPTIONS["extend"].asked_param)
     assert asked_for(opened, choice, RenderContext(START)) == "how much more (max_steps: 6 of 6 used, by a)"
