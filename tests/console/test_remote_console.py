@@ -95,10 +95,8 @@ def test_a_decision_is_made_from_afar_and_the_runtime_goes_on(home: Home, place:
     program = parked(place / "one")
     with home.console("--host", "one", "--start") as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
         terminal.press("q")
         assert terminal.ended() == 0
     assert [run["state"] for run in program.json("runs")] == ["completed"]
@@ -111,13 +109,10 @@ def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by
     with home.console("--host", "one", "--host", "two") as terminal:
         terminal.until("no runtime works on far:")
         terminal.until("Needs a decision")
-        terminal.press("b")
-        terminal.until("two")
+        terminal.press("b", then="two")
         terminal.until("  2")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
         terminal.press("q")
         assert terminal.ended() == 0
     assert sorted(run["state"] for program in (one, two) for run in program.json("runs")) == ["completed", "waiting"]
@@ -130,12 +125,10 @@ def test_who_may_only_look_is_told_so_and_is_offered_nothing_to_do(home: Home, p
         terminal.until("one link ")
         terminal.until("view only")
         assert "freeze" not in terminal.text
-        terminal.press("\r")
-        terminal.until("this login may not answer; an operator's login may")
+        terminal.press("\r", then="this login may not answer; an operator's login may")
         assert "Grant permission" not in terminal.text
         terminal.press("g")
-        terminal.press("p")
-        terminal.until("A viewer may look, not act")
+        terminal.press("p", then="A viewer may look, not act")
         terminal.press("q")
         assert terminal.ended() == 0
     assert [run["state"] for run in program.json("runs")] == ["waiting"]
@@ -195,8 +188,7 @@ def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: P
     command = [*home.sshd.ssh("key"), "-tt", "far", there]
     with Terminal("-c", f"import os; os.execvp('ssh', {command!r})", size=(120, 30)) as terminal:
         terminal.until("asks permission")
-        terminal.press("j")
-        terminal.until(";48;5;")
+        terminal.press("j", then=";48;5;")
         for number in (1000, 1002, 1003, 1006):
             assert f"\x1b[?{number}h" not in terminal.text, "the mouse is left to the terminal"
         assert "38;2;" not in terminal.text, "256 colours"
@@ -213,18 +205,14 @@ def test_ssh_asks_before_the_app_has_the_terminal_and_again_when_a_login_is_need
     (place / "sshd" / "known_hosts").unlink()
     with home.console("--host", "one") as terminal:
         terminal.until("Are you sure you want to continue connecting")
-        terminal.press("yes\n")
-        terminal.until("Enter passphrase for key")
-        terminal.press("open sesame\n")
-        terminal.until("inbox")
+        terminal.press("yes\n", then="Enter passphrase for key")
+        terminal.press("open sesame\n", then="inbox")
         for pid in home.sshd.sessions():
             home.sshd.end(pid)
         terminal.until("a login is needed")
         terminal.until("logs in again")
-        terminal.press("r")
-        terminal.until("Enter passphrase for key")
-        terminal.press("open sesame\n")
-        terminal.until("inbox")
+        terminal.press("r", then="Enter passphrase for key")
+        terminal.press("open sesame\n", then="inbox")
         terminal.press("q")
         assert terminal.ended() == 0
     assert "open sesame" not in terminal.text

@@ -71,6 +71,11 @@ class Bench:
         given = await self.decisions.answer(incident.opened.incident_id, option, params, by=ME, **more)
         assert isinstance(given, AnswerAccepted), given
 
+    async def ended_by(self, incident: OpenIncident, option: str, **more: Any) -> DurableRun:
+        """Answer an incident: its run as it ended."""
+        await self.answer(incident, option, **more)
+        return await self.ended(incident.run_id)
+
     @asynccontextmanager
     async def driving(
         self, *, grace_s: float = 60.0, policy: RetryPolicy | None = None, **more: Any

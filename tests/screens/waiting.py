@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from screens.base.runtime_screen import RuntimeScreen
 from tests.patience import PATIENCE_S
@@ -39,3 +40,14 @@ async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
                 await pilot.pause(0.01)
     except TimeoutError:
         raise AssertionError("\n".join(screen_text(pilot.app))) from None
+
+
+async def press(pilot: Pilot[Any], *keys: str, then: str | type[Screen[Any]] | Callable[[], bool]) -> None:
+    """Press keys, and wait for what comes of them: words on the screen, a screen of this class, or a fact."""
+    await pilot.press(*keys)
+    if isinstance(then, str):
+        await until(pilot, lambda: any(then in line for line in screen_text(pilot.app)))
+    elif isinstance(then, type):
+        await until(pilot, lambda: isinstance(pilot.app.screen, then))
+    else:
+        await until(pilot, then)

@@ -57,8 +57,7 @@ def test_the_title_can_be_left_alone_and_the_mouse_be_taken_over_ssh(program: Pr
 def test_a_copy_is_wrapped_for_tmux_and_the_mouse_is_left_to_it(program: Program) -> None:
     with opened(program, TMUX="/tmp/tmux-1/default,1,0", TERM="screen-256color") as terminal:
         terminal.until("No runs yet")
-        terminal.press("y")
-        terminal.until("OSC 52")
+        terminal.press("y", then="OSC 52")
         terminal.press("q")
         assert terminal.ended() == 0
     (passed,) = re.findall("\x1bPtmux;\x1b\x1b\\]52;c;([A-Za-z0-9+/=]+)\x07\x1b\\\\", terminal.text)

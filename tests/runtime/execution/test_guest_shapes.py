@@ -33,8 +33,7 @@ async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
         assert "/llm~" in asked.opened.node_id
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.output, state.lives) == (output, 2)
     assert sorted(effects(bench)) == sorted(done)
     (tmp_path / "alone").mkdir()

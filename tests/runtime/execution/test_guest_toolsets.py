@@ -40,8 +40,7 @@ async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
         assert asked.opened.message == "out of reach"
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.phase, state.lives) == ("completed", 2)
     assert sorted(effects(bench)) == done
     (tmp_path / "alone").mkdir()
@@ -53,15 +52,13 @@ async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
 
 async def test_a_name_that_two_tool_sets_have_is_refused_as_by_the_framework_alone(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await start(bench, "same_names")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "same_names"))
     assert "defines a tool whose name conflicts" in asked.opened.message
     assert effects(bench) == []
 
 
 async def test_what_a_tool_would_put_into_the_conversation_is_refused_in_words(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await start(bench, "enqueuing")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "enqueuing"))
     assert asked.opened.node_id == "enqueuing~0/push~0.0"
     assert "`ctx.enqueue()` is not supported inside a durable step" in asked.opened.message

@@ -29,8 +29,7 @@ async def test_the_agent_is_told_as_it_is_alone_also_in_a_second_life(
         assert "/llm~" in asked.opened.node_id
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert state.output == f"{AFTER_RETRIES if name == 'retrying' else TOLD}; charged 2"
     tries = 3 if name == "retrying" else 1
     assert sorted(effects(bench)) == [*["note charge 1"] * tries, "note charge 2"]
@@ -53,8 +52,7 @@ async def test_what_it_raises_again_is_asked_once_at_the_step_and_a_retry_goes_o
     async with bench.driving(grace_s=0.0):
         await bench.until(run, parked)
         assert await bench.incidents(run) == [asked]
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert state.output == "charged 102; Declined funds: 3 was declined"
     assert sorted(effects(bench)) == ["note charge 102", "note charge 102", "note charge 3"]
     assert len(state.incidents) == 1

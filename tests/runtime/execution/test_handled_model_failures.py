@@ -53,8 +53,7 @@ async def test_the_agent_is_told_as_it_is_alone_and_also_in_a_second_life(
         assert "/wait~" in asked.opened.node_id
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.output, state.lives, len(state.incidents)) == (output, 2, 1)
     assert requests(bench.effects) == expected
     (tmp_path / "alone").mkdir()
@@ -79,8 +78,7 @@ async def test_what_comes_out_is_asked_once_and_a_retry_goes_on(bench: Bench, na
         await bench.until(run, parked)
         assert await bench.incidents(run) == [asked]
         assert requests(bench.effects) == before
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.phase, len(state.incidents)) == ("completed", 1)
     assert bench.effects.count("note wait x") == 1
 
@@ -88,11 +86,9 @@ async def test_what_comes_out_is_asked_once_and_a_retry_goes_on(bench: Bench, na
 async def test_the_retries_of_middleware_and_ours_are_not_multiplied(bench: Bench) -> None:
     (bench.root / "reached").touch()
     async with bench.driving(grace_s=0.0, policy=RetryPolicy(max_attempts=4, base=0.01)):
-        run = await start(bench, "retrying")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "retrying"))
         assert bench.effects == ["ask first 1"] * 3
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
     assert bench.effects.count("ask first 1") == 4
 
@@ -124,7 +120,6 @@ async def test_an_open_breaker_that_comes_out_of_the_agent_is_waited_for_and_the
         await bench.until(run, parked)
         assert bench.effects.count("ask first 1") == 1
     async with bench.driving(errors=BREAKING, grace_s=0.0):
-        await bench.answer(asked, "reset")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "reset")
     assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
     assert bench.effects.count("ask first 1") == 2

@@ -63,8 +63,7 @@ async def test_each_call_that_needs_approval_is_an_incident_of_its_own(bench: Be
         with pytest.raises(Exception, match="amount"):
             await bench.answer(first, "edit", arguments={"to": "ann", "amount": "much"})
         await bench.answer(second, "deny", message="not bob")
-        await bench.answer(first, "edit", arguments={"to": "ann", "amount": 5})
-        state = await bench.ended(run)
+        state = await bench.ended_by(first, "edit", arguments={"to": "ann", "amount": 5})
     assert effects(bench) == ["note balance", "note paid ann 5"]
     assert state.output == '{"total": 3, "paid": ["ann", "bob"]}'
     assert state.nodes["bank~0/pay~0.1"].result["error"] == "Denied by the operator: not bob"
@@ -72,11 +71,9 @@ async def test_each_call_that_needs_approval_is_an_incident_of_its_own(bench: Be
 
 async def test_a_failure_that_would_end_the_run_is_an_incident_and_an_answer_heals_it(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "broken")
-        (failed,) = await bench.incidents(run)
+        (failed,) = await bench.incidents(await start(bench, "broken"))
         assert failed.opened.action == {"tool": "reach", "arguments": {"host": "h"}}
-        await bench.answer(failed, "edit", arguments={"host": "up"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "edit", arguments={"host": "up"})
     assert state.output == "went on: reached up"
     assert effects(bench) == ["reach h", "reach up"]
 
@@ -93,11 +90,9 @@ async def test_a_failure_that_the_sdk_tells_the_model_of_is_told(bench: Bench) -
 
 async def test_a_handoff_is_a_node_and_what_it_does_besides_a_step(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "triage")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "triage"))
         assert asked.opened.action["arguments"] == {"to": "ann", "amount": 5}
-        await bench.answer(asked, "grant")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "grant")
     assert state.output == "refunded: paid ann 5"
     assert {key: node.kind for key, node in state.nodes.items()} == {
         "triage~0": "agent",
@@ -116,13 +111,11 @@ async def test_a_handoff_is_a_node_and_what_it_does_besides_a_step(bench: Bench)
 
 async def test_agents_as_tools_are_nodes_and_their_calls_are_steps(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "researcher")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "researcher"))
         assert asked.opened.action == {
             "tool": "ask_first", "arguments": {"input": "three"}, "permission": "approval.ask_first",
         }  # fmt: skip
-        await bench.answer(asked, "grant")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "grant")
     assert state.output == "found: " + "; ".join(["read {'seen': 'page'}"] * 3)
     below = "research~0/read~0.1/reader~0"
     assert [key for key in state.nodes if key.startswith(below)] == [
@@ -133,10 +126,8 @@ async def test_agents_as_tools_are_nodes_and_their_calls_are_steps(bench: Bench)
 
 async def test_an_agent_as_a_tool_may_be_refused_or_skipped(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "researcher")
-        (asked,) = await bench.incidents(run)
-        await bench.answer(asked, "deny", message="not now")
-        state = await bench.ended(run)
+        (asked,) = await bench.incidents(await start(bench, "researcher"))
+        state = await bench.ended_by(asked, "deny", message="not now")
     assert state.output.endswith("Denied by the operator: not now")
     assert bench.effects.count("look page") == 2
 
@@ -152,14 +143,12 @@ async def test_a_guardrail_asks_another_agent_and_its_trip_is_an_incident(bench:
             "openai-agents.input-guardrail",
             "refused",
         )
-        await bench.answer(tripped, "skip", value="we do not talk about that")
-        state = await bench.ended(run)
+        state = await bench.ended_by(tripped, "skip", value="we do not talk about that")
         assert (state.phase, state.output) == ("degraded", "we do not talk about that")
         run = await start(bench, "guarded", "a very long text, which is said once more in the answer")
         (tripped,) = await bench.incidents(run)
         assert tripped.opened.fault.rule_id == "openai-agents.output-guardrail"
-        await bench.answer(tripped, "abort")
-        await bench.ended(run)
+        await bench.ended_by(tripped, "abort")
 
 
 async def test_a_retry_gives_as_many_turns_once_more_also_after_a_restart(bench: Bench) -> None:
@@ -169,8 +158,7 @@ async def test_a_retry_gives_as_many_turns_once_more_also_after_a_restart(bench:
         assert (hit.opened.fault.rule_id, hit.opened.fault.cause) == ("openai-agents.max-turns", "limit_reached")
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(hit, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(hit, "retry")
     assert state.output == "the end"
     assert effects(bench) == ["look 0", "look 1", "look 2"]
 
@@ -214,8 +202,7 @@ async def test_what_an_operator_says_to_the_agent_is_in_its_next_request(bench: 
         run = await start(bench, "broken")
         (failed,) = await bench.incidents(run)
         await RunControls(bench.journal).inject(run, "broken", "be kind", by=ME)
-        await bench.answer(failed, "result", value="fine")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "result", value="fine")
     assert state.output == "went on: fine; be kind"
 
 
@@ -228,11 +215,9 @@ async def test_a_guest_and_another_stand_in_one_swarm(bench: Bench) -> None:
 
 async def test_the_model_is_one_of_those_that_are_registered(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "switching")
-        (failed,) = await bench.incidents(run)
+        (failed,) = await bench.incidents(await start(bench, "switching"))
         assert failed.opened.fault.cause == "auth_failed"
-        await bench.answer(failed, "switch_model", model="spare")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "switch_model", model="spare")
     assert state.output == "the spare one"
 
 
@@ -244,8 +229,7 @@ async def test_a_model_of_the_run_goes_before_the_agents(bench: Bench) -> None:
 
 async def test_what_the_provider_runs_is_said_once(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "searching")
-        state = await bench.ended(run)
+        state = await bench.ended(await start(bench, "searching"))
     assert state.nodes["searching~0"].warnings == [
         "web_search: the provider runs them as part of a model call, so they cannot be steps"
     ]
@@ -295,8 +279,7 @@ async def test_a_breakpoint_stops_before_a_tool(bench: Bench) -> None:
         )
         (stopped,) = await bench.incidents(run)
         assert bench.effects.count("reach h") == 1
-        await bench.answer(stopped, "edit", arguments={"host": "up"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(stopped, "edit", arguments={"host": "up"})
     assert state.output == "went on: reached up"
 
 
@@ -304,17 +287,14 @@ async def test_an_agent_is_skipped_from_its_model_or_from_a_tool_or_its_branch_i
     async with bench.driving():
         run = await start(bench, "switching")
         (failed,) = await bench.incidents(run)
-        await bench.answer(failed, "skip", value="nothing to say")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "skip", value="nothing to say")
         assert (state.phase, state.output) == ("degraded", "nothing to say")
         run = await start(bench, "banker")
         first, _ = await two(bench, run)
-        await bench.answer(first, "skip", value="no bank today", reach="agent")
-        state = await bench.ended(run)
+        state = await bench.ended_by(first, "skip", value="no bank today", reach="agent")
         assert (state.phase, state.output, state.open_incidents) == ("degraded", "no bank today", [])
         run = await start(bench, "broken")
-        await bench.answer((await bench.incidents(run))[0], "abort", reach="agent", reason="enough")
-        state = await bench.ended(run)
+        state = await bench.ended_by((await bench.incidents(run))[0], "abort", reach="agent", reason="enough")
     assert state.phase == "failed"
     assert "ended this branch" in state.summary().error
 
@@ -330,11 +310,9 @@ async def test_tokens_count_in_the_budget(bench: Bench) -> None:
 
 async def test_a_tool_of_an_mcp_server_is_a_step(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "jotting")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "jotting"))
         assert asked.opened.action == {"tool": "jot", "arguments": {"text": "tea"}, "permission": "approval.jot"}
-        await bench.answer(asked, "edit", arguments={"text": "milk"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "edit", arguments={"text": "milk"})
     assert "noted milk" in state.output
     assert effects(bench) == ["note jot milk"]
 

@@ -14,8 +14,7 @@ async def test_what_a_handoff_and_a_tool_change_of_the_context_is_there_in_anoth
         (asked,) = await bench.incidents(run)
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "grant")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "grant")
     assert state.output == "done: bought 12A in train timetable"
     assert [each for each in bench.effects if each.startswith("note")] == [
         "note found a train", "note chose 12A", "note bought train timetable 12A",
@@ -29,8 +28,7 @@ async def test_objects_that_tools_give_are_of_their_classes_in_another_life(benc
         (asked,) = await bench.incidents(run)
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "grant")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "grant")
     assert state.output == "Bern: clear, 3"
     assert bench.effects.count("note looked at Bern") == 1
     found = state.nodes["observer~0/look_out~0.0"].result

@@ -55,8 +55,7 @@ async def test_each_call_that_needs_approval_is_an_incident_of_its_own(bench: Be
         assert options(first) == ["grant", "deny", "edit", "result", "skip", "abort"]
         assert first.opened.arguments_schema is not None
         await bench.answer(second, "deny", message="not bob")
-        await bench.answer(first, "edit", arguments={"to": "ann", "amount": 5})
-        state = await bench.ended(run)
+        state = await bench.ended_by(first, "edit", arguments={"to": "ann", "amount": 5})
     assert effects(bench) == ["note balance", "note paid ann 5"]
     assert state.output == '{"total": 3, "paid": ["ann", "bob"]}'
     told = state.nodes["bank~0/pay~0.1"].result
@@ -70,8 +69,7 @@ async def test_a_grant_is_for_the_call_that_was_shown(bench: Bench) -> None:
         await bench.answer(first, "grant")
         await bench.until(run, lambda state: state.nodes["bank~0/pay~0.0"].terminal)
         assert [each.opened.incident_id for each in await bench.incidents(run)] == [second.opened.incident_id]
-        await bench.answer(second, "result", value="bob was paid in cash")
-        state = await bench.ended(run)
+        state = await bench.ended_by(second, "result", value="bob was paid in cash")
     assert effects(bench) == ["note balance", "note paid ann 1"]
     assert state.nodes["bank~0/pay~0.1"].result["content"] == "bob was paid in cash"
 
@@ -83,8 +81,7 @@ async def test_changed_arguments_are_checked_as_the_models_are(bench: Bench) -> 
         await bench.answer(second, "grant")
         with pytest.raises(Exception, match="amount"):
             await bench.answer(first, "edit", arguments={"to": "ann", "amount": "much"})
-        await bench.answer(first, "grant")
-        await bench.ended(run)
+        await bench.ended_by(first, "grant")
 
 
 async def test_what_the_tool_raises_to_steer_the_framework_is_a_result(bench: Bench) -> None:
@@ -96,8 +93,7 @@ async def test_what_the_tool_raises_to_steer_the_framework_is_a_result(bench: Be
         await bench.until(run, lambda state: any("order" in key for key in state.nodes) and bool(state.open_incidents))
         (order,) = await bench.incidents(run)
         assert (order.opened.question, order.opened.answer_schema) == ("Is the tea there?", {"type": "string"})
-        await bench.answer(order, "input", value="yes, it is")
-        state = await bench.ended(run)
+        state = await bench.ended_by(order, "input", value="yes, it is")
     assert state.output == "the end: yes, it is"
     assert effects(bench) == ["asked /tmp", "note wiped /tmp", "note guess 1", "note guess 2"]
     assert state.nodes["careful~0/wipe~0.0"].result["outcome"]["kind"] == "approval_required"
@@ -108,11 +104,9 @@ async def test_what_the_tool_raises_to_steer_the_framework_is_a_result(bench: Be
 
 async def test_another_exception_of_a_tool_is_an_incident_and_retry_heals_it(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "broken")
-        (failed,) = await bench.incidents(run)
+        (failed,) = await bench.incidents(await start(bench, "broken"))
         assert failed.opened.action == {"tool": "reach", "arguments": {"host": "h"}}
-        await bench.answer(failed, "edit", arguments={"host": "up"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "edit", arguments={"host": "up"})
     assert state.output == "went on: reached up"
     assert effects(bench) == ["reach h", "reach up"]
 
@@ -148,8 +142,7 @@ async def test_what_an_operator_says_to_the_agent_is_in_its_next_request(bench: 
         run = await start(bench, "broken")
         (failed,) = await bench.incidents(run)
         await RunControls(bench.journal).inject(run, "broken", "be kind", by=ME)
-        await bench.answer(failed, "result", value="fine")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "result", value="fine")
     assert state.output == "went on: fine; be kind"
 
 
@@ -163,10 +156,8 @@ async def test_a_guest_and_another_stand_in_one_swarm(bench: Bench) -> None:
 
 async def test_the_model_is_one_of_those_that_are_registered(bench: Bench) -> None:
     async with bench.driving():
-        run = await start(bench, "switching")
-        (failed,) = await bench.incidents(run)
-        await bench.answer(failed, "switch_model", model="spare")
-        state = await bench.ended(run)
+        (failed,) = await bench.incidents(await start(bench, "switching"))
+        state = await bench.ended_by(failed, "switch_model", model="spare")
     assert state.output == "the spare one"
 
 
@@ -186,8 +177,7 @@ async def test_request_input_is_asked_once_and_what_it_leaves_open_is_asked_here
         assert [each.opened.action["arguments"]["amount"] for each in (first, second)] == [50, 60]
         await bench.until(run, parked)
         await bench.answer(first, "edit", arguments={"amount": 49})
-        await bench.answer(second, "deny", message="too much")
-        state = await bench.ended(run)
+        state = await bench.ended_by(second, "deny", message="too much")
     assert state.output == "the end: spent 49; Denied by the operator: too much"
     assert effects(bench) == [
         "posted 1 asking~0/deferred_tool_calls~1.0",
@@ -232,8 +222,7 @@ async def test_a_deferred_call_may_be_denied(bench: Bench) -> None:
         await bench.until(run, lambda state: any("order" in key for key in state.nodes) and bool(state.open_incidents))
         (order,) = await bench.incidents(run)
         assert options(order) == ["input", "deny", "skip", "abort"]
-        await bench.answer(order, "deny", message="no tea today")
-        state = await bench.ended(run)
+        state = await bench.ended_by(order, "deny", message="no tea today")
     assert state.output == "the end: Denied by the operator: no tea today"
 
 
@@ -269,8 +258,7 @@ async def test_a_breakpoint_stops_before_a_tool_and_before_the_agent(bench: Benc
         )
         (stopped,) = await bench.incidents(run)
         assert bench.effects.count("reach h") == 1
-        await bench.answer(stopped, "edit", arguments={"host": "up"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(stopped, "edit", arguments={"host": "up"})
     assert state.output == "went on: reached up"
 
 
@@ -278,13 +266,11 @@ async def test_an_agent_is_skipped_with_a_value_from_its_model_or_from_a_tool(be
     async with bench.driving():
         run = await start(bench, "switching")
         (failed,) = await bench.incidents(run)
-        await bench.answer(failed, "skip", value="nothing to say")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "skip", value="nothing to say")
         assert (state.phase, state.output) == ("degraded", "nothing to say")
         run = await start(bench, "banker")
         first, _ = await two(bench, run)
-        await bench.answer(first, "skip", value="no bank today", reach="agent")
-        state = await bench.ended(run)
+        state = await bench.ended_by(first, "skip", value="no bank today", reach="agent")
     assert (state.phase, state.output, state.open_incidents) == ("degraded", "no bank today", [])
     assert effects(bench) == ["note balance"]
 
@@ -295,8 +281,7 @@ async def test_a_call_is_skipped_or_its_branch_ended(bench: Bench) -> None:
         await bench.answer((await bench.incidents(run))[0], "skip", value="left out")
         assert (await bench.ended(run)).output == "went on: left out"
         run = await start(bench, "broken")
-        await bench.answer((await bench.incidents(run))[0], "abort", reach="agent", reason="enough")
-        state = await bench.ended(run)
+        state = await bench.ended_by((await bench.incidents(run))[0], "abort", reach="agent", reason="enough")
     assert state.phase == "failed"
     assert "ended this branch" in state.summary().error
 

@@ -115,8 +115,7 @@ async def test_what_was_answered_by_itself_and_proved_right_is_given_to_the_rest
         waiting = await several(bench, "reacher", 4)
         canary, *rest = waiting
         assert await precedent(bench.journal, canary.opened) is None
-        await bench.answer(canary, "result", value="by phone")
-        await bench.ended(canary.run_id)
+        await bench.ended_by(canary, "result", value="by phone")
         before = await precedent(bench.journal, rest[0].opened)
         assert before is not None
         assert (before.answer.incident_id, before.state, before.detail) == (
@@ -235,8 +234,7 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
 async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) -> None:
     async with bench.driving():
         first, second = await several(bench, "saver", 2)
-        await bench.answer(first, "grant", **{"for": "run"})
-        await bench.ended(first.run_id)
+        await bench.ended_by(first, "grant", **{"for": "run"})
         before = await precedent(bench.journal, second.opened)
         assert before is not None
         assert before.reusable == {"for": "once"}

@@ -27,8 +27,7 @@ async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, cont
     run = await bench.start("workflow")
     assert await controls.freeze(run, by=ME) == [run]
     async with bench.driving(grace_s=0.0):
-        other = await bench.start("plain")
-        await bench.ended(other)
+        await bench.ended(await bench.start("plain"))
         assert bench.effects == []
         summary = await bench.journal.summary(run)
         assert summary is not None
@@ -51,8 +50,7 @@ async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Ben
             else:
                 await bench.answer(incident, "grant")
         # Answered, but frozen: no process takes it up.
-        probe = await bench.start("plain")
-        await bench.ended(probe)
+        await bench.ended(await bench.start("plain"))
         assert run not in supervisor.driving
         assert "save out.md" not in bench.effects
         assert await controls.thaw(by=ME) == [run]
@@ -78,8 +76,7 @@ async def test_a_breakpoint_stops_once_before_a_tool(bench: Bench, controls: Run
         assert incident.opened.action == {"tool": "note", "arguments": {"text": "b"}}
         assert bench.effects == ["look a"]
         assert incident.opened.options[0].label == "Go on"
-        await bench.answer(incident, "edit", arguments={"text": "edited"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "edit", arguments={"text": "edited"})
     assert state.phase == "completed"
     assert bench.effects == ["look a", "note edited"]
 
@@ -92,8 +89,7 @@ async def test_a_breakpoint_before_an_agent(bench: Bench, controls: RunControls)
         assert incident.opened.lineage[-1] == "parallel"
         await bench.until(run, lambda s: s.phase == "waiting")
         assert bench.effects == ["note one", "note two"]
-        await bench.answer(incident, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "retry")
     assert (state.phase, len(state.incidents)) == ("completed", 1)
     with pytest.raises(InvalidControl, match="has ended"):
         await controls.set_breakpoint(run, "agent", "x", by=ME)
@@ -108,8 +104,7 @@ async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench:
         await controls.inject(run, "chatty", "stop after this", by=ME)
         with pytest.raises(InvalidControl, match="has no agent 'nobody'"):
             await controls.inject(run, "nobody", "x", by=ME)
-        await bench.answer(incident, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "retry")
     assert state.output == "heard: stop after this"
     assert state.nodes["chatty~0"].delivered == {2: ("stop after this",)}
     assert not state.injected
@@ -182,8 +177,7 @@ async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(
         assert second.opened.incident_id != incident.opened.incident_id
         late = await bench.decisions.answer(incident.opened.incident_id, "input", {"value": "x"}, by=ME)
         assert "rewound" in getattr(late, "detail", "")
-        await bench.answer(second, "input", value="y")
-        state = await bench.ended(run)
+        state = await bench.ended_by(second, "input", value="y")
     assert state.output == "answered: the operator says y"
 
 
@@ -213,8 +207,7 @@ async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, co
         await bench.until(run, lambda s: s.nodes["swarm(noter...)~0/asker~0.1"].phase == "succeeded")
         fork = await controls.fork(run, by=ME)
         (again,) = await bench.incidents(fork)
-        await bench.answer(again, "deny")
-        forked = await bench.ended(fork)
+        forked = await bench.ended_by(again, "deny")
         assert (await bench.state(run)).open_incidents
         await bench.decisions.abort(run, by=ME)
         await bench.ended(run)
@@ -371,8 +364,7 @@ async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, contr
         state = await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
         assert len(state.incidents) == 2, "it asks again"
         (incident,) = await bench.journal.incidents(run)
-        await bench.answer(incident, "input", value="you")
-        assert (await bench.ended(run)).phase == "completed"
+        assert (await bench.ended_by(incident, "input", value="you")).phase == "completed"
 
 
 async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, controls: RunControls) -> None:
@@ -410,8 +402,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
         await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
         (again,) = await bench.journal.incidents(run)
         assert again.opened.incident_id != incident.opened.incident_id
-        await bench.answer(again, "input", value="you")
-        assert (await bench.ended(run)).phase == "completed"
+        assert (await bench.ended_by(again, "input", value="you")).phase == "completed"
         await controls.rewind(run, "asker~0", by=ME)
         await bench.until(run, lambda s: len(s.rewound) == 2 and bool(s.open_incidents))
         await bench.decisions.abort(run, by=ME)
@@ -424,8 +415,7 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
     async with bench.driving(grace_s=0.0):
         run = await bench.start("stage")
         (one, other) = await bench.incidents(run, 2)
-        await bench.answer(one, "abort")
-        before = await bench.ended(run)
+        before = await bench.ended_by(one, "abort")
         beside = other.opened.node_id
         with pytest.raises(InvalidControl, match=re.escape(one.opened.node_id)):
             await controls.rewind(run, beside, confirm=True, by=ME)

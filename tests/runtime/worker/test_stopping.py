@@ -60,8 +60,7 @@ async def test_what_takes_too_long_is_asked_about(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
         (incident,) = await bench.incidents(run)
         assert incident.opened.in_doubt
-        await bench.answer(incident, "result", value="seen to be sent")
-        ended = await bench.ended(run)
+        ended = await bench.ended_by(incident, "result", value="seen to be sent")
     assert ended.phase == "completed"
     assert (bench.root / "sent").read_text() == "1\n2\n"
 

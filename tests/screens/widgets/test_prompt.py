@@ -45,7 +45,7 @@ from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, digest
 from tests.screens.twelve_incidents import TWELVE
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import drawn, press, until
 
 
 def incident_of(story: Story) -> ev.IncidentOpened:
@@ -57,16 +57,14 @@ async def test_rule_1_an_answer_carries_incident_and_revision_and_a_stale_one_is
     async with console(story, run_id="run-3") as (pilot, link):
         await armed(pilot)
         link.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
-        await pilot.press("r")
-        await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
+        await press(pilot, "r", then="grace was first and answered skip")
         assert (link.said[0][1]["incident_id"], link.said[0][1]["revision"]) == ("run-3-inc-1", 1)
 
 
 async def test_rule_2_it_arms_after_a_moment_and_counts_what_it_swallowed() -> None:
     assert ARM_AFTER_S == 0.4
     async with console(broken(), run_id="run-3", arm_after=NEVER) as (pilot, link):
-        await pilot.press("r", "r", "a")
-        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        await press(pilot, "r", "r", "a", then="ignored 3 keys")
         assert link.said == []
 
 
@@ -212,8 +210,7 @@ async def test_rule_6_a_grant_says_subject_verb_object_lifetime_and_what_it_woul
 async def test_rule_7_a_denial_takes_a_word_to_the_agent() -> None:
     async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
-        await pilot.press("d", *"use /tmp", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "d", *"use /tmp", "enter", then=lambda: bool(link.said))
         assert answers(link) == [("deny", {"message": "use /tmp"})]
 
 
@@ -311,19 +308,16 @@ async def test_what_destroys_takes_a_second_different_key_after_a_second(name: s
         assert (prompt_of(pilot).mode, link.said) == ("choose", []), "any other key leaves it"
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        await pilot.press(key)
-        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        await press(pilot, key, then=lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 1.1
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [(name, {})])
+        await press(pilot, "y", then=lambda: answers(link) == [(name, {})])
 
 
 async def test_any_other_key_leaves_the_second_key_wherever_the_focus_is() -> None:
     async with deciding(offering("abort", "result")) as (pilot, link, clock):
         await pilot.press("tab")
         assert not prompt_of(pilot).has_focus_within
-        await pilot.press(DESTROY["abort"])
-        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        await press(pilot, DESTROY["abort"], then=lambda: prompt_of(pilot)._arming._keys.started)
         assert prompt_of(pilot).mode == "confirm"
         clock.now += 60
         await pilot.press("x")
@@ -339,11 +333,9 @@ async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_ta
         await pilot.press("r")
         assert prompt_of(pilot).mode == "confirm"
     async with deciding(offering("retry", "result")) as (pilot, link, _clock):
-        await pilot.press("r")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "r", then=lambda: answers(link) == [("retry", {})])
     async with deciding(offering("reset", breaker="openai")) as (pilot, link, _clock):
-        await pilot.press("t")
-        await until(pilot, lambda: answers(link) == [("reset", {})])
+        await press(pilot, "t", then=lambda: answers(link) == [("reset", {})])
     async with deciding(offering("reset", breaker="openai"), held_back("run-6")) as (pilot, link, _clock):
         await pilot.press("t")
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
@@ -352,25 +344,20 @@ async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_ta
 async def test_a_call_that_was_stopped_to_be_looked_at_takes_a_second_key_and_stands_there_until_then() -> None:
     async with deciding(TWELVE["breakpoint"](), run_id="run-1") as (pilot, link, clock):
         assert "Go on (then y)" in text_of(pilot)
-        await pilot.press("r")
-        await until(pilot, lambda: "What it does cannot be taken back." in text_of(pilot))
+        await press(pilot, "r", then="What it does cannot be taken back.")
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
         assert 'send_mail(to="team@example.org"' in text_of(pilot)
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "y", then=lambda: answers(link) == [("retry", {})])
 
 
 async def test_a_letter_of_an_option_that_is_not_offered_says_so_and_an_edit_without_a_change_is_not_sent() -> None:
     async with deciding(TWELVE["breakpoint"](), run_id="run-1") as (pilot, link, clock):
-        await pilot.press("x")
-        await until(pilot, lambda: "x (Extend the budget) is not offered here" in text_of(pilot))
-        await pilot.press("e")
-        await until(pilot, lambda: prompt_of(pilot).mode == "type" and prompt_of(pilot)._arming._keys.started)
+        await press(pilot, "x", then="x (Extend the budget) is not offered here")
+        await press(pilot, "e", then=lambda: prompt_of(pilot).mode == "type" and prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "Nothing is changed: change an argument, or go back with esc." in text_of(pilot))
+        await press(pilot, "ctrl+s", then="Nothing is changed: change an argument, or go back with esc.")
         assert link.said == []
 
 
@@ -389,16 +376,14 @@ async def test_what_is_typed_at_a_question_stands_in_its_field_and_decides_nothi
         await pilot.press(*word)
         assert prompt_of(pilot).query_one(Editor).text == word
         assert link.said == []
-        await pilot.press("enter")
-        await until(pilot, lambda: answers(link) == [("input", {"value": word})])
+        await press(pilot, "enter", then=lambda: answers(link) == [("input", {"value": word})])
 
 
 async def test_keys_that_come_before_a_question_can_be_read_are_dropped_and_counted() -> None:
     clock = Clock()
     async with console(asks_for_input(), run_id="run-2", arm_after=ARM_AFTER_S, monotonic=clock) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
-        await pilot.press(*"as", "enter")
-        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        await press(pilot, *"as", "enter", then="ignored 3 keys")
         clock.now += 60
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*"Q4")
@@ -424,15 +409,13 @@ async def test_the_next_question_takes_what_is_typed_however_late_the_app_comes_
                 await asyncio.sleep(0.01)
         busy.set()
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
-        await pilot.press(*"2026", "enter")
-        await until(pilot, lambda: answers(link) == [("input", {"value": "2026"})])
+        await press(pilot, *"2026", "enter", then=lambda: answers(link) == [("input", {"value": "2026"})])
 
 
 async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_stays() -> None:
     async with deciding(asks_for_input(), run_id="run-2") as (pilot, link, clock):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
-        await pilot.press(*"half", "escape")
-        await until(pilot, lambda: "Abort execution" in text_of(pilot))
+        await press(pilot, *"half", "escape", then="Abort execution")
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
         await pilot.press("i")

@@ -10,7 +10,7 @@ from screens.views.decisions.prompt_lines import proposal_lines
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.test_app import answers, armed, asks_for_input, broken, console, pressed, prompt_of, text_of
 from tests.screens.stories import START, digest
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 INCIDENT = "run-3-inc-1"
 
@@ -22,8 +22,7 @@ async def test_one_key_adopts_what_an_agent_proposes_and_the_reason_says_so() ->
         await armed(pilot)
         assert "Claude Code (ada) proposes retry: the table is there now" in text_of(pilot)
         assert "As proposed: Retry" in text_of(pilot)
-        await pilot.press("equals_sign")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "equals_sign", then=lambda: answers(link) == [("retry", {})])
         assert link.said[0][1]["reason"] == "as Claude Code (ada) proposed: the table is there now"
 
 
@@ -35,8 +34,7 @@ async def test_a_proposal_with_values_is_read_and_confirmed_with_another_key() -
         assert prompt_of(pilot).mode == "confirm"
         assert '"sql": "select 2"' in text_of(pilot)
         assert link.said == []
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("edit", {"arguments": {"sql": "select 2"}})])
+        await press(pilot, "y", then=lambda: answers(link) == [("edit", {"arguments": {"sql": "select 2"}})])
 
 
 async def test_a_proposal_to_end_something_takes_a_second_key() -> None:
@@ -58,8 +56,7 @@ async def test_a_proposal_that_comes_while_the_prompt_stands_arms_it_again() -> 
         link.changed()
         await until(pilot, lambda: "proposes retry" in text_of(pilot))
         await armed(pilot)
-        await pilot.press("equals_sign")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "equals_sign", then=lambda: answers(link) == [("retry", {})])
 
 
 async def test_one_key_adopts_what_is_proposed_as_the_answer_to_a_question() -> None:
@@ -74,8 +71,7 @@ async def test_one_key_adopts_what_is_proposed_as_the_answer_to_a_question() -> 
         await until(pilot, lambda: prompt_of(pilot).mode == "choose")
         await pressed(pilot, "equals_sign")
         assert prompt_of(pilot).mode == "confirm"
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("input", {"value": "blue"})])
+        await press(pilot, "y", then=lambda: answers(link) == [("input", {"value": "blue"})])
 
 
 def test_a_grant_is_proposed_in_words_and_chosen_by_its_own_key() -> None:

@@ -20,7 +20,7 @@ from tests.console.app.test_app import answers, armed, pressed, prompt_of, settl
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.twelve_incidents import FILES, permission
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 PATH = "/data/reports/survey.md"
 
@@ -59,8 +59,7 @@ async def test_to_write_over_a_file_takes_a_second_key_and_the_difference_stands
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
         assert "What stands in the file may be lost." in text_of(pilot)
         assert "31 lines would become 35" in text_of(pilot), "it can be read until the second key"
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
+        await press(pilot, "y", then=lambda: answers(link) == [("grant", {"for": "once"})])
 
 
 async def test_a_file_that_is_not_there_is_said_to_be_new_and_is_written_after_one_key() -> None:
@@ -68,8 +67,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_new_and_is_written_after_o
         await until(pilot, lambda: "not there yet, text has 35 lines" in text_of(pilot))
         await until(pilot, lambda: "Grant permission once (then y)" not in text_of(pilot))
         await armed(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
+        await press(pilot, "g", then=lambda: answers(link) == [("grant", {"for": "once"})])
 
 
 def test_a_file_of_which_nothing_is_known_takes_the_second_key() -> None:

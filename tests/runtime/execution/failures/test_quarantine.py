@@ -124,8 +124,7 @@ async def test_a_reply_that_cannot_be_written_parks_the_run_and_is_asked_for_onc
         summary = await bench.journal.summary(run)
         assert summary is not None
         assert (summary.state, summary.open_incidents, ASKED["model"]) == ("waiting", 1, 1)
-        await bench.answer(incident, "retry")
-        ended = await bench.ended(run)
+        ended = await bench.ended_by(incident, "retry")
     assert (ended.phase, ended.output, ASKED["model"]) == ("completed", "all seen", 2)
     assert ended.anomalies == 0
 
