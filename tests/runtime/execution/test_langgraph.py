@@ -17,55 +17,10 @@ from tests.runtime.guest_bench import asked, effects, options, parked, starts, t
 start = starts(GRAPHS)
 
 
-async def test_a_bare_agent_takes_the_name_of_its_reference(bench: Bench) -> None:
-    async with bench.driving():
-        state = await bench.ended(await start(bench, "plain"))
-    assert state.output == "you said go"
-    node = state.nodes["plain~0"]
-    assert (node.kind, node.name, node.info["framework"]) == ("agent", "plain", "langgraph")
-    assert node.warnings == []
-    asked = state.nodes["plain~0/llm~0"]
-    assert (asked.kind, asked.name, asked.requested["messages"]) == (
-        "llm", "scripted", [{"role": "user", "content": "go"}],
-    )  # fmt: skip
-    assert (asked.input_tokens, asked.output_tokens) == (10, 5)
-
-
-async def test_calls_that_end_in_reverse_order_have_the_places_of_the_reply(bench: Bench) -> None:
-    async with bench.driving():
-        state = await bench.ended(await start(bench, "reverse"))
-    steps = {key: node.requested["arguments"] for key, node in state.nodes.items() if node.kind == "tool"}
-    assert steps == {
-        "reverse~0/note~0.0": {"text": "p0"},
-        "reverse~0/note~0.1": {"text": "p1"},
-        "reverse~0/note~0.2": {"text": "p2"},
-        "reverse~0/look~0.3": {"what": "p"},
-    }
-    assert [each for each in effects(bench) if each.startswith("note")] == ["note p2", "note p1", "note p0"]
-    assert state.nodes["reverse~0/look~0.3"].idempotent
-    assert state.output == "three notes: noted p0; noted p1; noted p2; saw p"
-
-
-async def test_another_exception_of_a_tool_is_an_incident_and_an_edit_reaches_the_tool(bench: Bench) -> None:
-    async with bench.driving():
-        (failed,) = await bench.incidents(await start(bench, "broken"))
-        assert failed.opened.action == {"tool": "reach", "arguments": {"host": "h"}}
-        assert failed.opened.arguments_schema is not None
-        state = await bench.ended_by(failed, "edit", arguments={"host": "up"})
-    assert effects(bench)[-1] == "reach up"
-    assert state.output == "went on: reached up"
-
-
 async def test_structured_output_survives_replay_as_its_type(bench: Bench) -> None:
     async with bench.driving():
         state = await bench.ended(await start(bench, "structured"))
     assert json.loads(state.output) == {"total": 3, "paid": ["ann", "bob"]}
-
-
-async def test_a_guest_and_another_stand_in_one_swarm(bench: Bench) -> None:
-    async with bench.driving():
-        state = await bench.ended(await start(bench, "both"))
-    assert state.output == "three notes: noted p0; noted p1; noted p2; saw p"
 
 
 async def test_decisions_of_the_human_in_the_loop_middleware_are_grants_edits_and_refusals(bench: Bench) -> None:
@@ -196,14 +151,6 @@ async def test_the_older_schema_of_interrupts_is_answered_like_a_permission(
         }  # fmt: skip
         state = await bench.ended_by(found, option, **params)
     assert json.loads(state.output)["notes"] == [note]
-
-
-async def test_the_model_is_one_of_those_that_were_given(bench: Bench) -> None:
-    async with bench.driving():
-        (failed,) = await bench.incidents(await start(bench, "switching"))
-        state = await bench.ended_by(failed, "switch_model", model="spare")
-    assert state.output == "the spare one"
-    assert state.nodes["switching~0/llm~0"].effective["model"] == "spare"
 
 
 async def test_a_coarse_run_is_turned_back_to_what_a_node_wrote_and_the_node_runs_again(bench: Bench) -> None:
