@@ -39,6 +39,7 @@ from screens.render.layout import (
     width_of,
 )
 from screens.render.tree_outline import outline
+from screens.shell.context import ConsoleContext
 from screens.views.decisions.prompt import (
     deadline_line,
 )
@@ -677,12 +678,12 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     for key in (*state.nodes, *state.incidents):
         link.streamed[story.run_id, key] = StreamedText(1, bad, bad)
     incident = next(iter(state.incidents.values()))
-    pages = DetailPages()
+    pages = DetailPages(ConsoleContext(link, glyphs=context.glyphs, clock=lambda: context.now))
     lines = [status_line(state, context)]
     scale = timeline.scale_of(state, context.now, 30)
     tree = timeline.Timeline(state, context, scale=scale)
     for key in state.nodes:
-        lines += pages.page_for(state, key, incident.opened.incident_id, context, link).lines
+        lines += pages.page_for(state, key, incident.opened.incident_id).lines
         lines += node_lines(state, key, context, streamed=StreamedText(1, bad, bad))
         lines += waits_lines(wait_chain(state, key), context)
         lines += tree.row(key).cells
@@ -693,7 +694,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
             else:
                 lines.append(((found, "", False),))  # type: ignore[arg-type]
     pages.show_event(EventObject({"seq": 3, "type": bad, "ts": bad, bad: [bad], "node_id": bad}))
-    lines += pages.page_for(state, "", "", context, link).lines
+    lines += pages.page_for(state, "", "").lines
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
     lines += report_lines(build_report(state, incident.opened), context, incident)
     schema = {"enum": [bad], "properties": {bad: {"type": bad}}}
