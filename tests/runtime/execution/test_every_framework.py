@@ -26,7 +26,11 @@ SEEN = {PYDANTIC_AI: "saw p", LANGGRAPH: "saw p", OPENAI_AGENTS: "{'seen': 'p'}"
 
 @pytest.mark.parametrize(
     ("framework", "model", "tokens"),
-    [("pydantic-ai", "function:scripted", None), ("langgraph", "scripted", (10, 5)), ("openai-agents", "m", (20, 5))],
+    [
+        ("pydantic-ai", "function:scripted", None),
+        ("langgraph", "scripted", (10, 5)),
+        ("openai-agents", "plain", (20, 5)),
+    ],
 )
 async def test_a_bare_agent_takes_the_name_of_its_reference(
     bench: Bench, framework: str, model: str, tokens: tuple[int, int] | None
@@ -82,7 +86,7 @@ async def test_a_guest_and_another_stand_in_one_swarm(bench: Bench, file: Path) 
 async def test_the_model_is_one_of_those_that_are_registered(bench: Bench, file: Path) -> None:
     async with bench.driving():
         (failed,) = await bench.incidents(await starts(file)(bench, "switching"))
-        assert failed.opened.fault.cause == "auth_failed"
+        assert failed.opened.fault.cause in ("auth_failed", "permission_denied")
         state = await bench.ended_by(failed, "switch_model", model="spare")
     assert state.output == "the spare one"
     assert state.nodes["switching~0/llm~0"].effective["model"] == "spare"
@@ -209,7 +213,7 @@ async def test_an_agent_is_skipped_from_its_model_or_from_a_tool_or_its_branch_i
         first, _ = await two(bench, await start(bench, "banker"))
         state = await bench.ended_by(first, "skip", value="no bank today", reach="agent")
         assert (state.phase, state.output, state.open_incidents) == ("degraded", "no bank today", [])
-        assert effects(bench) == ["note balance"]
+        assert [each for each in effects(bench) if each.startswith("note")] == ["note balance"]
         (failed,) = await bench.incidents(await start(bench, "broken"))
         state = await bench.ended_by(failed, "abort", reach="agent", reason="enough")
     assert state.phase == "failed"
