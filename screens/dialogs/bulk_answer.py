@@ -25,7 +25,6 @@ from screens.views.decisions import bulk_answer as view
 from screens.views.decisions import choices
 from screens.views.decisions.batch_action import BatchOutcome, item_lines, outcome_summary
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.decisions.typed_answer import wanted_words
 from screens.views.lists.inbox import incident_words
@@ -221,24 +220,14 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._show_error(str(exc))
 
     def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
-        """The name of a model is typed; keys that were on their way to the list come here, too."""
-        if self._plan.choice is None or not self._plan.choice.takes_model:
-            return
+        editor = self.query_one("#value", Editor)
         if self._picks is not None:
-            self._type_instead("")
-        self.query_one("#value", Editor).insert(message.letter)
-
-    def _type_instead(self, begin: str) -> None:
-        """What is wanted is not in the list."""
-        self._picks = None
-        self._show()
-        self.query_one("#value", Editor).begin(begin, single=True)
+            self._picks = None
+            self._show()
+            editor.begin(message.begin, single=True)
+        editor.insert(message.letter)
 
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
-        begin = typed_from(message.value) if self._plan.choice is not None and self._plan.choice.takes_model else None
-        if begin is not None:
-            self._type_instead(begin)
-            return
         try:
             self._give(message.value)
         except ValueError as exc:

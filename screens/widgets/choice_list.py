@@ -22,6 +22,7 @@ from screens.views.decisions.choices import (
     pick_line,
     wants_file,
 )
+from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.widgets.line_view import LineView
 
@@ -60,9 +61,12 @@ class ChoiceList(LineView, can_focus=True):
 
     @dataclass
     class Typed(Message):
-        """A letter, which means nothing to the list: what is typed may be the answer."""
+        """What is wanted is not in the list: it is typed behind `begin`. Keys that were on their way to the list when
+        the editor came are told of, too.
+        """
 
-        letter: str
+        begin: str = ""
+        letter: str = ""
 
     def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
@@ -163,7 +167,8 @@ class ChoiceList(LineView, can_focus=True):
             event.stop()
         elif event.is_printable and event.key not in _OWN:
             event.stop()
-            self.post_message(self.Typed(event.character or ""))
+            if self._offer.typed:
+                self.post_message(self.Typed(letter=event.character or ""))
 
     def _choose(self, index: int) -> None:
         if 0 <= index < len(self._offer.values):
@@ -209,7 +214,9 @@ class ChoiceList(LineView, can_focus=True):
         elif self._offer.several:
             self.post_message(self.Sent(answer_of(self._offer, self._ticked)))
         else:
-            self.post_message(self.Sent(answer_of(self._offer, {self._cursor})))
+            value = answer_of(self._offer, {self._cursor})
+            begin = typed_from(value) if self._offer.typed else None
+            self.post_message(self.Sent(value) if begin is None else self.Typed(begin))
 
 
 def read_typed_answer(opened: IncidentOpened, choice: PromptChoice, text: str) -> str:

@@ -19,7 +19,6 @@ from screens.shell.context import ConsoleContext
 from screens.shell.external_editor import editor_command
 from screens.views.decisions import answer_form
 from screens.views.decisions import choices as picks
-from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.decisions.prompt_hint import typing_hint
 from screens.views.decisions.typed_answer import wanted_words
@@ -253,28 +252,18 @@ class AnswerField(Vertical):
 
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
         message.stop()
-        begin = typed_from(message.value) if self._choice is not None and self._choice.takes_model else None
-        if begin is not None:
-            self._type_instead(begin)
-        else:
-            self.post_message(self.Sent(message.value))
+        self.post_message(self.Sent(message.value))
 
     def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
-        """The name of a model is typed; keys that were on their way to the list come here, too."""
         message.stop()
-        if self._choice is None or not self._choice.takes_model:
-            return
+        editor = self.query_one("#editor", Editor)
         if self.has_class("-picks"):
-            self._type_instead("")
-        self.query_one("#editor", Editor).insert(message.letter)
-
-    def _type_instead(self, begin: str) -> None:
-        """What is wanted is not in the list: it is typed, behind what is known of it."""
-        self.remove_class("-picks")
-        self.add_class("-text")
-        self.query_one("#editor", Editor).begin(begin, single=True, focus=True)
-        self._began_with = self._text
-        self.post_message(self.Changed())
+            self.remove_class("-picks")
+            self.add_class("-text")
+            editor.begin(message.begin, single=True)
+            self._began_with = self._text
+            self.post_message(self.Changed())
+        editor.insert(message.letter)
 
     def on_secret_input_sent(self, message: SecretInput.Sent) -> None:
         message.stop()
