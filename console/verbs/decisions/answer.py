@@ -15,13 +15,13 @@ import click
 from console.exit_codes import FAILED
 from console.linear.grant_preview import grant_preview_lines
 from console.output import print_json, print_note, print_table
+from console.verbs.argument_values import text_of_stdin
 from console.verbs.base import (
     BadInput,
     cli_origin,
     find_incident,
     open_for_writing,
     operations_on,
-    text_of_stdin,
     verb,
 )
 from console.verbs.decisions.answer_flags import AnswerCommand, given_params

@@ -10,11 +10,11 @@ import click
 from msgspec.structs import replace
 
 from console.output import print_json, print_line, print_note
+from console.verbs.argument_values import json_object
 from console.verbs.base import (
     BadInput,
     cli_origin,
     find_run,
-    json_object,
     open_for_writing,
     operations_on,
     state_of,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from console.linear.operators import PersonAtTerminal, has_person
-from console.verbs.base import BadInput, text_of_stdin, verb
+from console.verbs.argument_values import text_of_stdin
+from console.verbs.base import BadInput, verb
 from console.verbs.runs.run_common import WantedRun, exit_code, run_and_follow
 
 MAX_INPUT_BYTES = 1_000_000

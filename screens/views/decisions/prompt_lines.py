@@ -15,7 +15,8 @@ from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
 from screens.render.confusables import is_marked, mark_confusables
-from screens.render.layout import Span, Spans, span, wrap_spans
+from screens.render.layout import Span, Spans, span
+from screens.render.wrapping import wrap_spans
 from screens.views.decisions.prompt_block import Block, block, label_row, mark_invisible
 from screens.views.decisions.prompt_call import FOLDED_CHARS, call_blocks
 from screens.views.decisions.written_file import ShownWrite, file_block
