@@ -71,7 +71,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def on_mount(self) -> None:
         self._end = self._session.link.subscribe(self._changed)
-        self.run_worker(self._look_back(), group="precedent", exit_on_error=False)
+        self._ask_precedent()
         self._show()
 
     def on_unmount(self) -> None:
@@ -85,7 +85,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
             known = self._session.link.summaries.get(self._precedent.run_id)
             if known != self._precedents_run:
                 self._precedents_run = known
-                self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
+                self._ask_precedent()
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -193,8 +193,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def _choose(self, choice: PromptChoice) -> None:
         if choice.refused:
-            self._said = f"{choice.label}: {choice.refused}"
-            self._show()
+            self._show_error(f"{choice.label}: {choice.refused}")
             return
         self._plan.choose(choice)
         if choice.param is None:
@@ -213,11 +212,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self._show_error(message.why)
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
-        assert self._plan.choice is not None
-        try:
-            self._give(read_typed_answer(self._alike[0].opened, self._plan.choice, message.text))
-        except ValueError as exc:
-            self._show_error(str(exc))
+        self._give(message.text, typed=True)
 
     def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
         editor = self.query_one("#value", Editor)
@@ -228,23 +223,25 @@ class BulkAnswerScreen(ArmedScreen[None]):
         editor.insert(message.letter)
 
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
-        try:
-            self._give(message.value)
-        except ValueError as exc:
-            self._show_error(str(exc))
+        self._give(message.value)
 
     def on_choice_list_undecided(self) -> None:
         self._show_error(self.query_one(ChoiceList).undecided_words)
 
     def _show_error(self, why: str) -> None:
-        """What was typed or ticked does not fit; it stays, to be mended."""
         self._said = why
         self._show()
 
-    def _give(self, value: Any) -> None:
-        """Raises `ValueError` where it does not fit."""
-        self._plan.give(value, self._session.clock())
-        self._ready()
+    def _give(self, value: Any, *, typed: bool = False) -> None:
+        """What was typed or ticked; where it does not fit that is said, and it stays, to be mended."""
+        assert self._plan.choice is not None
+        try:
+            given = read_typed_answer(self._alike[0].opened, self._plan.choice, value) if typed else value
+            self._plan.give(given, self._session.clock())
+        except ValueError as exc:
+            self._show_error(str(exc))
+        else:
+            self._ready()
 
     def _ready(self) -> None:
         """It is known what is to be answered. What may have happened is asked about, one after the other."""
@@ -258,8 +255,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._set_mode("confirm")
         else:
             self._set_mode("choose")
-            self._said = "Nothing was repeated: each of them may have happened."
-            self._show()
+            self._show_error("Nothing was repeated: each of them may have happened.")
 
     def _set_mode(self, mode: BulkAnswerMode) -> None:
         self._mode, self._said = mode, ""
@@ -278,7 +274,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
     def on_link_line_back(self) -> None:
         """Whether one of them was answered before can be asked now."""
         self._said = ""
-        self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
+        self._ask_precedent()
 
     def action_confirm(self) -> None:
         if not self._session.is_connected:
@@ -292,6 +288,9 @@ class BulkAnswerScreen(ArmedScreen[None]):
     @property
     def _host(self) -> str:
         return self._session.link.host_of(self._alike[0].run_id)
+
+    def _ask_precedent(self) -> None:
+        self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
 
     async def _look_back(self) -> None:
         incident_id = self._alike[0].opened.incident_id
