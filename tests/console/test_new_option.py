@@ -43,6 +43,7 @@ from screens.widgets.forms.answer_form import AnswerForm
 from tests.console.app.test_app import answers, armed, console, text_of
 from tests.console.linear.test_prompts import Terminal
 from tests.pages import commands_page, keys_page, options_table
+from tests.present import present
 from tests.runtime.bench import Bench
 from tests.screens.lonely import showing
 from tests.screens.stories import BROKEN_TOOL, START, Story
@@ -273,9 +274,7 @@ def test_what_is_confirmed_says_what_it_does(spec: OptionSpec) -> None:
 
 
 def answer_command() -> click.Command:
-    found = cli.get_command(click.Context(cli), "answer")
-    assert found is not None
-    return found
+    return present(cli.get_command(click.Context(cli), "answer"))
 
 
 TYPED = st.one_of(

@@ -30,7 +30,7 @@ from screens.widgets.log_list import LogList
 from screens.widgets.text_page import TextPage
 from tests.screens.list_link import ListLink
 from tests.screens.stories import START, Story, digest, finished
-from tests.screens.waiting import drawn, press, until
+from tests.screens.waiting import changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -274,8 +274,7 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
         assert isinstance(screen, GrantsScreen)
         assert not screen._asker._stale
         screen._asker._free_at = 0.0
-        link.changed()
-        await until(pilot, lambda: len(asked) == before + 1)
+        await changed(pilot, link, then=lambda: len(asked) == before + 1)
         assert asked[-1] == 7
         assert "orbiter.toml:4" in text(pilot)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -12,6 +12,9 @@ from textual.screen import Screen
 from screens.base.runtime_screen import RuntimeScreen
 from tests.patience import PATIENCE_S
 from tests.screens.widgets.test_live_widgets import screen_text
+
+if TYPE_CHECKING:
+    from tests.screens.memory_link import MemoryLink
 
 QUIET_LOOKS = 2
 """How often in a row nothing must be left to draw: what was drawn may have asked for more."""
@@ -32,22 +35,33 @@ async def drawn(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
-async def until(pilot: Pilot[Any], true: Callable[[], bool]) -> None:
+Fact = str | type[Screen[Any]] | Callable[[], bool]
+"""What is waited for: words on the screen, a screen of this class, or what a function says."""
+
+
+async def until(pilot: Pilot[Any], fact: Fact) -> None:
     """Wait for a fact, not for a time; what the screen shows is said if it does not come about."""
     try:
         async with asyncio.timeout(PATIENCE_S):
-            while not true():
+            while not _holds(pilot, fact):
                 await pilot.pause(0.01)
     except TimeoutError:
         raise AssertionError("\n".join(screen_text(pilot.app))) from None
 
 
-async def press(pilot: Pilot[Any], *keys: str, then: str | type[Screen[Any]] | Callable[[], bool]) -> None:
-    """Press keys, and wait for what comes of them: words on the screen, a screen of this class, or a fact."""
+def _holds(pilot: Pilot[Any], fact: Fact) -> bool:
+    if isinstance(fact, str):
+        return any(fact in line for line in screen_text(pilot.app))
+    return isinstance(pilot.app.screen, fact) if isinstance(fact, type) else fact()
+
+
+async def press(pilot: Pilot[Any], *keys: str, then: Fact) -> None:
+    """Press keys, and wait for what comes of them."""
     await pilot.press(*keys)
-    if isinstance(then, str):
-        await until(pilot, lambda: any(then in line for line in screen_text(pilot.app)))
-    elif isinstance(then, type):
-        await until(pilot, lambda: isinstance(pilot.app.screen, then))
-    else:
-        await until(pilot, then)
+    await until(pilot, then)
+
+
+async def changed(pilot: Pilot[Any], link: MemoryLink, *, then: Fact) -> None:
+    """Say that the link knows more, and wait for what comes of it."""
+    link.changed()
+    await until(pilot, then)

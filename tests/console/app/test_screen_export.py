@@ -25,9 +25,10 @@ from screens.widgets.node_tree import NodeTree
 from screens.widgets.row_list import RowList
 from screens.widgets.text_page import TextPage
 from tests.console.app.test_app import armed, console, redrawn, settled, text_of
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, Story, digest, finished
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +44,7 @@ def clipboard(pilot: Pilot[None], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     copied: list[str] = []
 
     def write(sequence: str) -> None:
-        found = re.fullmatch("\x1b\\]52;c;([^\x07]*)\x07", sequence)
-        assert found is not None
+        found = present(re.fullmatch("\x1b\\]52;c;([^\x07]*)\x07", sequence))
         copied.append(base64.b64decode(found[1]).decode())
 
     monkeypatch.setattr(pilot.app, "write_terminal", write)
@@ -149,8 +149,7 @@ async def test_a_drawing_that_fails_is_said_in_a_line_and_the_console_goes_on(mo
             raise RuntimeError("[/x] a bug")
 
         monkeypatch.setattr(InboxScreen, "all_rows", broken)
-        link.changed()
-        await until(pilot, lambda: "could not be drawn whole" in text_of(pilot))
+        await changed(pilot, link, then="could not be drawn whole")
         assert "[/x] a bug" in text_of(pilot)
         monkeypatch.undo()
         await press(pilot, "n", then=lambda: type(pilot.app.screen).__name__ == "RunScreen")

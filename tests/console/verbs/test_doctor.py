@@ -38,6 +38,7 @@ from runtime.record.state.durable_run import Summary
 from tests.console.linear.test_answering import FAULT
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
+from tests.present import present
 from tests.runtime.execution.lost_runs import lose
 
 SECRET = "sk-live-4f9d1c"
@@ -100,8 +101,7 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
     daemon.ensure_runtime(state_dir)
     try:
         told = {each["id"]: each for each in program.with_environment({"OPENAI_API_KEY": SECRET}).json("doctor")}
-        pid = daemon.running_runtime(state_dir)
-        assert pid is not None
+        pid = present(daemon.running_runtime(state_dir))
         assert f"pid {pid.pid}" in told["runtime"]["detail"]
         assert "operator.sock (mode 0600)" in told["runtime"]["detail"]
         assert told["keys of the runtime"]["state"] == "warn"
@@ -217,8 +217,7 @@ async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
     async with await open_journal(place.state) as journal:
         for run in ("r1", "r2"):
             await journal.create(ev.RunCreated(run_id=run, ref="x"), Summary(id=run))
-            lease = await journal.claim(run, "gone", 60)
-            assert lease is not None
+            lease = present(await journal.claim(run, "gone", 60))
             opened = ev.IncidentOpened(incident_id=f"i-{run}", fault=FAULT)
             await journal.append(lease, [ev.RunStarted(epoch=1), opened])
             await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", revision=1, option="abort"))

@@ -27,6 +27,7 @@ from runtime.record.places import (
 from runtime.record.state.events import utc_now
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import MakeEngine
+from tests.present import present
 
 
 async def sqlite(state: Path, clock: Callable[[], datetime] | None) -> JournalCare:
@@ -69,8 +70,7 @@ async def clone(pair: Pair, origin: Path, target: Path) -> None:
 
         (target / ADDRESS_FILE).unlink()
         await (await resolve_name(pair.journal)(target, utc_now)).close()
-        made = journal_address(target)
-        assert made is not None
+        made = present(journal_address(target))
         await write_tables(made, read_tables(address))
 
 
@@ -88,8 +88,7 @@ def dbos(
 ) -> MakeEngine:
     from runtime.worker.engines.dbos import DbosEngine
 
-    address = journal_address(state)
-    assert address is not None
+    address = present(journal_address(state))
     return partial(
         DbosEngine,
         address=address,

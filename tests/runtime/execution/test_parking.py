@@ -16,6 +16,7 @@ from runtime.operations.run_controls import RunControls
 from runtime.record.journal import StaleSequence
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
+from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.interleaving import World
 from tests.runtime.execution.lost_runs import lose
@@ -94,8 +95,7 @@ async def test_a_rewind_to_a_node_that_another_rewind_has_dropped_is_refused(ben
     state = await bench.state(run)
     top, leaf = next(iter(state.nodes)), list(state.nodes)[-1]
     await RunControls(bench.journal).rewind(run, top, confirm=True, by=ME)
-    lease = await bench.journal.claim(run, "me", 60)
-    assert lease is not None
+    lease = present(await bench.journal.claim(run, "me", 60))
     told = (await bench.journal.read(run))[-1].seq
     rewound = [ev.RunStarted(epoch=lease.epoch), ev.RunRewound(node_id=top), ev.RunParked(reason="stop")]
     await bench.journal.append(lease, rewound, seen=told)
@@ -156,10 +156,8 @@ async def test_runs_that_earlier_programs_lost_are_driven_again(bench: Bench) ->
 
 async def test_the_end_that_a_standstill_was_answered_with_outlives_the_driver(bench: Bench) -> None:
     run = await bench.start("plain")
-    lease = await bench.journal.claim(run, "gone", 60)
-    assert lease is not None
-    fault = no_progress(0.0, 100.0, 1.0)
-    assert fault is not None
+    lease = present(await bench.journal.claim(run, "gone", 60))
+    fault = present(no_progress(0.0, 100.0, 1.0))
     option = ev.Option(id="abort", label="Abort execution")
     stall = ev.IncidentOpened(incident_id="i-stall", fault=fault, options=(option,))
     await bench.journal.append(lease, [ev.RunStarted(epoch=lease.epoch), stall])

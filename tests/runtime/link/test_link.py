@@ -15,6 +15,7 @@ from runtime.daemon import sockets
 from runtime.link.client.client import CommandRefused, LinkLost
 from runtime.link.wire import protocol as p
 from runtime.record.state import events as ev
+from tests.present import present
 from tests.runtime.link.link_bench import SWARM, Bench, Raw
 
 
@@ -65,8 +66,7 @@ async def test_a_big_run_and_long_values_come_through(bench: Bench) -> None:
     await driver.write(ev.NodeClosed(node_id="n1", state="succeeded", output="\x1b" * 500_000))
     last = driver.state.last_seq + 1
     await console.wait_until(lambda: (state := console.run("run-1")) is not None and state.nodes["n1"].terminal)
-    state = console.run("run-1")
-    assert state is not None
+    state = present(console.run("run-1"))
     assert len(state.nodes) == 1200
     assert state.nodes["n0"].output == "ü€😀\n\x00" * 200_000
     assert state.nodes["n1"].output == "\x1b" * 500_000
@@ -86,10 +86,8 @@ async def test_commands_start_answer_and_abort(bench: Bench) -> None:
     assert result["option"] == "retry"
     await console.wait_until(lambda: "i-1" not in console.incidents)
     journal = await bench.open()
-    found = await journal.incident("i-1")
-    assert found is not None
-    answer = found[2]
-    assert answer is not None
+    found = present(await journal.incident("i-1"))
+    answer = present(found[2])
     assert (answer.by.channel, answer.reason) == ("console", "net is back")
     assert answer.by.name
     await console.command("abort", run_id=run_id, reason="enough")
@@ -252,8 +250,7 @@ async def test_texts_stream_to_who_watches_and_to_who_comes_later(bench: Bench) 
     late = await bench.console()
     late.watch("run-1")
     await late.wait_until(lambda: (text := late.text("run-1", "s")) is not None and text.text == "Hello world")
-    found = early.text("run-1", "s")
-    assert found is not None
+    found = present(early.text("run-1", "s"))
     assert (found.text, found.reasoning, found.attempt) == ("Hello world", "hm", 1)
     bench.streams.put("run-1", "s", 2, "text", "again")
     await early.wait_until(lambda: (text := early.text("run-1", "s")) is not None and text.text == "again")
@@ -535,8 +532,7 @@ async def test_who_is_at_the_far_end_of_a_pump(bench: Bench) -> None:
     args = {"incident_id": "i-1", "option": "retry", "revision": 1}
     raw.say(p.Command(id="a", verb="answer", args=args).line() + b"\n")
     assert isinstance(await raw.hear(), p.CommandReply)
-    found = await driver.journal.incident("i-1")
-    assert found is not None
+    found = present(await driver.journal.incident("i-1"))
     assert found[2] is not None
     assert found[2].by.name.startswith("anna (")
     await raw.end()

@@ -14,6 +14,7 @@ from runtime.operations.run_controls import RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import reader_of
 
@@ -29,8 +30,7 @@ async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, cont
     async with bench.driving(grace_s=0.0):
         await bench.ended(await bench.start("plain"))
         assert bench.effects == []
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert summary.state == "frozen"
         await controls.thaw(run, by=ME)
         state = await bench.ended(run)
@@ -241,8 +241,7 @@ async def test_a_run_of_a_frozen_swarm_is_frozen_with_its_creation(bench: Bench,
             assert isinstance(created, ev.RunCreated)
             assert isinstance(frozen, ev.RunFrozen), "in one transaction: there is no moment in which a step may begin"
             assert frozen.reason == "no money"
-            summary = await bench.journal.summary(run)
-            assert summary is not None
+            summary = present(await bench.journal.summary(run))
             assert summary.state == "frozen"
         await controls.thaw(ref=ref, by=ME)
         assert (await bench.ended(later)).phase == "completed"
@@ -301,23 +300,20 @@ async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench
         state = await bench.until(run, lambda s: s.phase == "frozen")
         assert [node.name for node in state.in_flight] == ["linger"]
         assert state.freezing
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert (summary.state, summary.in_flight, summary.freezing) == ("frozen", 1, True)
         (bench.root / "go").touch()
         state = await bench.until(run, lambda s: not s.freezing)
         assert (state.phase, state.in_flight) == ("frozen", [])
         await bench.until(run, lambda s: s.parked is not None)
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert not summary.freezing
         assert bench.effects == ["lingered"], "what was under way has come to its end, and nothing new began"
 
 
 async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("slow")
-    lease = await bench.journal.claim(run, "somebody", 0.0)
-    assert lease is not None
+    lease = present(await bench.journal.claim(run, "somebody", 0.0))
     step = ev.StepStarted(node_id="slow~0/llm~0", parent_id="", kind="llm", name="x", agent="slow", attempt=1, epoch=1)
     await bench.journal.append(lease, [ev.RunStarted(epoch=1), step])
     await controls.freeze(run, by=ME)
@@ -357,8 +353,7 @@ async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, contr
         await controls.freeze(run, by=ME)
         await controls.rewind(run, "asker~0", by=ME)
         await bench.ended(await bench.start("plain"))
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert (summary.state, (await bench.state(run)).lives) == ("frozen", 1)
         await controls.thaw(run, by=ME)
         state = await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))

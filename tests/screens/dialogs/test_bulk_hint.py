@@ -15,7 +15,7 @@ from screens.shell.context import ConsoleContext
 from tests.console.app.test_app import prompt_of, settled, text_of
 from tests.screens.run_link import RunLink
 from tests.screens.stories import limited
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 NOT_YET: dict[str, Any] = {"id": "run-1-inc-1", "run_id": "run-1", "option": "retry", "state": "not proven"}
 
@@ -42,8 +42,7 @@ async def test_when_it_proved_right_a_line_says_how_many_wait_and_by_which_key(m
         assert " worked: " not in text_of(pilot)
         link.precedent = {**NOT_YET, "state": "went on"}
         link.stories["run-1"].finish(output="done")
-        link.changed()
-        await until(pilot, lambda: "retry worked: 2 alike wait; B in the inbox answers" in text_of(pilot))
+        await changed(pilot, link, then="retry worked: 2 alike wait; B in the inbox answers")
         assert pilot.app.focused is focused
         assert {verb for verb, _ in link.said} == {"answer", "precedent"}
         await press(pilot, "f5", then=lambda: " worked: " not in text_of(pilot))

@@ -20,7 +20,7 @@ from tests.screens.pictures import asks
 from tests.screens.run_link import RunLink
 from tests.screens.stepping import Clock
 from tests.screens.stories import Story, limited
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 LONG_S = 600.0
 """Longer than any test: it is not the clock that sends."""
@@ -112,8 +112,7 @@ async def test_leaving_the_console_sends_it() -> None:
 async def test_the_answer_of_a_second_console_wins_and_the_held_one_is_dropped() -> None:
     async with held() as (pilot, link):
         link.stories["run-1"].answer("run-1-inc-1", "deny", who="bob")
-        link.changed()
-        await until(pilot, lambda: "bob answered this" in text_of(pilot))
+        await changed(pilot, link, then="bob answered this")
         assert "Yours was not sent: openai:gpt-4o: Retry operation." in text_of(pilot)
         assert pilot.app.screen.session.hold.held is None  # type: ignore[attr-defined]
         assert answers(link) == []

@@ -11,7 +11,7 @@ from screens.shell.context import ConsoleContext
 from tests.screens.lonely import showing, text_of
 from tests.screens.pictures import PICTURES
 from tests.screens.stories import digest, finished, limited
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 
 def compared(left: str, right: str) -> Callable[[ConsoleContext], ComparisonScreen]:
@@ -48,8 +48,7 @@ async def test_the_runs_are_compared_again_when_one_of_them_moves_and_only_then(
         await page.fetch()
         assert [verb for verb, _ in link.said] == ["diff"]
         left.finish("aborted")
-        link.changed()
-        await until(pilot, lambda: "aborted" in text_of(pilot))
+        await changed(pilot, link, then="aborted")
 
 
 async def test_a_run_that_is_gone_is_said() -> None:

@@ -43,7 +43,7 @@ from screens.views.shared.row_cache import RowCache
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
 from tests.screens.twelve_incidents import TWELVE, network
-from tests.screens.waiting import drawn, press, until
+from tests.screens.waiting import changed, drawn, press, until
 
 
 def waiting_of(*stories: Story) -> list[OpenIncident]:
@@ -415,8 +415,7 @@ async def test_what_was_not_proven_yet_is_looked_at_again_when_its_run_went_on()
         await press(pilot, "B", then="not proven")
         link.precedent = {**link.precedent, "state": "went on"}
         first.answer("run-7-inc-1", "retry")
-        link.changed()
-        await until(pilot, lambda: "Answer all 2 the same: retry" in text_of(pilot))
+        await changed(pilot, link, then="Answer all 2 the same: retry")
 
 
 async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said() -> None:
@@ -631,8 +630,7 @@ async def test_a_decision_that_came_is_marked_as_new() -> None:
         assert not line_with(pilot, "asks permission").startswith("+")
         new = limited(8, 60)
         link.stories[new.run_id] = new
-        link.changed()
-        await until(pilot, lambda: "rate limited" in text_of(pilot))
+        await changed(pilot, link, then="rate limited")
         assert line_with(pilot, "rate limited").startswith("+")
         new.wait(120)
         link.changed()

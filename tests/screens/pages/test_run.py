@@ -29,7 +29,7 @@ from screens.widgets.text_page import TextPage
 from tests.console.app.test_app import NEVER, prompt_of, settled, text_of, typing
 from tests.screens.run_link import RunLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 
 @asynccontextmanager
@@ -150,8 +150,7 @@ async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
     async with opened(story) as (pilot, link):
         await pilot.press("home")
         story.wait(1).start("tool", "late", story.state.roots[0], 9)
-        link.changed()
-        await until(pilot, lambda: any(line.startswith("+") for line in tree_of(pilot).plain_lines()))
+        await changed(pilot, link, then=lambda: any(line.startswith("+") for line in tree_of(pilot).plain_lines()))
         assert ["late" in line for line in tree_of(pilot).plain_lines() if line.startswith("+")] == [True]
         assert tree_of(pilot).cursor_key == story.state.roots[0]
 
@@ -170,8 +169,7 @@ async def test_a_freeze_is_read_confirmed_and_its_drain_is_seen() -> None:
         await press(pilot, "y", then=lambda: link.said == [("freeze", {"run_id": "run-1"})])
         await until(pilot, lambda: shown(pilot, "freezing: 1 call still out: search_releases"))
         story.end(next(key for key in story.state.nodes if "search_" in key), "x")
-        link.changed()
-        await until(pilot, lambda: shown(pilot, "frozen: no call is out"))
+        await changed(pilot, link, then=lambda: shown(pilot, "frozen: no call is out"))
         await act(pilot, "p")
         assert shown(pilot, "Thaw this run")
 
@@ -489,8 +487,7 @@ async def test_somebody_elses_answer_is_said_with_who_gave_it() -> None:
     async with opened(story) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         story.answer("run-1-inc-1", "skip", who="grace")
-        link.changed()
-        await until(pilot, lambda: shown(pilot, "grace answered this: Skip."))
+        await changed(pilot, link, then=lambda: shown(pilot, "grace answered this: Skip."))
 
 
 async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:

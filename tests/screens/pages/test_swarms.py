@@ -55,7 +55,7 @@ from screens.views.shared.row_sort import RowSort
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
-from tests.screens.waiting import drawn, press, until
+from tests.screens.waiting import changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import watch_repaints
 
 
@@ -279,8 +279,7 @@ async def test_on_a_run_that_has_ended_nothing_is_frozen_and_it_is_not_offered()
         await until(pilot, lambda: "Abort: what is selected or under the cursor has ended." in text_of(pilot))
         await press(pilot, "home", then=lambda: "p freeze" in foot_of(pilot))
         link.stories["run-3"].finish("failed", error="too late")
-        link.changed()
-        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
+        await changed(pilot, link, then=lambda: "p freeze" not in foot_of(pilot))
         assert link.said == []
 
 
@@ -291,8 +290,7 @@ async def test_tokens_that_are_used_while_one_looks_are_drawn() -> None:
         story.wait(20)
         call = story.start("llm", "m", agent, agent="b")
         story.end(call, {"content": "x"}, tokens=(9_000, 100))
-        link.changed()
-        await until(pilot, lambda: "█  " in line_with(pilot, "translate 1").partition("done")[2])
+        await changed(pilot, link, then=lambda: "█ " in line_with(pilot, "translate 1").partition("done")[2])
 
 
 # -- the form --------------------------------------------------------------------------------------------------
@@ -476,8 +474,7 @@ async def test_where_nothing_is_listed_no_key_for_runs_is_offered() -> None:
         await pilot.press("p", "A")
         story = workflow(1, 1)
         link.stories[story.run_id] = story
-        link.changed()
-        await until(pilot, lambda: "p freeze" in text_of(pilot))
+        await changed(pilot, link, then="p freeze")
 
 
 async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_lost() -> None:

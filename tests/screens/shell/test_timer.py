@@ -22,7 +22,7 @@ from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock, Owner, delays
 from tests.screens.stories import limited
-from tests.screens.waiting import drawn, press, until
+from tests.screens.waiting import changed, drawn, press, until
 
 ROOT = Path(screens.__file__).parent.parent
 
@@ -56,8 +56,7 @@ async def test_textual_itself_loses_a_timer_in_such_a_moment() -> None:
 async def drawing(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A screen shows what changed."""
     link.stories["run-1"].answer("run-1-inc-1", "skip")
-    link.changed()
-    await until(pilot, lambda: "1 decision" not in text_of(pilot))
+    await changed(pilot, link, then=lambda: "1 decision" not in text_of(pilot))
     await drawn(pilot)
 
 

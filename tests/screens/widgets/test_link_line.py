@@ -18,7 +18,7 @@ from screens.widgets.prompts.prompt import Prompt
 from tests.console.app.test_app import console, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest, limited
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 LOST = "No runtime, b outside of here brings it back: its process ended"
 
@@ -55,8 +55,7 @@ async def test_a_run_of_which_nothing_can_be_written_is_said_on_every_screen_unt
         assert "cannot be carried on" not in text_of(pilot)
         why = "run r1: [b]disk[/b] full"
         link.qualities = (LinkQuality("", "connected", held_up=why), LinkQuality("far", "connected", held_up="r2, too"))
-        link.changed()
-        await until(pilot, lambda: f"{why}; far: r2, too · it is tried again by itself" in text_of(pilot))
+        await changed(pilot, link, then=f"{why}; far: r2, too · it is tried again by itself")
         await press(pilot, "5", then=lambda: "› log" in text_of(pilot) and why in text_of(pilot))
         told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: "No runtime" in text_of(pilot) and why not in text_of(pilot))

@@ -41,11 +41,12 @@ from tests.console.app.test_app import (
     text_of,
 )
 from tests.patience import PATIENCE_S
+from tests.present import present
 from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, digest
 from tests.screens.twelve_incidents import TWELVE
-from tests.screens.waiting import drawn, press, until
+from tests.screens.waiting import changed, drawn, press, until
 
 
 def incident_of(story: Story) -> ev.IncidentOpened:
@@ -141,8 +142,7 @@ async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, _):
         await armed(pilot)
         assert "more characters" in text_of(pilot)
-        await pressed(pilot, "pagedown")
-        await until(pilot, lambda: "more lines below" in text_of(pilot))
+        await pressed(pilot, "pagedown", then="more lines below")
 
 
 async def test_a_lasting_grant_is_offered_once_the_whole_action_was_in_sight() -> None:
@@ -151,11 +151,9 @@ async def test_a_lasting_grant_is_offered_once_the_whole_action_was_in_sight() -
     story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"letter": "line " * 200}})
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, link):
         await armed(pilot)
-        await pressed(pilot, "G")
-        await until(pilot, lambda: "Read the action to its end first" in text_of(pilot))
+        await pressed(pilot, "G", then="Read the action to its end first")
         assert prompt_of(pilot).mode == "choose"
-        await pressed(pilot, "pagedown", "pagedown", "pagedown", "G")
-        await until(pilot, lambda: prompt_of(pilot).mode == "lifetime")
+        await pressed(pilot, "pagedown", "pagedown", "pagedown", "G", then=lambda: prompt_of(pilot).mode == "lifetime")
         assert link.said == []
 
 
@@ -202,8 +200,7 @@ def test_rule_5_what_cannot_be_shown_whole_is_granted_only_once() -> None:
 async def test_rule_6_a_grant_says_subject_verb_object_lifetime_and_what_it_would_have_matched() -> None:
     async with console(digest(), run_id="run-1") as (pilot, _):
         await armed(pilot)
-        await pressed(pilot, "G", "s")
-        await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
+        await pressed(pilot, "G", "s", then="It would have matched 3 past actions and 1 pending.")
         assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
 
 
@@ -222,8 +219,7 @@ async def test_rule_8_a_field_in_which_someone_types_is_never_stolen_and_the_new
         await pilot.press(*"Q4")
         other = story.start("tool", "other", story.state.roots[0], 5)
         story.park(other, BROKEN_TOOL)
-        link.changed()
-        await until(pilot, lambda: "2 decisions" in text_of(pilot))
+        await changed(pilot, link, then="2 decisions")
         await pilot.press(*" r")
         assert prompt_of(pilot).query_one(Editor).text == "Q4 r"
         assert link.said == []
@@ -397,8 +393,7 @@ async def test_the_next_question_takes_what_is_typed_however_late_the_app_comes_
     story.park(second, MISSING, question="Which year is meant?")
     async with console(story, run_id="run-2") as (pilot, link):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
-        shown = prompt_of(pilot).opened
-        assert shown is not None
+        shown = present(prompt_of(pilot).opened)
         assert shown.incident_id == first
         busy = asyncio.Event()
         pilot.app.call_later(busy.wait)
@@ -478,5 +473,4 @@ async def test_while_a_text_is_typed_the_foot_shows_keys_that_are_no_part_of_it(
     async with console(story, run_id=story.run_id, size=(80, 24)) as (pilot, _):
         await armed(pilot)
         await until(pilot, lambda: text_of(pilot).rstrip().endswith("ctrl+p commands   f1 help   ctrl+q quit"))
-        await pressed(pilot, "escape")
-        await until(pilot, lambda: text_of(pilot).rstrip().endswith(": commands   ? help   q quit"))
+        await pressed(pilot, "escape", then=lambda: text_of(pilot).rstrip().endswith(": commands ? help q quit"))

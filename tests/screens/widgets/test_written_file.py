@@ -17,10 +17,11 @@ from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.written_file import ShownWrite
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.test_app import answers, armed, pressed, prompt_of, settled, text_of
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.twelve_incidents import FILES, permission
-from tests.screens.waiting import press, until
+from tests.screens.waiting import changed, press, until
 
 PATH = "/data/reports/survey.md"
 
@@ -84,16 +85,14 @@ async def test_a_file_that_changes_meanwhile_is_said() -> None:
         await until(pilot, lambda: "two projects" in text_of(pilot))
         link.files[PATH] = b"somebody wrote here\n"
         clock.now += write_comparison.REREAD_S
-        link.changed()
-        await until(pilot, lambda: "It has changed since this was shown" in text_of(pilot))
+        await changed(pilot, link, then="It has changed since this was shown")
         assert "somebody wrote here" in text_of(pilot)
 
 
 def test_another_file_is_another_question_so_that_keys_count_anew() -> None:
     story = permission()
     opened, context = story.state.open_incidents[0].opened, RenderContext(story.at)
-    written = written_text(opened.action)
-    assert written is not None
+    written = present(written_text(opened.action))
     writes = (ShownWrite(compare_write(written, text)) for text in (b"one\n", b"another\n"))
     before, after = (question_lines(PromptContent(opened, write=write), context) for write in writes)
     assert before != after
