@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.swarms.loader import load_swarm
 from tests.data.swarms import guest_toolsets as agents  # the frameworks, before a limit of time holds for the import
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import effects, parked, starts
+from tests.runtime.guest_bench import effects, output_alone, starts, two_lives
 
 FILE = Path(agents.__file__)
 start = starts(FILE)
@@ -33,21 +32,10 @@ start = starts(FILE)
 async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, done: list[str]
 ) -> None:
-    async with bench.driving(grace_s=0.0):
-        run = await start(bench, name)
-        (asked,) = await bench.incidents(run)
-        assert "/llm~" in asked.opened.node_id
-        assert asked.opened.message == "out of reach"
-        await bench.until(run, parked)
-    async with bench.driving(grace_s=0.0):
-        state = await bench.ended_by(asked, "retry")
-    assert (state.phase, state.lives) == ("completed", 2)
+    state = await two_lives(bench, FILE, name, at="/llm~")
+    assert {each.opened.message for each in state.incidents.values()} == {"out of reach"}
     assert sorted(effects(bench)) == done
-    (tmp_path / "alone").mkdir()
-    (tmp_path / "alone" / "reached").touch()
-    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
-    alone = load_swarm(f"{FILE}:{name}", tmp_path)
-    assert state.output == (await alone.run("go")).output
+    assert await output_alone(FILE, name, tmp_path / "alone", monkeypatch) == state.output
 
 
 async def test_a_name_that_two_tool_sets_have_is_refused_as_by_the_framework_alone(bench: Bench) -> None:

@@ -11,12 +11,11 @@ import pytest
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.record.state.durable_run import RUN_TERMINAL
-from runtime.swarms.loader import load_swarm
 from tests.data.swarms import (
     handled_model_failures as agents,  # the frameworks, before a limit of time holds for the import
 )
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import parked, starts
+from tests.runtime.guest_bench import output_alone, parked, starts, two_lives
 
 FILE = Path(agents.__file__)
 start = starts(FILE)
@@ -47,20 +46,10 @@ async def test_the_agent_is_told_as_it_is_alone_and_also_in_a_second_life(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, gives: tuple[str, list[str]]
 ) -> None:
     output, expected = gives
-    async with bench.driving(grace_s=0.0):
-        run = await start(bench, name)
-        (asked,) = await bench.incidents(run)
-        assert "/wait~" in asked.opened.node_id
-        await bench.until(run, parked)
-    async with bench.driving(grace_s=0.0):
-        state = await bench.ended_by(asked, "retry")
-    assert (state.output, state.lives, len(state.incidents)) == (output, 2, 1)
+    state = await two_lives(bench, FILE, name, at="/wait~")
+    assert (state.output, len(state.incidents)) == (output, 1)
     assert requests(bench.effects) == expected
-    (tmp_path / "alone").mkdir()
-    (tmp_path / "alone" / "reached").touch()
-    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
-    alone = load_swarm(f"{FILE}:{name}", tmp_path)
-    assert (await alone.run("go")).output == output
+    assert await output_alone(FILE, name, tmp_path / "alone", monkeypatch) == output
     made = (tmp_path / "alone" / "effects").read_text().splitlines()
     assert requests(made) == expected
 
