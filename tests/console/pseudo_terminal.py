@@ -145,8 +145,10 @@ class Terminal:
         count = self.quiet(seconds)
         return count - sum(map(len, _ROUND_TRIP.findall(bytes(self.output[-count:])))) if count else 0
 
-    def ended(self, *, seconds: float = PATIENCE_S) -> int:
-        """The exit code of the program, read to its end."""
+    def ended(self, keys: str | bytes = "", *, seconds: float = PATIENCE_S) -> int:
+        """The exit code of the program, read to its end; it ends by itself, or by these keys."""
+        if keys:
+            self.press(keys)
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
             if not self._read(min(0.2, deadline - time.monotonic())) and time.monotonic() > deadline:

@@ -27,7 +27,6 @@ from runtime.judgement.recovery.option_spec import OptionParam, OptionSpec, Para
 from runtime.judgement.recovery.option_table import OPTIONS, consequence_text, option_keys
 from runtime.judgement.recovery.options import confirmation_of, make_option, options_for
 from runtime.judgement.recovery.param_validation import check_params
-from runtime.link.client.client import LinkClient
 from runtime.link.wire.link_status import CommandRefused
 from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.operations.requests.answers import AnswerIncident
@@ -45,6 +44,7 @@ from tests.console.linear.test_prompts import Terminal
 from tests.pages import commands_page, keys_page, options_table
 from tests.present import present
 from tests.runtime.bench import Bench
+from tests.runtime.link.linked import linked
 from tests.screens.lonely import showing
 from tests.screens.stories import BROKEN_TOOL, START, Story
 from tests.screens.waiting import press, until
@@ -183,12 +183,8 @@ async def bench_at(place: Path) -> AsyncIterator[Bench]:
 async def _told_by_the_link(place: Path, request: AnswerIncident) -> None:
     config = ExecutionConfig(workspace=str(place))
     with EmbeddedRuntime(place / ".orbiter", config, listening=False, driving=False) as runtime:
-        client = LinkClient(runtime.transport())
-        client.start()
-        try:
+        async with linked(runtime.transport()) as client:
             await client.ask(request)
-        finally:
-            await client.close()
 
 
 @pytest.mark.parametrize("way", ["command line", "link"])

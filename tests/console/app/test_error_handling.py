@@ -149,8 +149,7 @@ def test_an_editor_that_fails_gives_the_terminal_back(program: Program) -> None:
         terminal.press("6", then="Read again".lower())
         terminal.press("e", then="ended with code 1")
         terminal.press("1", then="No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def test_the_log_is_gated_redacted_and_kept_small(tmp_path: Path) -> None:

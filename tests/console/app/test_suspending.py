@@ -46,5 +46,4 @@ def test_where_no_shell_waits_ctrl_z_says_so_and_stops_nothing(tmp_path: Path) -
     with opened(tmp_path, "-m", "console", "--embedded") as terminal:
         terminal.until("No runs yet")
         terminal.press("\x1a", then="No shell waits behind this console")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0

@@ -163,8 +163,7 @@ def test_the_operator_is_asked_at_the_terminal_and_no_tool_reads_the_answer(
 def test_ctrl_c_ends_it_as_before(loud: Program) -> None:
     with Terminal(*ENTRY, "run", "loud.py:asks", "go", cwd=loud.directory) as terminal:
         terminal.until("q to leave it]:")
-        terminal.press("\x03")
-        assert terminal.ended() == 130
+        assert terminal.ended("\x03") == 130
         assert "what is recorded stays" in terminal.text
 
 

@@ -41,8 +41,7 @@ def walked(program: Program, *arguments: str, **variables: str) -> Terminal:
         terminal.press("\r", then="press a key")
         terminal.press("?", then="Next pane")
         terminal.press("\x1b", then="press a key")
-        terminal.press("q")
-        assert terminal.ended() == 0, terminal.text[-2000:]
+        assert terminal.ended("q") == 0, terminal.text[-2000:]
     return terminal
 
 

@@ -18,8 +18,7 @@ def test_a_terminal_that_is_not_read_does_not_stop_the_loop_and_is_told_of(tmp_p
         terminal.until("a run of many")
         _beats(heart, seconds=5)  # nothing is read: what lies between the two is full long before
         terminal.press("", then="terminal link")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def _beats(heart: Path, *, seconds: float) -> None:

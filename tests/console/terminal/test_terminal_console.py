@@ -73,8 +73,7 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
         terminal.until("asks permission")
         terminal.press("\r", then="press a key")
         terminal.press("g", then="completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert states(program) == ["completed"]
     assert len((program.directory / "stored.log").read_text().splitlines()) == 1
     (incident,) = program.json("show", program.json("runs")[0]["id"])[0]["incidents"]
@@ -110,8 +109,7 @@ def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, argum
                 terminal.quiet(2.0)
                 terminal.press("y")
             terminal.until_any("press a key", "other options", "completed")
-        terminal.press("q")
-        assert terminal.ended() == 0, plain(terminal.text)[-2000:]
+        assert terminal.ended("q") == 0, plain(terminal.text)[-2000:]
     assert set(decided) == set(KEYS)
     assert "For my aunt." in (program.directory / ".orbiter/reports/survey.md").read_text()
     (shown,) = program.json("show", program.json("runs")[0]["id"])
@@ -132,8 +130,7 @@ def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Cal
             terminal.until("use tea instead")
             # The report of the answer, or, where the run ended before that was drawn, its result.
             terminal.until_any("Answered: ", "Denied by the operator: use tea instead")
-            terminal.press("q")
-            assert terminal.ended() == 0
+            assert terminal.ended("q") == 0
 
 
 @pytest.mark.usefixtures("stopped")
@@ -175,8 +172,7 @@ def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, par
         terminal.press("b")
         terminal.press("\r", then="press a key")
         terminal.press("g", then="completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert states(program) == ["completed"]
 
 
@@ -197,8 +193,7 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(program: Program, parked: Callab
             terminal.resize(20 + 7 * (number % 13), 4 + number % 29)
         terminal.resize(100, 30)
         terminal.press("\r", then="press a key")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def test_without_a_terminal_it_says_what_there_is_instead(program: Program) -> None:
@@ -210,16 +205,14 @@ def test_without_a_terminal_it_says_what_there_is_instead(program: Program) -> N
 def test_the_theme_that_is_asked_for_is_painted(program: Program) -> None:
     with ConsoleTerminal("--embedded", "--theme", "orbiter-contrast-light", cwd=program.directory) as terminal:
         terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert "48;2;255;255;255" in terminal.text
 
 
 def test_the_terminal_is_restored(program: Program) -> None:
     with opened(program, "--embedded") as terminal:
         terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     for sequence in ("\x1b[?1049l", "\x1b[?25h", "\x1b[?2004l"):
         assert sequence in terminal.text
 
@@ -238,8 +231,7 @@ def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Ca
         assert done.returncode == 0, done.stderr
         wait_until(lambda: states(program) == ["completed"])
         terminal.until("completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -259,8 +251,7 @@ def test_a_broken_mouse_report_is_dropped(program: Program, report: bytes) -> No
         terminal.press(report)
         terminal.press("?", then="esc closes")
         terminal.press("\x1b", then="No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def test_errors_that_go_to_a_file_do_not_take_the_screen_along(program: Program) -> None:
@@ -269,8 +260,7 @@ def test_errors_that_go_to_a_file_do_not_take_the_screen_along(program: Program)
     start += "os.execv(sys.executable, [sys.executable, '-m', 'console', '--embedded'])"
     with Terminal("-c", start, cwd=program.directory) as terminal:
         terminal.until("inbox")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert log.read_text() == ""
 
 
@@ -302,6 +292,5 @@ def test_with_the_mouse_a_run_is_opened_a_page_scrolled_and_an_option_taken(
         terminal.until("Abort execution")
         terminal.quiet(1.5)  # the second key counts a moment after it is asked for
         terminal.press("y", then="aborted")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert states(program) == ["aborted"]

@@ -27,7 +27,6 @@ from console.checks.finding import (
 from console.verbs.program.doctor import CHECKS
 from console.workspace import Workspace
 from runtime.daemon import daemon
-from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.operations.requests.reports import RuntimeStatus
 from runtime.record.journal import JournalError
@@ -40,6 +39,7 @@ from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
 from tests.present import present
 from tests.runtime.execution.lost_runs import lose
+from tests.runtime.link.linked import linked
 
 SECRET = "sk-live-4f9d1c"
 
@@ -118,14 +118,10 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
 
 async def _held_up(state_dir: Path) -> str:
     """What a console is told of runs that are held up, once it is."""
-    console = LinkClient(UnixTransport(state_dir))
-    console.start()
-    try:
+    async with linked(UnixTransport(state_dir)) as console:
         while not (told := console.qualities[0].held_up):  # noqa: ASYNC110 - a pong wakes no waiter
             await asyncio.sleep(0.01)
         return told
-    finally:
-        await console.close()
 
 
 def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_consoles(tmp_path: Path) -> None:

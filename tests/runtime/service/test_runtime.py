@@ -31,6 +31,7 @@ from runtime.service.serve import (
     serve,
 )
 from tests.present import present
+from tests.runtime.link.linked import linked
 
 SWARM = '''
 import time
@@ -235,9 +236,7 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
     (workspace / "go").touch()
     state_dir = workspace / ".orbiter"
     with EmbeddedRuntime(state_dir, build_execution_config(workspace, {})) as runtime:
-        console = LinkClient(runtime.transport())
-        console.start()
-        try:
+        async with linked(runtime.transport()) as console:
             run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["id"]
             console.watch(run_id)
             await console.wait_until(lambda: _finished(console, run_id) is not None)
@@ -250,8 +249,6 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
             await console.command("stop")
             await console.wait_until(lambda: console.status.phase == "lost")
             assert "open the console again" in console.status.reason
-        finally:
-            await console.close()
     assert workspace_lock.holder(state_dir) is None
     with pytest.raises(sockets.RuntimeNotRunning):
         sockets.dial(state_dir)
