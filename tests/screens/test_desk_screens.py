@@ -199,8 +199,7 @@ async def test_a_grant_is_taken_back_after_its_words_were_shown_and_goes_with_it
     link = filled()
     async with app_on(link).run_test(size=(120, 40)) as pilot:
         await press(pilot, "3", then="api.example.com:443")
-        await pilot.press("x")
-        await shown(pilot, "Take back 1 grant?", "researcher may fs.write:/data/out/**, run run-1")
+        await press(pilot, "x", then=("Take back 1 grant?", "researcher may fs.write:/data/out/**, run run-1"))
         await pilot.press("enter", "escape")
         assert link.said == []
         await press(pilot, "D", "y", then="taken back")
@@ -219,16 +218,14 @@ async def test_several_grants_are_taken_back_together_and_a_refusal_is_told() ->
         await pilot.press("space", "space", "x")
         await shown(pilot, "Take back 2 grants?", "every agent may net:api.example.com:443, always until")
         del link.grants["g-2"]
-        await pilot.press("y")
-        await shown(pilot, "1 taken back, 1 refused", "grant g-2 is", "not in force")
+        await press(pilot, "y", then=("1 taken back, 1 refused", "grant g-2 is", "not in force"))
 
 
 async def test_from_a_grant_to_its_uses_and_on_to_the_run_and_back() -> None:
     async with app_on(filled()).run_test(size=(80, 24)) as pilot:
         await press(pilot, "3", then="fs.write:/data/out/")
         assert not pilot.app.screen.query_one("#uses").display or pilot.app.screen.query_one("#detail").size.height == 0
-        await pilot.press("enter")
-        await shown(pilot, "3 uses; granted by", "fs.write:/data/out/a.md")
+        await press(pilot, "enter", then=("3 uses; granted by", "fs.write:/data/out/a.md"))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, GrantsScreen)
         await press(pilot, "enter", "enter", then=RunScreen)
@@ -264,8 +261,7 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
 
     link = filled(permissions=permissions)
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "orbiter.toml:4", "3 uses; granted by")
+        await press(pilot, "3", then=("orbiter.toml:4", "3 uses; granted by"))
         for listener in list(link._listeners):
             listener()  # a reply came in, the picture is the same
         await pilot.pause(0.1)
@@ -282,8 +278,7 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
 async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None:
     link = filled(permissions=LinkError("no command is called 'permissions'"), breakers=[{"id": 1}])
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "no command is called 'permissions'", "fs.write:/data/out/**")
+        await press(pilot, "3", then=("no command is called 'permissions'", "fs.write:/data/out/**"))
         await press(pilot, "4", then="the answer to 'breakers' cannot be read: id: Expected `str`, got `int`")
         assert isinstance(pilot.app.screen, LimitsScreen)
 
@@ -402,8 +397,7 @@ async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
     story = busy(60)
     link = ListLink(story)
     async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "number 59", "following")
+        await press(pilot, "5", then=("number 59", "following"))
         await more(pilot, link, story, "came while following")
         await shown(pilot, "came while following")
         await press(pilot, "pageup", then="stopped: G follows again")
@@ -412,8 +406,7 @@ async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
         await shown(pilot, "1 new below")
         after = [line[:-1] for line in screen_text(pilot.app)[2:16]]
         assert after == before, "what is being read does not move"
-        await pilot.press("G")
-        await shown(pilot, "came while reading", "following")
+        await press(pilot, "G", then=("came while reading", "following"))
         await press(pilot, "up", then="stopped")
         await press(pilot, "end", then="following")
 
@@ -430,17 +423,13 @@ async def test_the_log_is_filtered_and_searched_apart() -> None:
     link = ListLink(busy(30))
     async with app_on(link).run_test(size=(100, 24)) as pilot:
         await press(pilot, "5", then="number 29")
-        await pilot.press("slash", *"number (1)", "enter")
-        await shown(pilot, "/number (1)", "number 19", "left out")
+        await press(pilot, "slash", *"number (1)", "enter", then=("/number (1)", "number 19", "left out"))
         assert "number 29" not in text(pilot)
         await press(pilot, "slash", "home", "!", "enter", then="number 29")
         assert "number 19" not in text(pilot)
-        await pilot.press("escape")
-        await shown(pilot, "number 19", "number 29")
-        await pilot.press("s", *"number (2)", "enter")
-        await shown(pilot, "find number (2)", "11 of 11")
-        await pilot.press("less_than_sign")
-        await shown(pilot, "10 of 11", "stopped")
+        await press(pilot, "escape", then=("number 19", "number 29"))
+        await press(pilot, "s", *"number (2)", "enter", then=("find number (2)", "11 of 11"))
+        await press(pilot, "less_than_sign", then=("10 of 11", "stopped"))
         assert log_of(pilot).cursor_entry is not None
         assert "number 28" in str(log_of(pilot).cursor_entry)
         await press(pilot, "greater_than_sign", "greater_than_sign", then="1 of 11")
@@ -537,8 +526,7 @@ async def test_the_runtimes_own_log_file_is_the_other_source() -> None:
     link = ListLink(digest(), logfile=logfile)
     async with app_on(link).run_test(size=(100, 24)) as pilot:
         await press(pilot, "5", then="waits for an answer")
-        await pilot.press("v")
-        await shown(pilot, "Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback")
+        await press(pilot, "v", then=("Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback"))
         link.changed()
         await shown(pilot, "␛[2Jmended")
         assert asked[:2] == [None, 80]
@@ -593,16 +581,12 @@ async def test_on_several_hosts_each_is_asked_each_row_says_where_and_acts_go_th
     link = filled(**{verb: told(verb, answer) for verb, answer in answers.items()})
     link.host_names = ("build", "lab")
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "build · re", "lab · re")
-        await pilot.press("4")
-        await shown(pilot, "build · model", "lab · model")
+        await press(pilot, "3", then=("build · re", "lab · re"))
+        await press(pilot, "4", then=("build · model", "lab · model"))
         await pilot.press("down", "t", "y")
         await until(pilot, lambda: link.said == [("reset", {"where": "lab", "key": "model:openai:gpt-4o"})])
-        await pilot.press("escape", "7")
-        await shown(pilot, "build · bob", "lab · bob")
-        await pilot.press("5")
-        await shown(pilot, "build · weekly digest", "lab · weekly digest")
+        await press(pilot, "escape", "7", then=("build · bob", "lab · bob"))
+        await press(pilot, "5", then=("build · weekly digest", "lab · weekly digest"))
     assert {where for _, where in asked} == {"build", "lab"}
     assert {verb for verb, _ in asked} == set(answers)
 

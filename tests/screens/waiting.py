@@ -35,8 +35,8 @@ async def drawn(pilot: Pilot[Any]) -> None:
     await pilot.pause()
 
 
-Fact = str | type[Screen[Any]] | Callable[[], bool]
-"""What is waited for: words on the screen, a screen of this class, or what a function says."""
+Fact = str | tuple[str, ...] | type[Screen[Any]] | Callable[[], bool]
+"""What is waited for: words on the screen, all of several, a screen of this class, or what a function says."""
 
 
 async def until(pilot: Pilot[Any], fact: Fact) -> None:
@@ -50,8 +50,9 @@ async def until(pilot: Pilot[Any], fact: Fact) -> None:
 
 
 def _holds(pilot: Pilot[Any], fact: Fact) -> bool:
-    if isinstance(fact, str):
-        return any(fact in line for line in screen_text(pilot.app))
+    if isinstance(fact, str | tuple):
+        lines = screen_text(pilot.app)
+        return all(any(words in line for line in lines) for words in ((fact,) if isinstance(fact, str) else fact))
     return isinstance(pilot.app.screen, fact) if isinstance(fact, type) else fact()
 
 

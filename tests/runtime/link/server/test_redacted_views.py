@@ -149,7 +149,7 @@ async def test_a_change_in_which_a_mask_is_left_is_refused(bench: Bench) -> None
 async def test_pieces_of_a_streamed_reply_are_not_sent(bench: Bench) -> None:
     await _asked(bench)
     await bench.serve(views=MASKED)
-    console = await bench.watching()
+    await bench.watching()
     assert not bench.streams.wants("run-1")
 
 
