@@ -66,6 +66,12 @@ class Bench:
         await self.until(run_id, lambda state: len(state.open_incidents) >= count)
         return await self.journal.incidents(run_id)
 
+    async def asked(self, name: str, text: str = "go", **more: Any) -> tuple[str, OpenIncident]:
+        """Start a run, and wait for the one incident that it waits with."""
+        run_id = await self.start(name, text, **more)
+        (incident,) = await self.incidents(run_id)
+        return run_id, incident
+
     async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
         params = {key: more.pop(key) for key in list(more) if key in PARAMS}
         given = await self.decisions.answer(incident.opened.incident_id, option, params, by=ME, **more)

@@ -44,8 +44,7 @@ async def test_one_node_waits_while_its_siblings_go_on(bench: Bench) -> None:
 
 async def test_after_a_retry_the_run_goes_on_from_the_failed_step(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("mixed")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("mixed")
         assert incident.opened.fault.http_status == 503
         assert next(option.id for option in incident.opened.options) == "retry"
         before = await bench.state(run)
@@ -105,8 +104,7 @@ async def test_an_abort_is_not_asked_about_again_where_the_error_came_from_it(be
 async def test_an_error_that_user_code_cut_off_from_an_abort_is_a_fault_of_its_own(bench: Bench) -> None:
     """``raise … from None``: what an operator decided is not what failed now."""
     async with bench.driving():
-        run = await bench.start("silent")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("silent")
         await bench.answer(incident, "abort", reach="agent")
         state = await bench.until(run, lambda s: len(s.incidents) == 2 and len(s.open_incidents) == 1)
         assert "silent could not go on" in state.open_incidents[0].opened.message
@@ -127,8 +125,7 @@ async def test_deny_goes_to_the_model_with_the_operators_words(bench: Bench) -> 
 
 async def test_edited_arguments_are_used_and_the_result_says_who_changed_them(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("reacher")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("reacher")
         await bench.answer(incident, "edit", arguments={"host": "backup"})
         state = await bench.until(run, lambda s: len(s.incidents) == 2)
         open_ids = [i.opened.incident_id for i in state.open_incidents]
@@ -142,8 +139,7 @@ async def test_edited_arguments_are_used_and_the_result_says_who_changed_them(be
 
 async def test_the_first_answer_wins_and_a_wrong_one_says_what_would_be_right(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("dead")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("dead")
         incident_id = incident.opened.incident_id
         with pytest.raises(InvalidCommand, match="takes retry, switch_model"):
             await bench.decisions.answer(incident_id, "grant", by=ME)

@@ -127,8 +127,7 @@ async def test_a_message_for_a_run_that_has_ended_meanwhile_is_refused_and_a_fre
 async def test_a_message_that_comes_to_a_step_that_waits_is_part_of_what_was_asked(bench: Bench) -> None:
     """Else the run, taken up again, differs from its own record."""
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("dead")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("dead")
         await bench.until(run, lambda s: s.phase == "waiting")
         await RunControls(bench.journal).inject(run, "dead", "mind this", by=ME)
         await bench.ended_by(incident, "result", value="by hand")

@@ -169,8 +169,7 @@ async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(
     bench: Bench, controls: RunControls
 ) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         await controls.rewind(run, "asker~0/llm~0", by=ME)
         await bench.until(run, lambda s: len(s.incidents) == 2)
         (second,) = await bench.journal.incidents(run)
@@ -386,8 +385,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
     bench: Bench, controls: RunControls, *, by_answer: bool
 ) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         if by_answer:
             await bench.answer(incident, "abort")
         else:
@@ -451,8 +449,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
 
 async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.answer(incident, "abort")
     with pytest.raises(InvalidControl, match="is being aborted"):

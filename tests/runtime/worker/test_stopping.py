@@ -67,8 +67,7 @@ async def test_what_takes_too_long_is_asked_about(bench: Bench) -> None:
 
 async def test_a_run_that_only_waits_for_a_person_is_waiting_after_a_stop(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
     summary = await bench.journal.summary(run)
     assert summary is not None
     assert summary.state == "waiting"

@@ -169,8 +169,7 @@ async def _spoil(bench: Bench, run: str, body: str) -> None:
 @pytest.mark.parametrize(("how", "body"), [("answer", NO_JSON), ("request", NO_TEXT)])
 async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench, how: str, body: str) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (question,) = await bench.incidents(run)
+        run, question = await bench.asked("asker")
         await bench.until(run, lambda s: s.phase == "waiting")
         await _spoil(bench, run, body)
         assert await bench.journal.check() == [f"event 3 of run {run} is not JSON"]
@@ -206,8 +205,7 @@ async def test_a_fault_of_the_runtime_itself_is_tried_a_few_times_and_then_told(
 
     monkeypatch.setattr(driving, "_resume", fails)
     async with _hasty(bench) as supervisor:
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         assert "ZeroDivisionError: not thought of" in incident.opened.message
         assert len(tried) == MAX_HOLD_UP_TRIES
         await bench.until(run, lambda s: s.phase == "waiting")

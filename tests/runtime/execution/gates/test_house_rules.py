@@ -357,8 +357,7 @@ async def test_section_4_what_an_engine_loses_is_submitted_again(bench: Bench) -
 
 async def test_section_4_a_decision_of_another_process_wakes_a_run_that_is_driven(bench: Bench, tmp_path: Path) -> None:
     async with bench.driving():  # resident: its grace is a minute
-        run_id = await bench.start("asker")
-        (incident,) = await bench.incidents(run_id)
+        run_id, incident = await bench.asked("asker")
         async with await open_journal(bench.root) as other:
             await Bench(tmp_path, other).answer(incident, "input", value="you")
         state: DurableRun = await bench.ended(run_id)

@@ -128,8 +128,7 @@ async def test_of_several_workers_one_sends_each_span_once_in_one_trace_for_each
 
 async def test_what_is_sent_is_the_conventions_form(bench: Bench, collector: OtlpCollector) -> None:
     async with bench.driving(traces=BARE):
-        run = await bench.start("asker")
-        (asked,) = await bench.incidents(run)
+        run, asked = await bench.asked("asker")
         await bench.ended_by(asked, "input", value="me")
         await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
         await until(lambda: bool(collector.metrics))
@@ -245,8 +244,7 @@ async def test_what_a_process_did_not_send_the_next_one_does(bench: Bench, colle
     async with bench.driving():
         done = await bench.start("chatty")
         await bench.ended(done)
-        asking = await bench.start("asker")
-        (asked,) = await bench.incidents(asking)
+        asking, asked = await bench.asked("asker")
     assert collector.spans == []
     async with exporting(bench.journal):
         await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
@@ -267,8 +265,7 @@ async def test_switched_on_it_sends_runs_under_way_whole_and_none_that_had_ended
     monkeypatch.setattr(trace_export, "_JUST_NOW", timedelta(0))
     async with bench.driving():
         await bench.ended(await bench.start("chatty"))
-        asking = await bench.start("asker")
-        (asked,) = await bench.incidents(asking)
+        asking, asked = await bench.asked("asker")
         async with exporting(bench.journal):
             await until(lambda: "chat zoo/asker" in names(collector.spans))
             await bench.ended_by(asked, "input", value="me")
