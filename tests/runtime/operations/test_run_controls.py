@@ -18,6 +18,9 @@ from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import reader_of
 
+LAST_STEP = "swarm(noter...)~0/plain~2/llm~0"
+"""The last step of the swarm `workflow`."""
+
 
 @pytest.fixture
 def controls(bench: Bench) -> RunControls:
@@ -115,6 +118,11 @@ async def _completed(bench: Bench, name: str) -> tuple[str, DurableRun]:
     return run, await bench.ended(run)
 
 
+async def _rewound(bench: Bench, run: str) -> DurableRun:
+    """The run once it ended again."""
+    return await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+
+
 async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_repeating(
     bench: Bench, controls: RunControls
 ) -> None:
@@ -128,9 +136,9 @@ async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_r
             at,
             "swarm(noter...)~0/parallel~1/llm~1",
             "swarm(noter...)~0/plain~2",
-            "swarm(noter...)~0/plain~2/llm~0",
+            LAST_STEP,
         }
-        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        state = await _rewound(bench, run)
     assert (state.phase, state.output) == ("completed", "done: three notes")
     counted = Counter(bench.effects)
     assert counted["note p1"] == 2
@@ -140,11 +148,10 @@ async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_r
 async def test_rewind_with_another_model(bench: Bench, controls: RunControls) -> None:
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
-        node = "swarm(noter...)~0/plain~2/llm~0"
-        await controls.rewind(run, node, changes={"model": "scripted:zoo/handing"}, by=ME)
-        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        await controls.rewind(run, LAST_STEP, changes={"model": "scripted:zoo/handing"}, by=ME)
+        state = await _rewound(bench, run)
     assert state.output == "noter"
-    assert state.nodes[node].effective == {"model": "scripted:zoo/handing"}
+    assert state.nodes[LAST_STEP].effective == {"model": "scripted:zoo/handing"}
 
 
 async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_to(
@@ -152,16 +159,15 @@ async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_
 ) -> None:
     async with bench.driving():
         run, before = await _completed(bench, "workflow")
-    node = "swarm(noter...)~0/plain~2/llm~0"
     for model, said in (
         ("antropic:claude", "did you mean 'anthropic:claude'"),
         ("openai:", "names no model"),
         ("nonsense", "names no provider"),
     ):
         with pytest.raises(InvalidControl, match=said):
-            await controls.rewind(run, node, changes={"model": model}, by=ME)
+            await controls.rewind(run, LAST_STEP, changes={"model": model}, by=ME)
         with pytest.raises(InvalidControl, match=said):
-            await controls.fork(run, node, changes={"model": model}, by=ME)
+            await controls.fork(run, LAST_STEP, changes={"model": model}, by=ME)
     assert (await bench.state(run)).last_seq == before.last_seq
 
 
@@ -186,9 +192,7 @@ async def test_a_fork_goes_on_from_what_was_completed_and_leaves_its_source_alon
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
         before = list(bench.effects)
-        fork = await controls.fork(
-            run, "swarm(noter...)~0/plain~2/llm~0", changes={"model": "scripted:zoo/handing"}, by=ME
-        )
+        fork = await controls.fork(run, LAST_STEP, changes={"model": "scripted:zoo/handing"}, by=ME)
         forked = await bench.ended(fork)
         source = await bench.state(run)
     assert bench.effects == before
@@ -338,7 +342,7 @@ async def test_rewind_with_another_input(bench: Bench, controls: RunControls) ->
     async with bench.driving():
         run, _ = await _completed(bench, "plain")
         await controls.rewind(run, "plain~0", changes={"input": "something else"}, by=ME)
-        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        state = await _rewound(bench, run)
         forked = await controls.fork(run, "plain~0", changes={"input": "yet another"}, by=ME)
         assert (await bench.ended(forked)).output == "done: yet another"
     assert state.output == "done: something else"
