@@ -13,12 +13,11 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from runtime.link.client.client import LinkError
-from runtime.operations.requests.answers import FindPrecedent, Precedent
-from runtime.record.state.durable_run import Summary
 from screens.base.armed_screen import ArmedScreen
 from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.bulk_answer_plan import BulkAnswerPlan
 from screens.dialogs.help import HelpPage
+from screens.dialogs.precedent_search import PrecedentSearch
 from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
 from screens.views.decisions import bulk_answer as view
@@ -52,8 +51,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         super().__init__(session)
         self._alike = tuple(alike)
         self._items = view.items_of(self._alike, session.render_context())
-        self._precedent: Precedent | None = None
-        self._precedents_run: Summary | None = None
+        self._precedent = PrecedentSearch(session, self._alike[0])
         self._mode: BulkAnswerMode = "choose"
         self._plan = BulkAnswerPlan(self._alike)
         self._picks: choices.ChoiceOffer | None = None
@@ -81,11 +79,8 @@ class BulkAnswerScreen(ArmedScreen[None]):
         """Something came of what is asked here, or of what was answered before."""
         if self._mode == "sent":
             self._show()
-        elif self._precedent is not None and self._precedent.state == "not proven":
-            known = self._session.link.summaries.get(self._precedent.run_id)
-            if known != self._precedents_run:
-                self._precedents_run = known
-                self._ask_precedent()
+        elif self._precedent.went_on():
+            self._ask_precedent()
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -138,8 +133,8 @@ class BulkAnswerScreen(ArmedScreen[None]):
             lines.append(span(context.sanitize_line(self._said, 500), "severity-error"))
         lines.append(())
         if self._mode == "choose":
-            lines += [view.before_words(self._precedent, context), ()]
-            lines += view.choice_lines(self._offer(), self._precedent, self._alike, context)
+            lines += [view.before_words(self._precedent.found, context), ()]
+            lines += view.choice_lines(self._offer(), self._precedent.found, self._alike, context)
         elif self._mode == "type" and (choice := self._plan.choice) is not None:
             asked = "" if self._picks is not None else wanted_words(self._alike[0].opened, choice, context)
             wanted = asked or choice.hint
@@ -148,7 +143,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         elif self._mode == "look":
             return [*lines, *self._plan.look_lines(self._items)]
         elif self._mode == "confirm":
-            words = self._plan.words(self._precedent, context)
+            words = self._plan.words(self._precedent.found, context)
             lines.append(span(words, "severity-warning", bold=True))
         else:
             lines.append(span(outcome_summary(self._items, self._outcomes), "ink-strong", bold=True))
@@ -182,7 +177,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         return partial(self._record_look, happened=key == "n") if key in ("y", "n") else None
 
     def _chooses(self, key: str) -> Callable[[], None] | None:
-        if key == "B" and view.same_words(self._precedent, self._alike):
+        if key == "B" and view.same_words(self._precedent.found, self._alike):
             return self._choose_as_before
         chosen = next((choice for choice in self._offer() if choice.key == key), None)
         return partial(self._choose, chosen) if chosen is not None else None
@@ -285,26 +280,19 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     # -- the runtime -----------------------------------------------------------------------------------------
 
-    @property
-    def _host(self) -> str:
-        return self._session.link.host_of(self._alike[0].run_id)
-
     def _ask_precedent(self) -> None:
         self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
 
     async def _look_back(self) -> None:
-        incident_id = self._alike[0].opened.incident_id
-        try:
-            self._precedent = await self._session.link.ask(FindPrecedent(incident_id=incident_id), where=self._host)
-        except LinkError as exc:
-            self._said = f"Whether one of them was answered before is not known: {exc}"
+        self._said = await self._precedent.look() or self._said
         self._show()
 
     async def _answer(self, app: App[Any]) -> None:
         """The whole of it is the runtime's: it goes on though the console is closed. What is still held goes first."""
         await self._session.hold.send_now()
+        link = self._session.link
         try:
-            told = await self._session.link.ask(self._plan.request(self._precedent), where=self._host)
+            told = await link.ask(self._plan.request(self._precedent.found), where=link.host_of(self._alike[0].run_id))
         except LinkError as exc:
             self._said = str(exc)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ async def two_lives(bench: Bench, file: Path, name: str, option: str = "retry", 
     return state
 
 
-async def output_alone(file: Path, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+async def output_alone(file: Path, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What an agent gives without a runtime, in a folder of its own: its effects are in `effects` there."""
     folder.mkdir()
     (folder / "reached").touch()

@@ -239,7 +239,7 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
     # A rule answered while the run was being parked: it is driven on at once, and its end is what is told.
     parked = asyncio.Event()
 
-    def present(event: ev.JournalEvent, state: DurableRun) -> bool:
+    def shown(event: ev.JournalEvent, state: DurableRun) -> bool:
         if isinstance(event, ev.RunParked):
             parked.set()
         return True
@@ -255,7 +255,7 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
             await journal.answer(ev.IncidentAnswered(run_id="r", incident_id="i-1", revision=1, option="abort"))
         await journal.append(lease, [ev.RunParked(reason="waiting")])
         operations = Operations(OperationContext(journal, tmp_path, tmp_path / "runtime.log"))
-        following = asyncio.create_task(follow_run(journal, operations, "r", present, None))
+        following = asyncio.create_task(follow_run(journal, operations, "r", shown, None))
         await parked.wait()
         if answered:
             await journal.append(lease, [ev.RunFinished(state="aborted")])
