@@ -23,7 +23,6 @@ from console.preferences.loader import read_preferences, redacted_views
 from console.verbs.completion import with_completion
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
-from orbiter.text_input import MAX_TEXT_BYTES, UnreadableText, read_stdin
 from runtime.daemon.log_file import log_path
 from runtime.operations.context import OperationContext, Origin
 from runtime.operations.operations import Operations
@@ -189,20 +188,6 @@ def _refuse_undecodable(params: Mapping[str, Any], declared: Iterable[click.Para
 _PATHS = ("FILE", "DIR", "PATH")
 
 
-def text_of_stdin(*, most: int = MAX_TEXT_BYTES) -> str:
-    """All of stdin, for an argument `-`.
-
-    Raises:
-        BadInput: it is closed, is not UTF-8, or has more than `most` bytes.
-    """
-    if sys.stdin is None:
-        raise BadInput("stdin is closed: give the text as an argument, or pipe it in")
-    try:
-        return read_stdin(sys.stdin.buffer, most=most)
-    except UnreadableText as exc:
-        raise BadInput(str(exc)) from exc
-
-
 def cli_actor() -> Actor:
     """The user who typed the command."""
     import getpass
@@ -225,22 +210,6 @@ def operations_on(journal: Journal) -> Operations:
 def cli_origin() -> Origin:
     """That of what is typed here."""
     return Origin(cli_actor())
-
-
-def json_object(text: str | None, option: str) -> dict[str, Any] | None:
-    """The JSON object that an option was given; None where it was not given.
-
-    Raises:
-        BadInput: it is not JSON, or not an object.
-    """
-    if text is None:
-        return None
-    from runtime.judgement.recovery import input_validation
-
-    try:
-        return input_validation.json_object(text)
-    except input_validation.InvalidInput as exc:
-        raise BadInput(f"{option}: {exc}") from exc
 
 
 @asynccontextmanager

@@ -13,19 +13,17 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from runtime.link.client.client import LinkError
-from runtime.operations.requests.answers import FindPrecedent, Precedent
-from runtime.record.state.durable_run import Summary
 from screens.base.armed_screen import ArmedScreen
 from screens.base.runtime_screen import RuntimeScreen
 from screens.dialogs.bulk_answer_plan import BulkAnswerPlan
 from screens.dialogs.help import HelpPage
+from screens.dialogs.precedent_search import PrecedentSearch
 from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
 from screens.views.decisions import bulk_answer as view
 from screens.views.decisions import choices
 from screens.views.decisions.batch_action import BatchOutcome, item_lines, outcome_summary
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.decisions.typed_answer import wanted_words
 from screens.views.lists.inbox import incident_words
@@ -53,8 +51,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         super().__init__(session)
         self._alike = tuple(alike)
         self._items = view.items_of(self._alike, session.render_context())
-        self._precedent: Precedent | None = None
-        self._precedents_run: Summary | None = None
+        self._precedent = PrecedentSearch(session, self._alike[0])
         self._mode: BulkAnswerMode = "choose"
         self._plan = BulkAnswerPlan(self._alike)
         self._picks: choices.ChoiceOffer | None = None
@@ -72,7 +69,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def on_mount(self) -> None:
         self._end = self._session.link.subscribe(self._changed)
-        self.run_worker(self._look_back(), group="precedent", exit_on_error=False)
+        self._ask_precedent()
         self._show()
 
     def on_unmount(self) -> None:
@@ -82,11 +79,8 @@ class BulkAnswerScreen(ArmedScreen[None]):
         """Something came of what is asked here, or of what was answered before."""
         if self._mode == "sent":
             self._show()
-        elif self._precedent is not None and self._precedent.state == "not proven":
-            known = self._session.link.summaries.get(self._precedent.run_id)
-            if known != self._precedents_run:
-                self._precedents_run = known
-                self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
+        elif self._precedent.went_on():
+            self._ask_precedent()
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -139,8 +133,8 @@ class BulkAnswerScreen(ArmedScreen[None]):
             lines.append(span(context.sanitize_line(self._said, 500), "severity-error"))
         lines.append(())
         if self._mode == "choose":
-            lines += [view.before_words(self._precedent, context), ()]
-            lines += view.choice_lines(self._offer(), self._precedent, self._alike, context)
+            lines += [view.before_words(self._precedent.found, context), ()]
+            lines += view.choice_lines(self._offer(), self._precedent.found, self._alike, context)
         elif self._mode == "type" and (choice := self._plan.choice) is not None:
             asked = "" if self._picks is not None else wanted_words(self._alike[0].opened, choice, context)
             wanted = asked or choice.hint
@@ -149,7 +143,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         elif self._mode == "look":
             return [*lines, *self._plan.look_lines(self._items)]
         elif self._mode == "confirm":
-            words = self._plan.words(self._precedent, context)
+            words = self._plan.words(self._precedent.found, context)
             lines.append(span(words, "severity-warning", bold=True))
         else:
             lines.append(span(outcome_summary(self._items, self._outcomes), "ink-strong", bold=True))
@@ -183,7 +177,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
         return partial(self._record_look, happened=key == "n") if key in ("y", "n") else None
 
     def _chooses(self, key: str) -> Callable[[], None] | None:
-        if key == "B" and view.same_words(self._precedent, self._alike):
+        if key == "B" and view.same_words(self._precedent.found, self._alike):
             return self._choose_as_before
         chosen = next((choice for choice in self._offer() if choice.key == key), None)
         return partial(self._choose, chosen) if chosen is not None else None
@@ -194,8 +188,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def _choose(self, choice: PromptChoice) -> None:
         if choice.refused:
-            self._said = f"{choice.label}: {choice.refused}"
-            self._show()
+            self._show_error(f"{choice.label}: {choice.refused}")
             return
         self._plan.choose(choice)
         if choice.param is None:
@@ -214,48 +207,36 @@ class BulkAnswerScreen(ArmedScreen[None]):
         self._show_error(message.why)
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
-        assert self._plan.choice is not None
-        try:
-            self._give(read_typed_answer(self._alike[0].opened, self._plan.choice, message.text))
-        except ValueError as exc:
-            self._show_error(str(exc))
+        self._give(message.text, typed=True)
 
     def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
-        """The name of a model is typed; keys that were on their way to the list come here, too."""
-        if self._plan.choice is None or not self._plan.choice.takes_model:
-            return
+        editor = self.query_one("#value", Editor)
         if self._picks is not None:
-            self._type_instead("")
-        self.query_one("#value", Editor).insert(message.letter)
-
-    def _type_instead(self, begin: str) -> None:
-        """What is wanted is not in the list."""
-        self._picks = None
-        self._show()
-        self.query_one("#value", Editor).begin(begin, single=True)
+            self._picks = None
+            self._show()
+            editor.begin(message.begin, single=True)
+        editor.insert(message.letter)
 
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
-        begin = typed_from(message.value) if self._plan.choice is not None and self._plan.choice.takes_model else None
-        if begin is not None:
-            self._type_instead(begin)
-            return
-        try:
-            self._give(message.value)
-        except ValueError as exc:
-            self._show_error(str(exc))
+        self._give(message.value)
 
     def on_choice_list_undecided(self) -> None:
         self._show_error(self.query_one(ChoiceList).undecided_words)
 
     def _show_error(self, why: str) -> None:
-        """What was typed or ticked does not fit; it stays, to be mended."""
         self._said = why
         self._show()
 
-    def _give(self, value: Any) -> None:
-        """Raises `ValueError` where it does not fit."""
-        self._plan.give(value, self._session.clock())
-        self._ready()
+    def _give(self, value: Any, *, typed: bool = False) -> None:
+        """What was typed or ticked; where it does not fit that is said, and it stays, to be mended."""
+        assert self._plan.choice is not None
+        try:
+            given = read_typed_answer(self._alike[0].opened, self._plan.choice, value) if typed else value
+            self._plan.give(given, self._session.clock())
+        except ValueError as exc:
+            self._show_error(str(exc))
+        else:
+            self._ready()
 
     def _ready(self) -> None:
         """It is known what is to be answered. What may have happened is asked about, one after the other."""
@@ -269,8 +250,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
             self._set_mode("confirm")
         else:
             self._set_mode("choose")
-            self._said = "Nothing was repeated: each of them may have happened."
-            self._show()
+            self._show_error("Nothing was repeated: each of them may have happened.")
 
     def _set_mode(self, mode: BulkAnswerMode) -> None:
         self._mode, self._said = mode, ""
@@ -289,7 +269,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
     def on_link_line_back(self) -> None:
         """Whether one of them was answered before can be asked now."""
         self._said = ""
-        self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
+        self._ask_precedent()
 
     def action_confirm(self) -> None:
         if not self._session.is_connected:
@@ -300,23 +280,19 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     # -- the runtime -----------------------------------------------------------------------------------------
 
-    @property
-    def _host(self) -> str:
-        return self._session.link.host_of(self._alike[0].run_id)
+    def _ask_precedent(self) -> None:
+        self.run_worker(self._look_back(), group="precedent", exclusive=True, exit_on_error=False)
 
     async def _look_back(self) -> None:
-        incident_id = self._alike[0].opened.incident_id
-        try:
-            self._precedent = await self._session.link.ask(FindPrecedent(incident_id=incident_id), where=self._host)
-        except LinkError as exc:
-            self._said = f"Whether one of them was answered before is not known: {exc}"
+        self._said = await self._precedent.look() or self._said
         self._show()
 
     async def _answer(self, app: App[Any]) -> None:
         """The whole of it is the runtime's: it goes on though the console is closed. What is still held goes first."""
         await self._session.hold.send_now()
+        link = self._session.link
         try:
-            told = await self._session.link.ask(self._plan.request(self._precedent), where=self._host)
+            told = await link.ask(self._plan.request(self._precedent.found), where=link.host_of(self._alike[0].run_id))
         except LinkError as exc:
             self._said = str(exc)
         else:

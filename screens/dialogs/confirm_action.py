@@ -27,7 +27,7 @@ from screens.render.layout import (
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import OpenRun
 from screens.views.decisions.choices import ChoiceOffer
-from screens.views.decisions.model_list import OTHER_MODEL, model_rows, typed_from
+from screens.views.decisions.model_list import OTHER_MODEL, model_rows
 from screens.views.decisions.run_actions import RUN_ACTIONS, WHILE_IT_LASTS, RunAction
 from screens.widgets.bar import Bar
 from screens.widgets.choice_list import ChoiceList
@@ -81,7 +81,7 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
         if asks.models:
             rows = (*asks.models, *model_rows((), self._keys, self._session.render_context()), OTHER_MODEL)
             values, titles = tuple(row.value for row in rows), tuple(row.words for row in rows)
-            offer = ChoiceOffer(values, several=False, titles=titles)
+            offer = ChoiceOffer(values, several=False, titles=titles, typed=True)
             self.query_one(Editor).display = False
             self.query_one(ChoiceList).begin(offer, marked=0)
         else:
@@ -96,25 +96,16 @@ class ConfirmActionScreen(ArmedScreen[Request[Any] | None]):
 
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
         message.stop()
-        begin = typed_from(message.value)
-        if begin is None:
-            self._take(message.value)
-        else:
-            self._type_instead(begin)
+        self._take(message.value)
 
     def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
-        """A name is typed; keys that were on their way to the list come here, too."""
         message.stop()
-        if not self.query_one(Editor).display:
-            self._type_instead("")
-        self.query_one(Editor).insert(message.letter)
-
-    def _type_instead(self, begin: str) -> None:
-        self.query_one(ChoiceList).display = False
         editor = self.query_one(Editor)
-        editor.display = True
-        editor.begin(begin, single=True)
-        self._show_hint()
+        if not editor.display:
+            self.query_one(ChoiceList).display, editor.display = False, True
+            editor.begin(message.begin, single=True)
+            self._show_hint()
+        editor.insert(message.letter)
 
     def on_editor_sent(self, message: Editor.Sent) -> None:
         message.stop()

@@ -9,9 +9,8 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
-from textual.suggester import Suggester
 from textual.widgets import Input, Label
 from textual.worker import Worker, WorkerState
 
@@ -20,39 +19,17 @@ from runtime.operations.requests.runs import StartRun
 from runtime.operations.requests.workers import ListWorkers
 from screens.base.armed_screen import ArmedScreen
 from screens.dialogs.run_start import start_run, wait_for_run
+from screens.dialogs.start_field import START_FIELDS, StartField
 from screens.dialogs.swarm_suggestions import Suggestions, SwarmRefs
 from screens.render.layout import span
 from screens.shell.context import ConsoleContext
-from screens.views.lists.start import (
-    SUGGESTION_COLUMNS,
-    InvalidLimits,
-    complete_limit,
-    parse_limits,
-)
+from screens.views.lists.start import SUGGESTION_COLUMNS, mistake_in, parse_limits
 from screens.widgets.bar import MessageBar
 from screens.widgets.editor import Editor
 from screens.widgets.line_list import LineList
 from screens.widgets.link_line import LinkLine
 
 log = logging.getLogger(__name__)
-
-_FIELDS = (
-    ("ref", "Swarm", "path/to/file.py:name or package.module:name"),
-    ("host", "Host", "where it is to run"),
-    ("title", "Title", "what lists call it; empty: the swarm's name"),
-    ("queue", "Queue", ""),
-    ("limits", "Limits", "max_steps=20 max_total_cost_usd=0.5; empty: as configured"),
-)
-
-
-class LimitNames(Suggester):
-    """Writes the name of a limit out, at `right`."""
-
-    def __init__(self) -> None:
-        super().__init__(case_sensitive=True)
-
-    async def get_suggestion(self, value: str) -> str | None:
-        return complete_limit(value) or None
 
 
 class StartScreen(ArmedScreen[str]):
@@ -94,10 +71,10 @@ class StartScreen(ArmedScreen[str]):
         glyphs = self._session.glyphs
         with Vertical(id="start") as box:
             box.border_title = "Start a run"
-            box.border_subtitle = Content(self.hints_of(*self._hints()))
-            for name, title, hint in _FIELDS:
+            given = {"ref": self._swarms.given, "host": self._host}
+            for name in START_FIELDS:
                 if name != "host" or len(self._session.link.host_names) > 1:
-                    yield self._field(name, title, hint)
+                    yield StartField(name, self._draft.get(name) or given.get(name, ""))
                 if name == "ref":
                     yield Label(id="hint", markup=False)
                     yield Suggestions(SUGGESTION_COLUMNS, empty="Nothing to suggest.", glyphs=glyphs, id="suggestions")
@@ -109,24 +86,6 @@ class StartScreen(ArmedScreen[str]):
     @property
     def _empties(self) -> str:
         return self._session.render_context().key("start.empty", "ctrl+n")
-
-    def _hints(self) -> list[tuple[str, str]]:
-        context = self._session.render_context()
-        return [
-            (context.key("start.start", "ctrl+s"), "starts"),
-            (context.key("start.next", "tab"), "next"),
-            (self._empties, "clears"),
-            (context.key("start.leave", "esc"), "leaves"),
-        ]
-
-    def _field(self, name: str, title: str, hint: str) -> Horizontal:
-        value = self._draft.get(name) or {"ref": self._swarms.given, "host": self._host}.get(name, "")
-        suggester = LimitNames() if name == "limits" else None
-        field = Input(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
-        field.cursor_blink = False
-        row = Horizontal(Label(title, classes="name", markup=False), field, classes="field")
-        row.display = name != "queue"  # until some worker has one
-        return row
 
     def on_mount(self) -> None:
         editor = self.query_one("#input", Editor)
@@ -140,7 +99,14 @@ class StartScreen(ArmedScreen[str]):
         self.arming.ask("start")
 
     def show_armed(self) -> None:
-        self.query_one("#start").border_subtitle = Content(self.hints_of(*self._hints()))
+        context = self._session.render_context()
+        hints = self.hints_of(
+            (context.key("start.start", "ctrl+s"), "starts"),
+            (context.key("start.next", "tab"), "next"),
+            (self._empties, "clears"),
+            (context.key("start.leave", "esc"), "leaves"),
+        )
+        self.query_one("#start").border_subtitle = Content(hints)
 
     def on_link_line_back(self) -> None:
         """A runtime is there again to be asked which swarms there are."""
@@ -169,12 +135,9 @@ class StartScreen(ArmedScreen[str]):
             log.info("the queues of workers are not known: %s", exc)
             return
         if queues := found.named_queues:
-            field = self.query_one("#queue", Input)
-            context = self._session.render_context()
-            names = ", ".join(context.sanitize_line(name, 40) for name in queues)
-            field.placeholder = f"{names}; empty: as the swarm says"
-            assert field.parent is not None
-            field.parent.display = True
+            names = ", ".join(self._session.render_context().sanitize_line(name, 40) for name in queues)
+            row = next(each for each in self.query(StartField) if each.field == "queue")
+            row.show(f"{names}; empty: as the swarm says")
 
     def _fill(self, ref: str) -> None:
         """Put in what is likely meant, selected: typing replaces it."""
@@ -205,7 +168,7 @@ class StartScreen(ArmedScreen[str]):
 
     def _typed_values(self) -> dict[str, str]:
         """What a person typed, by field."""
-        typed = {name: self._value(name) for name, *_ in _FIELDS}
+        typed = {name: self._value(name) for name in START_FIELDS}
         typed["input"] = self.query_one("#input", Editor).text
         given = {"ref": (self._swarms.given, self._swarms.relative(self._swarms.given)), "host": (self._host,)}
         return {name: value for name, value in typed.items() if value.strip() and value not in given.get(name, ())}
@@ -283,7 +246,7 @@ class StartScreen(ArmedScreen[str]):
     # -- starting --------------------------------------------------------------------------------------------
 
     def action_start(self) -> None:
-        if self._busy or self._is_runtime_lost():
+        if self._busy or not self._session.is_connected:  # the line below says so
             return
         ref = self._value("ref")
         if not ref:
@@ -307,23 +270,11 @@ class StartScreen(ArmedScreen[str]):
 
     def _validate_fields(self) -> str:
         """Say what is wrong with what was typed, or take back what was said of it; gives the field that it is about."""
-        hosts, host, wrong = self._session.link.host_names, self._value("host"), ""
-        field = "host" if host and host not in hosts else ""
-        if field:
-            wrong = f"no host is called {host}; there are: {', '.join(hosts)}"
-        else:
-            try:
-                parse_limits(self._value("limits"))
-            except InvalidLimits as exc:
-                field, wrong = "limits", str(exc)
+        field, wrong = mistake_in(self._value("host"), self._session.link.host_names, self._value("limits"))
         if wrong or self._complained:
             self._show_message(wrong, "error")
         self._complained = bool(wrong)
         return field
-
-    def _is_runtime_lost(self) -> bool:
-        """Whether there is no runtime that could start something; the line below says so."""
-        return not self._session.is_connected
 
     async def _start(self, start: StartRun) -> None:
         link = self._session.link

@@ -29,6 +29,7 @@ from screens.render.layout import (
 from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import ExportReport, OpenComparison, OpenPlace
+from screens.views.decisions.prompt_rows import PromptSpace
 from screens.views.lists.runs import title_of
 from screens.views.shared.row_filter import RowFilter
 from screens.widgets.line_list import LineList
@@ -71,7 +72,7 @@ class RunScreen(RunActionScreen):
         self._decision = RunDecision(self, incident_id, self._progress)
         self._revealed = ""
         self._only: frozenset[str] | None = None
-        self._pages = DetailPages()
+        self._pages = DetailPages(session)
 
     def body(self) -> ComposeResult:
         yield RunHead(self.session)
@@ -142,11 +143,10 @@ class RunScreen(RunActionScreen):
         head.show(state, incident.opened.incident_id if incident is not None else "", has_graph=graph_is_wide)
         has_report = self._pages.shows_report_of(state, self.nodes.cursor_key, incident)
         self.panes.set_class(incident is not None and has_report and not self._is_roomy, "-told")
-        self._draw_page(state, explained=not (self._is_roomy and has_report))
+        told = not (self._is_roomy and has_report)
+        self.panes.show_page(self._pages.page_for(state, self.nodes.cursor_key, self.incident_id, explained=told))
         explained = self._is_roomy or not ((has_report and self.page.display) or self._pages.was_asked)
-        self._decision.show(
-            state, incident, self.nodes, explained=explained, beside=self._is_roomy, head_rows=head.extra_rows
-        )
+        self._decision.show(state, incident, self.nodes, PromptSpace(explained, self._is_roomy, head.extra_rows))
 
     @property
     def _is_roomy(self) -> bool:
@@ -176,13 +176,6 @@ class RunScreen(RunActionScreen):
         if only != self._only:
             self._only = only
         self.panes.show_nodes(state, self._only)
-
-    def _draw_page(self, state: DurableRun, *, explained: bool) -> None:
-        key, context = self.nodes.cursor_key, self.session.render_context()
-        shown = self._pages.page_for(
-            state, key, self.incident_id, context, self.link, explained=explained, home=self.session.runtime_home
-        )
-        self.panes.show_page(shown)
 
     # -- looking around --------------------------------------------------------------------------------------
 

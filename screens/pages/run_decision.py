@@ -21,6 +21,8 @@ from screens.pages.run_progress import RunProgress
 from screens.pages.write_comparison import WriteComparison
 from screens.shell.answer_hold import HeldAnswer
 from screens.views.decisions.incident_groups import OpenDecision
+from screens.views.decisions.prompt_lines import PromptContent
+from screens.views.decisions.prompt_rows import PromptSpace
 from screens.views.run.explanation import model_line
 from screens.views.run.node_names import shown_name
 from screens.views.run.report import advised_option
@@ -70,25 +72,14 @@ class RunDecision:
                 return waiting[key]
         return oldest
 
-    def show(
-        self,
-        state: DurableRun,
-        incident: Incident | None,
-        nodes: Widget,
-        *,
-        explained: bool,
-        beside: bool = False,
-        head_rows: int = 0,
-    ) -> None:
+    def show(self, state: DurableRun, incident: Incident | None, nodes: Widget, space: PromptSpace) -> None:
         """One decision follows another where the focus was: in the prompt, or wherever the operator looks around.
 
         Args:
             state: the run.
             incident: the decision that is shown; None: it was answered or is over.
             nodes: what has the focus then.
-            explained: whether the prompt has the explanation.
-            beside: whether a page stands beside the nodes, which keeps its rows.
-            head_rows: rows that the head of the screen has beyond its line.
+            space: what stands around the prompt.
         """
         prompt, screen = self.prompt, self._screen
         was_in_prompt = prompt.has_focus_within or not self._began
@@ -100,28 +91,7 @@ class RunDecision:
         another = False
         if incident is not None:
             prompt.state = state
-            held = [
-                shown_name(state.nodes[each.node_id], state)
-                for each in nodes_waiting_on(state, incident.opened.node_id)
-            ]
-            may_act = screen.session.may_act(state.id)
-            home, another_one = screen.session.runtime_home, incident.opened.incident_id != self.incident_id
-            told = explain(incident, state, home) if another_one else None
-            another = prompt.ask(
-                incident.opened,
-                held,
-                advised_option(incident),
-                may_act=may_act,
-                told=told,
-                proposal=incident.proposal,
-                model=model_line(incident, screen.session.render_context()),
-                place=_place_words(state, incident),
-                explained=explained,
-                beside=beside,
-                write=self._writes.shown(incident.opened) if may_act else None,
-                write_awaited=may_act and self._writes.is_awaited(incident.opened),
-                head_rows=head_rows,
-            )
+            another = prompt.ask(self._content_of(incident, state), space)
         takes_focus = was_in_prompt or (another and prompt.mode == "type" and not self._by_cursor)
         if takes_focus and (another or not isinstance(screen.focused, TextArea | Input)):
             if prompt.opened is None:
@@ -130,6 +100,23 @@ class RunDecision:
                 prompt.take_focus()
         self._began, self._by_cursor = True, False
         self._show_hold(state)
+
+    def _content_of(self, incident: Incident, state: DurableRun) -> PromptContent:
+        """What is known of an incident; its explanation, if the prompt does not show it already."""
+        opened, session = incident.opened, self._screen.session
+        may_act = session.may_act(state.id)
+        return PromptContent(
+            opened,
+            told=explain(incident, state, session.runtime_home) if opened.incident_id != self.incident_id else None,
+            held=[shown_name(state.nodes[each.node_id], state) for each in nodes_waiting_on(state, opened.node_id)],
+            place=_place_words(state, incident),
+            advised=advised_option(incident),
+            proposal=incident.proposal,
+            model=model_line(incident, session.render_context()),
+            may_act=may_act,
+            write=self._writes.shown(opened) if may_act else None,
+            write_awaited=may_act and self._writes.is_awaited(opened),
+        )
 
     def _show_hold(self, state: DurableRun) -> None:
         """Of an answer that is held the prompt says until when; one whose decision was closed elsewhere is dropped."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from runtime.judgement.reports.explanation.explain import Explanation, explain
-from runtime.judgement.reports.explanation.runtime_home import HomeSource
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.operations.requests.event_object import EventObject
 from runtime.record.state.durable_run import DurableRun, Incident
 from screens.render.layout import Span, Spans, span
-from screens.shell.context import Link
+from screens.shell.context import ConsoleContext, Link
 from screens.views.lists.runs import outcome_lines
 from screens.views.run.explanation import evidence_lines, explanation_lines, unasked_model_lines
 from screens.views.run.json_lines import json_lines
@@ -40,7 +39,8 @@ class _Told(NamedTuple):
 class DetailPages:
     """Remembers what was asked for; without that, the page is the cursor's."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: ConsoleContext) -> None:
+        self._session = session
         self._waits: str | None = None
         self._event: EventObject | None = None
         self._report: tuple[object, _Told | None] = (None, None)
@@ -73,28 +73,16 @@ class DetailPages:
         found = _incident_at(state, key, incident.opened.incident_id)
         return found is not None and found.opened.incident_id == incident.opened.incident_id
 
-    def page_for(
-        self,
-        state: DurableRun,
-        key: str,
-        incident_id: str,
-        context: RenderContext,
-        link: Link,
-        *,
-        explained: bool = True,
-        home: HomeSource | None = None,
-    ) -> DetailPage:
+    def page_for(self, state: DurableRun, key: str, incident_id: str, *, explained: bool = True) -> DetailPage:
         """The page for the node `key`.
 
         Args:
             state: the run.
             key: the node; empty for the run.
             incident_id: the decision that the prompt shows.
-            context: signs and time.
-            link: what knows texts that are coming.
             explained: whether a report has the explanation; not where the prompt beside it has.
-            home: gives the runtime, for the explanation; None: not known.
         """
+        context, link = self._session.render_context(), self._session.link
         if self._event is not None:
             return _event_page(self._event, context)
         if self._waits is not None:
@@ -103,7 +91,7 @@ class DetailPages:
         node = state.nodes.get(key)
         incident = _incident_at(state, key, incident_id)
         if incident is not None:
-            told = self._build_report(state, incident, context, home)
+            told = self._build_report(state, incident, context)
             explained = explained or not incident.open
             return _report_page(state, incident, told, context, link, explained=explained)
         if node is None or node.id in state.roots:
@@ -119,14 +107,13 @@ class DetailPages:
             self._run = (seen, outcome_lines(state, context))
         return self._run[1]
 
-    def _build_report(
-        self, state: DurableRun, incident: Incident, context: RenderContext, home: HomeSource | None
-    ) -> _Told:
+    def _build_report(self, state: DurableRun, incident: Incident, context: RenderContext) -> _Told:
         """Explanation and report; made again when the incident changed, else once a second: they go over all nodes."""
         second = int(context.now.timestamp())
         seen = (incident.opened.incident_id, incident.state, incident.analysis, state.terminal or second)
         if self._report[1] is None or seen != self._report[0]:
-            self._report = (seen, _Told(explain(incident, state, home), build_report(state, incident.opened)))
+            told = _Told(explain(incident, state, self._session.runtime_home), build_report(state, incident.opened))
+            self._report = (seen, told)
         found = self._report[1]
         assert found is not None
         return found

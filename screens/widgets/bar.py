@@ -14,8 +14,8 @@ from screens.render.layout import (
     Spans,
     cut_spans,
     width_of,
-    wrap_spans,
 )
+from screens.render.wrapping import wrap_spans
 from screens.widgets.theme_colors import ThemeColors
 
 MARGIN_CELLS: Final = 2

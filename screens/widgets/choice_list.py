@@ -22,6 +22,7 @@ from screens.views.decisions.choices import (
     pick_line,
     wants_file,
 )
+from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.widgets.line_view import LineView
 
@@ -60,9 +61,12 @@ class ChoiceList(LineView, can_focus=True):
 
     @dataclass
     class Typed(Message):
-        """A letter, which means nothing to the list: what is typed may be the answer."""
+        """What is wanted is not in the list: it is typed behind `begin`. Keys that were on their way to the list when
+        the editor came are told of, too.
+        """
 
-        letter: str
+        begin: str = ""
+        letter: str = ""
 
     def __init__(self, session: ConsoleContext, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
@@ -113,12 +117,18 @@ class ChoiceList(LineView, can_focus=True):
         return f"Nothing is ticked: {tick} ticks, enter once more sends none."
 
     @property
-    def count(self) -> int:
-        """How many there are to choose from."""
-        return len(self._offer.values)
+    def send_keys(self) -> dict[str, str]:
+        """The keys that choose and send, and what each does: with what enter would send now."""
+        if not self.several:
+            return {"down": "or a digit marks one", "enter": "sends it"}
+        ticked = self._session.render_context().sanitize_line(", ".join(self.ticked_titles), 60)
+        none = "sends" if self._offer.least else "sends (none: asks if sure)"
+        count = len(self._offer.values)
+        digits = "1" if count == 1 else f"1-{min(9, count)}"
+        return {digits: f"ticks{self._how_many}", "enter": f"sends {ticked}" if ticked else none}
 
     @property
-    def how_many(self) -> str:
+    def _how_many(self) -> str:
         """How many may be ticked, as what follows ``ticks``."""
         least, most = self._offer.least, self._offer.most
         if least and most:
@@ -126,11 +136,6 @@ class ChoiceList(LineView, can_focus=True):
         if least > 1 or most:
             return f" {least} or more" if not most else f" at most {most}"
         return " any number"
-
-    @property
-    def may_be_none(self) -> bool:
-        """Whether an answer with nothing ticked is one: `enter` asks before it sends that."""
-        return not self._offer.least
 
     @property
     def several(self) -> bool:
@@ -162,7 +167,8 @@ class ChoiceList(LineView, can_focus=True):
             event.stop()
         elif event.is_printable and event.key not in _OWN:
             event.stop()
-            self.post_message(self.Typed(event.character or ""))
+            if self._offer.typed:
+                self.post_message(self.Typed(letter=event.character or ""))
 
     def _choose(self, index: int) -> None:
         if 0 <= index < len(self._offer.values):
@@ -208,7 +214,9 @@ class ChoiceList(LineView, can_focus=True):
         elif self._offer.several:
             self.post_message(self.Sent(answer_of(self._offer, self._ticked)))
         else:
-            self.post_message(self.Sent(answer_of(self._offer, {self._cursor})))
+            value = answer_of(self._offer, {self._cursor})
+            begin = typed_from(value) if self._offer.typed else None
+            self.post_message(self.Sent(value) if begin is None else self.Typed(begin))
 
 
 def read_typed_answer(opened: IncidentOpened, choice: PromptChoice, text: str) -> str:

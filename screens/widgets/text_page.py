@@ -16,8 +16,8 @@ from screens.render.layout import (
     Spans,
     plain_text,
     width_of,
-    wrap_spans,
 )
+from screens.render.wrapping import wrap_spans
 from screens.widgets.line_view import LineView
 
 

@@ -91,10 +91,11 @@ class Terminal:
     def resize(self, width: int, height: int) -> None:
         fcntl.ioctl(self.leader, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
-    def press(self, keys: str | bytes) -> None:
-        """Type; what comes from now on is what `until` looks at."""
+    def press(self, keys: str | bytes, *, then: str = "") -> None:
+        """Type; what comes from now on is what `until` looks at. `then`: read until this was written."""
         self.look_from_here()
         os.write(self.leader, keys if isinstance(keys, bytes) else keys.encode())
+        self.until(then)
 
     def click(self, column: int, row: int) -> None:
         """Press and release the left button, as a terminal reports it (SGR); both count from 1."""
@@ -144,8 +145,10 @@ class Terminal:
         count = self.quiet(seconds)
         return count - sum(map(len, _ROUND_TRIP.findall(bytes(self.output[-count:])))) if count else 0
 
-    def ended(self, *, seconds: float = PATIENCE_S) -> int:
-        """The exit code of the program, read to its end."""
+    def ended(self, keys: str | bytes = "", *, seconds: float = PATIENCE_S) -> int:
+        """The exit code of the program, read to its end; it ends by itself, or by these keys."""
+        if keys:
+            self.press(keys)
         deadline = time.monotonic() + seconds
         while self.process.poll() is None:
             if not self._read(min(0.2, deadline - time.monotonic())) and time.monotonic() > deadline:

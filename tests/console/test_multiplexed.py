@@ -54,7 +54,6 @@ def test_the_documented_lines_give_colours_and_the_clipboard_and_the_mouse_is_le
             found = re.search(r"\x1b\]52;[^;]*;([A-Za-z0-9+/=]+)", screen.since_key)
             assert found is not None
             assert "asks permission" in base64.b64decode(found[1]).decode()
-            screen.press("q")
-            assert screen.ended() == 0
+            assert screen.ended("q") == 0
         finally:
             tmux(place, "kill-server")

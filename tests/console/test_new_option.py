@@ -27,7 +27,6 @@ from runtime.judgement.recovery.option_spec import OptionParam, OptionSpec, Para
 from runtime.judgement.recovery.option_table import OPTIONS, consequence_text, option_keys
 from runtime.judgement.recovery.options import confirmation_of, make_option, options_for
 from runtime.judgement.recovery.param_validation import check_params
-from runtime.link.client.client import LinkClient
 from runtime.link.wire.link_status import CommandRefused
 from runtime.operations.answer_params import InvalidCommand, checked_params
 from runtime.operations.requests.answers import AnswerIncident
@@ -43,10 +42,12 @@ from screens.widgets.forms.answer_form import AnswerForm
 from tests.console.app.test_app import answers, armed, console, text_of
 from tests.console.linear.test_prompts import Terminal
 from tests.pages import commands_page, keys_page, options_table
+from tests.present import present
 from tests.runtime.bench import Bench
+from tests.runtime.link.linked import linked
 from tests.screens.lonely import showing
 from tests.screens.stories import BROKEN_TOOL, START, Story
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 SWARMS = Path(__file__).parents[1] / "data" / "swarms" / "options.py"
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -108,8 +109,7 @@ async def test_the_prompt_offers_it_by_its_key_and_asks_for_its_value(improvise:
     async with console(story_of("run-1"), run_id="run-1") as (pilot, link):
         await armed(pilot)
         assert improvise.label in text_of(pilot)
-        await pilot.press("w", *"by hand", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "w", *"by hand", "enter", then=lambda: bool(link.said))
         assert answers(link) == [("improvise", {"value": "by hand"})]
         await until(pilot, lambda: f": {improvise.label}" in text_of(pilot))
 
@@ -123,19 +123,15 @@ async def test_the_form_of_a_result_is_opened_by_its_key_and_sent_with_it(improv
         await until(
             pilot, lambda: bool(rows := pilot.app.screen.query_one(AnswerForm).rows) and rows[0].has_focus_within
         )
-        await pilot.press("7", "ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "7", "ctrl+s", then=lambda: bool(link.said))
         assert answers(link) == [("improvise", {"value": {"rows": 7}})]
 
 
 async def test_a_bulk_answer_offers_it_and_asks_for_its_value(improvise: OptionSpec) -> None:
     async with showing(InboxScreen, story_of("run-1"), story_of("run-2"), size=(140, 40)) as (pilot, link):
-        await pilot.press("B")
-        await until(pilot, lambda: f"w      {improvise.label}" in text_of(pilot))
-        await pilot.press("w", *"made up", "enter")
-        await until(pilot, lambda: f"with {improvise.label}: made up?" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: any(verb == "answer_like" for verb, _ in link.said))
+        await press(pilot, "B", then=f"w      {improvise.label}")
+        await press(pilot, "w", *"made up", "enter", then=f"with {improvise.label}: made up?")
+        await press(pilot, "y", then=lambda: any(verb == "answer_like" for verb, _ in link.said))
         said = next(args for verb, args in link.said if verb == "answer_like")
         assert (said["option"], said["params"]) == ("improvise", {"value": "made up"})
 
@@ -163,8 +159,7 @@ async def test_its_key_and_words_stand_on_the_page_of_keys(improvise: OptionSpec
     assert build_keymap(actions(), {"decision.improvise": "W"}).letters()["improvise"] == "W"
     async with console(story_of("run-1"), run_id="run-1", size=(100, 60)) as (pilot, _):
         await armed(pilot)
-        await pilot.press("question_mark")
-        await until(pilot, lambda: "This decision" in text_of(pilot))
+        await press(pilot, "question_mark", then="This decision")
         shown = [line for line in text_of(pilot).splitlines() if improvise.label in line]
         assert any(
             ["w", *improvise.pressed_label.split()] == [each for each in line.split() if each != "│"] for line in shown
@@ -188,12 +183,8 @@ async def bench_at(place: Path) -> AsyncIterator[Bench]:
 async def _told_by_the_link(place: Path, request: AnswerIncident) -> None:
     config = ExecutionConfig(workspace=str(place))
     with EmbeddedRuntime(place / ".orbiter", config, listening=False, driving=False) as runtime:
-        client = LinkClient(runtime.transport())
-        client.start()
-        try:
+        async with linked(runtime.transport()) as client:
             await client.ask(request)
-        finally:
-            await client.close()
 
 
 @pytest.mark.parametrize("way", ["command line", "link"])
@@ -279,9 +270,7 @@ def test_what_is_confirmed_says_what_it_does(spec: OptionSpec) -> None:
 
 
 def answer_command() -> click.Command:
-    found = cli.get_command(click.Context(cli), "answer")
-    assert found is not None
-    return found
+    return present(cli.get_command(click.Context(cli), "answer"))
 
 
 TYPED = st.one_of(

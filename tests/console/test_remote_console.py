@@ -95,12 +95,9 @@ def test_a_decision_is_made_from_afar_and_the_runtime_goes_on(home: Home, place:
     program = parked(place / "one")
     with home.console("--host", "one", "--start") as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
+        assert terminal.ended("q") == 0
     assert [run["state"] for run in program.json("runs")] == ["completed"]
     assert daemon.running_runtime(place / "one" / ".orbiter") is not None
 
@@ -111,15 +108,11 @@ def test_one_inbox_over_two_hosts_says_where_and_a_missing_runtime_is_started_by
     with home.console("--host", "one", "--host", "two") as terminal:
         terminal.until("no runtime works on far:")
         terminal.until("Needs a decision")
-        terminal.press("b")
-        terminal.until("two")
+        terminal.press("b", then="two")
         terminal.until("  2")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
+        assert terminal.ended("q") == 0
     assert sorted(run["state"] for program in (one, two) for run in program.json("runs")) == ["completed", "waiting"]
 
 
@@ -130,14 +123,11 @@ def test_who_may_only_look_is_told_so_and_is_offered_nothing_to_do(home: Home, p
         terminal.until("one link ")
         terminal.until("view only")
         assert "freeze" not in terminal.text
-        terminal.press("\r")
-        terminal.until("this login may not answer; an operator's login may")
+        terminal.press("\r", then="this login may not answer; an operator's login may")
         assert "Grant permission" not in terminal.text
         terminal.press("g")
-        terminal.press("p")
-        terminal.until("A viewer may look, not act")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("p", then="A viewer may look, not act")
+        assert terminal.ended("q") == 0
     assert [run["state"] for run in program.json("runs")] == ["waiting"]
 
 
@@ -176,8 +166,7 @@ def test_another_version_over_there_is_said_with_its_cure_in_any_width(home: Hom
         terminal.until("install one version at both ends")
         terminal.until("orbiter-console stop")
         assert "brings it back" not in terminal.text
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def test_the_crumbs_name_the_host_and_say_how_far_it_is(home: Home, place: Path) -> None:
@@ -185,8 +174,7 @@ def test_the_crumbs_name_the_host_and_say_how_far_it_is(home: Home, place: Path)
     with home.console("--host", "one") as terminal:
         terminal.until("one link ")
         assert terminal.at_rest() <= IDLE_BYTES, "it comes to rest, though the link is measured on"
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: Path) -> None:
@@ -195,14 +183,12 @@ def test_the_whole_console_over_ssh_in_a_terminal_is_modest(home: Home, place: P
     command = [*home.sshd.ssh("key"), "-tt", "far", there]
     with Terminal("-c", f"import os; os.execvp('ssh', {command!r})", size=(120, 30)) as terminal:
         terminal.until("asks permission")
-        terminal.press("j")
-        terminal.until(";48;5;")
+        terminal.press("j", then=";48;5;")
         for number in (1000, 1002, 1003, 1006):
             assert f"\x1b[?{number}h" not in terminal.text, "the mouse is left to the terminal"
         assert "38;2;" not in terminal.text, "256 colours"
         assert terminal.at_rest() <= IDLE_BYTES, "nothing happens, next to nothing is sent"
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
         assert "\x1b[?1049l" in terminal.text, "the terminal is given back"
 
 
@@ -213,20 +199,15 @@ def test_ssh_asks_before_the_app_has_the_terminal_and_again_when_a_login_is_need
     (place / "sshd" / "known_hosts").unlink()
     with home.console("--host", "one") as terminal:
         terminal.until("Are you sure you want to continue connecting")
-        terminal.press("yes\n")
-        terminal.until("Enter passphrase for key")
-        terminal.press("open sesame\n")
-        terminal.until("inbox")
+        terminal.press("yes\n", then="Enter passphrase for key")
+        terminal.press("open sesame\n", then="inbox")
         for pid in home.sshd.sessions():
             home.sshd.end(pid)
         terminal.until("a login is needed")
         terminal.until("logs in again")
-        terminal.press("r")
-        terminal.until("Enter passphrase for key")
-        terminal.press("open sesame\n")
-        terminal.until("inbox")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("r", then="Enter passphrase for key")
+        terminal.press("open sesame\n", then="inbox")
+        assert terminal.ended("q") == 0
     assert "open sesame" not in terminal.text
 
 
@@ -241,8 +222,7 @@ def test_a_host_that_cannot_be_reached_for_a_while_is_said_and_tried_again(home:
         home.use("key")
         assert Program(place / "one")("stop").returncode == 0
         terminal.until("No runtime")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 def test_what_keeps_it_from_opening_is_one_line_before_any_screen(home: Home, place: Path) -> None:
@@ -287,8 +267,7 @@ eval "$SSH_ORIGINAL_COMMAND"
             home.sshd.end(pid)
         terminal.until("exit code 3")
         terminal.until("this [/int]")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
         screen = terminal.text
     with home.console("--host", "one") as terminal:
         assert terminal.ended() == 1
@@ -328,8 +307,7 @@ def test_a_hostile_runtime_can_neither_write_escapes_nor_run_or_write_anything(
         for key in ("j", "Y", "\r", "y"):
             terminal.press(key)
             terminal.quiet(0.3)
-        terminal.press("\x11")
-        assert terminal.ended() == 0
+        assert terminal.ended("\x11") == 0
         for leak in ("\x1b]0;", "\x1bc", "\x9b", "\u202e"):
             assert leak not in terminal.text
         copied = re.findall(r"\x1b\]52;[^;]*;([^\x07\x1b]*)", terminal.text)

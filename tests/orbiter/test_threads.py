@@ -14,6 +14,7 @@ import pytest
 
 from orbiter._internal.worker_threads import ThreadPool, awaiting_loop
 from orbiter.errors import PoolExhaustedError
+from tests.present import present
 
 _who: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -156,8 +157,7 @@ async def test_a_call_that_waits_for_another_call_does_not_block_it() -> None:
     pool = ThreadPool(1)
 
     def outer() -> str:
-        loop = awaiting_loop()
-        assert loop is not None
+        loop = present(awaiting_loop())
         with pool.waiting():
             return asyncio.run_coroutine_threadsafe(pool.run(lambda: "inner"), loop).result(10)
 
@@ -170,8 +170,7 @@ def descend(pool: ThreadPool, depth: int) -> int:
     """A blocking call in a blocking call, and so on; how deep it came."""
     if not depth:
         return 0
-    loop = awaiting_loop()
-    assert loop is not None
+    loop = present(awaiting_loop())
     with pool.waiting():
         inner = asyncio.run_coroutine_threadsafe(pool.run(partial(descend, pool, depth - 1)), loop)
         return 1 + inner.result(10)

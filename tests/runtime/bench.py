@@ -66,10 +66,21 @@ class Bench:
         await self.until(run_id, lambda state: len(state.open_incidents) >= count)
         return await self.journal.incidents(run_id)
 
+    async def asked(self, name: str, text: str = "go", **more: Any) -> tuple[str, OpenIncident]:
+        """Start a run, and wait for the one incident that it waits with."""
+        run_id = await self.start(name, text, **more)
+        (incident,) = await self.incidents(run_id)
+        return run_id, incident
+
     async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
         params = {key: more.pop(key) for key in list(more) if key in PARAMS}
         given = await self.decisions.answer(incident.opened.incident_id, option, params, by=ME, **more)
         assert isinstance(given, AnswerAccepted), given
+
+    async def ended_by(self, incident: OpenIncident, option: str, **more: Any) -> DurableRun:
+        """Answer an incident: its run as it ended."""
+        await self.answer(incident, option, **more)
+        return await self.ended(incident.run_id)
 
     @asynccontextmanager
     async def driving(

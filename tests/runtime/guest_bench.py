@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import ME, Bench
 
 _SWARMS = Path(__file__).parents[1] / "data" / "swarms"
@@ -46,6 +50,27 @@ async def asked(bench: Bench, run: str, question: str) -> OpenIncident:
 
     await bench.until(run, lambda state: any(asks(each.opened) for each in state.open_incidents))
     return next(each for each in await bench.journal.incidents(run) if asks(each.opened))
+
+
+async def two_lives(bench: Bench, file: Path, name: str, option: str = "retry", *, at: str = "") -> DurableRun:
+    """A run of an agent whose first life ends as it waits, at such a step; in the second one an answer ends it."""
+    async with bench.driving(grace_s=0.0):
+        run = await starts(file)(bench, name)
+        (waiting,) = await bench.incidents(run)
+        assert at in waiting.opened.node_id
+        await bench.until(run, parked)
+    async with bench.driving(grace_s=0.0):
+        state = await bench.ended_by(waiting, option)
+    assert (state.phase, state.lives) == ("completed", 2)
+    return state
+
+
+async def output_alone(file: Path, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What an agent gives without a runtime, in a folder of its own: its effects are in `effects` there."""
+    folder.mkdir()
+    (folder / "reached").touch()
+    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(folder / "effects"))
+    return (await load_swarm(f"{file}:{name}", folder).run("go")).output
 
 
 def parked(state: DurableRun) -> bool:

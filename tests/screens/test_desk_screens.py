@@ -30,7 +30,7 @@ from screens.widgets.log_list import LogList
 from screens.widgets.text_page import TextPage
 from tests.screens.list_link import ListLink
 from tests.screens.stories import START, Story, digest, finished
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
@@ -198,14 +198,11 @@ async def test_the_ledger_shows_grants_uses_denials_and_rules() -> None:
 async def test_a_grant_is_taken_back_after_its_words_were_shown_and_goes_with_its_event() -> None:
     link = filled()
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "api.example.com:443")
-        await pilot.press("x")
-        await shown(pilot, "Take back 1 grant?", "researcher may fs.write:/data/out/**, run run-1")
+        await press(pilot, "3", then="api.example.com:443")
+        await press(pilot, "x", then=("Take back 1 grant?", "researcher may fs.write:/data/out/**, run run-1"))
         await pilot.press("enter", "escape")
         assert link.said == []
-        await pilot.press("D", "y")
-        await shown(pilot, "taken back")
+        await press(pilot, "D", "y", then="taken back")
         assert link.said == [("revoke", {"grant_id": "g-1"})]
         await pilot.press("escape")
         assert "/data/out/**" in text(pilot), "it stands there until its event has come"
@@ -217,56 +214,41 @@ async def test_a_grant_is_taken_back_after_its_words_were_shown_and_goes_with_it
 async def test_several_grants_are_taken_back_together_and_a_refusal_is_told() -> None:
     link = filled()
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "api.example.com:443")
+        await press(pilot, "3", then="api.example.com:443")
         await pilot.press("space", "space", "x")
         await shown(pilot, "Take back 2 grants?", "every agent may net:api.example.com:443, always until")
         del link.grants["g-2"]
-        await pilot.press("y")
-        await shown(pilot, "1 taken back, 1 refused", "grant g-2 is", "not in force")
+        await press(pilot, "y", then=("1 taken back, 1 refused", "grant g-2 is", "not in force"))
 
 
 async def test_from_a_grant_to_its_uses_and_on_to_the_run_and_back() -> None:
     async with app_on(filled()).run_test(size=(80, 24)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "fs.write:/data/out/")
+        await press(pilot, "3", then="fs.write:/data/out/")
         assert not pilot.app.screen.query_one("#uses").display or pilot.app.screen.query_one("#detail").size.height == 0
-        await pilot.press("enter")
-        await shown(pilot, "3 uses; granted by", "fs.write:/data/out/a.md")
+        await press(pilot, "enter", then=("3 uses; granted by", "fs.write:/data/out/a.md"))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, GrantsScreen)
-        await pilot.press("enter", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-        await pilot.press("left_square_bracket")
-        await until(pilot, lambda: isinstance(pilot.app.screen, GrantsScreen))
+        await press(pilot, "enter", "enter", then=RunScreen)
+        await press(pilot, "left_square_bracket", then=GrantsScreen)
 
 
 async def test_a_recent_use_leads_to_its_run_and_a_rule_says_where_it_stands() -> None:
     async with app_on(filled()).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "Rules of orbiter.toml")
-        await pilot.press("slash", *"shell", "enter")
-        await until(pilot, lambda: "passwd" not in text(pilot))
-        await pilot.press("end", "enter")
-        await shown(pilot, "This rule stands in /home/ada/digest/orbiter.toml:4")
-        await pilot.press("escape", "F")
-        await until(pilot, lambda: "api.example.com" not in text(pilot))
-        await pilot.press("home", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "3", then="Rules of orbiter.toml")
+        await press(pilot, "slash", *"shell", "enter", then=lambda: "passwd" not in text(pilot))
+        await press(pilot, "end", "enter", then="This rule stands in /home/ada/digest/orbiter.toml:4")
+        await press(pilot, "escape", "F", then=lambda: "api.example.com" not in text(pilot))
+        await press(pilot, "home", "enter", then=RunScreen)
 
 
 async def test_a_viewer_is_told_why_nothing_is_taken_back_or_reset() -> None:
     link = filled()
     link.role = "viewer"
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "api.example.com:443")
-        await pilot.press("x")
-        await shown(pilot, "A viewer may look, not act")
-        await pilot.press("4")
-        await shown(pilot, "openai:gpt-4o")
-        await pilot.press("t")
-        await shown(pilot, "A viewer may look, not act")
+        await press(pilot, "3", then="api.example.com:443")
+        await press(pilot, "x", then="A viewer may look, not act")
+        await press(pilot, "4", then="openai:gpt-4o")
+        await press(pilot, "t", then="A viewer may look, not act")
         assert link.said == []
 
 
@@ -279,8 +261,7 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
 
     link = filled(permissions=permissions)
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "orbiter.toml:4", "3 uses; granted by")
+        await press(pilot, "3", then=("orbiter.toml:4", "3 uses; granted by"))
         for listener in list(link._listeners):
             listener()  # a reply came in, the picture is the same
         await pilot.pause(0.1)
@@ -289,8 +270,7 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
         assert isinstance(screen, GrantsScreen)
         assert not screen._asker._stale
         screen._asker._free_at = 0.0
-        link.changed()
-        await until(pilot, lambda: len(asked) == before + 1)
+        await changed(pilot, link, then=lambda: len(asked) == before + 1)
         assert asked[-1] == 7
         assert "orbiter.toml:4" in text(pilot)
 
@@ -298,10 +278,8 @@ async def test_nothing_is_asked_again_while_nothing_changes_and_replies_are_no_c
 async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None:
     link = filled(permissions=LinkError("no command is called 'permissions'"), breakers=[{"id": 1}])
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "no command is called 'permissions'", "fs.write:/data/out/**")
-        await pilot.press("4")
-        await shown(pilot, "the answer to 'breakers' cannot be read: id: Expected `str`, got `int`")
+        await press(pilot, "3", then=("no command is called 'permissions'", "fs.write:/data/out/**"))
+        await press(pilot, "4", then="the answer to 'breakers' cannot be read: id: Expected `str`, got `int`")
         assert isinstance(pilot.app.screen, LimitsScreen)
 
 
@@ -342,25 +320,18 @@ async def test_breakers_count_down_and_budgets_show_what_is_near() -> None:
 async def test_a_breaker_is_closed_after_a_question_and_asked_about_again() -> None:
     link = filled()
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("4")
-        await shown(pilot, "model openai:gpt-4o")
-        await pilot.press("t")
-        await shown(pilot, "Close 1 breaker? Calls go out again at once.")
+        await press(pilot, "4", then="model openai:gpt-4o")
+        await press(pilot, "t", then="Close 1 breaker? Calls go out again at once.")
         link.answers["breakers"] = [{**BREAKERS[0], "state": "closed", "failures": 0, "again_s": None}]
-        await pilot.press("y")
-        await until(pilot, lambda: link.said == [("reset", {"key": "model:openai:gpt-4o"})])
-        await pilot.press("escape")
-        await until(pilot, lambda: "next test call" not in text(pilot))
+        await press(pilot, "y", then=lambda: link.said == [("reset", {"key": "model:openai:gpt-4o"})])
+        await press(pilot, "escape", then=lambda: "next test call" not in text(pilot))
 
 
 async def test_extending_opens_the_decision_that_waits_for_it() -> None:
     async with app_on(filled()).run_test(size=(120, 40)) as pilot:
-        await pilot.press("4")
-        await shown(pilot, "used up")
-        await pilot.press("slash", *"steps", "enter", "e")
-        await shown(pilot, "Nothing waits for more of this budget")
-        await pilot.press("escape", "slash", *"used up", "enter", "e")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "4", then="used up")
+        await press(pilot, "slash", *"steps", "enter", "e", then="Nothing waits for more of this budget")
+        await press(pilot, "escape", "slash", *"used up", "enter", "e", then=RunScreen)
         assert isinstance(pilot.app.screen, RunScreen)
         await until(pilot, lambda: pilot.app.screen.incident_id == "run-1-inc-1")  # type: ignore[attr-defined]
 
@@ -376,13 +347,10 @@ async def test_workers_are_listed_and_a_run_without_one_is_moved_after_a_questio
             pilot, "Runs without a worker", "waits for a worker with code 'v1'", "1 of 8", "the disk is full", "lost",
             "keys: OPENAI_API_KEY", "1 worker at work", "1 of 8 slots in use",
         )  # fmt: skip
-        await pilot.press("m")
-        await shown(pilot, "Move 1 run to code v2? Steps that are recorded are not done again.")
+        await press(pilot, "m", then="Move 1 run to code v2? Steps that are recorded are not done again.")
         link.answers["workers"] = {**WORKERS, "unserved": []}
-        await pilot.press("y")
-        await until(pilot, lambda: link.said == [("move", {"run_id": "run-9", "code": "v2"})])
-        await pilot.press("escape")
-        await until(pilot, lambda: "Runs without a worker" not in text(pilot))
+        await press(pilot, "y", then=lambda: link.said == [("move", {"run_id": "run-9", "code": "v2"})])
+        await press(pilot, "escape", then=lambda: "Runs without a worker" not in text(pilot))
 
 
 # -- audit -------------------------------------------------------------------------------------------------------------
@@ -390,19 +358,14 @@ async def test_workers_are_listed_and_a_run_without_one_is_moved_after_a_questio
 
 async def test_the_audit_says_who_decided_what_and_how_long_it_took() -> None:
     async with app_on(filled()).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3", "a")
-        await until(pilot, lambda: isinstance(pilot.app.screen, AuditScreen))
+        await press(pilot, "3", "a", then=AuditScreen)
         await shown(pilot, "answered: Grant permission", "1m05s", "it is its own folder", "bob")
         lines = [line for line in screen_text(pilot.app) if "ada" in line or "bob" in line]
         assert "aborted" in lines[0], "newest first"
-        await pilot.press("down")
-        await shown(pilot, "write_file needs fs.write:/data/out/digest.md")
-        await pilot.press("slash", *"bob", "enter")
-        await until(pilot, lambda: "it is its own folder" not in text(pilot))
-        await pilot.press("enter")
-        await shown(pilot, "about the workspace")
-        await pilot.press("escape", "home", "down", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "down", then="write_file needs fs.write:/data/out/digest.md")
+        await press(pilot, "slash", *"bob", "enter", then=lambda: "it is its own folder" not in text(pilot))
+        await press(pilot, "enter", then="about the workspace")
+        await press(pilot, "escape", "home", "down", "enter", then=RunScreen)
 
 
 # -- log ---------------------------------------------------------------------------------------------------------------
@@ -434,30 +397,24 @@ async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
     story = busy(60)
     link = ListLink(story)
     async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "number 59", "following")
+        await press(pilot, "5", then=("number 59", "following"))
         await more(pilot, link, story, "came while following")
         await shown(pilot, "came while following")
-        await pilot.press("pageup")
-        await shown(pilot, "stopped: G follows again")
+        await press(pilot, "pageup", then="stopped: G follows again")
         before = [line[:-1] for line in screen_text(pilot.app)[2:16]]
         await more(pilot, link, story, "came while reading")
         await shown(pilot, "1 new below")
         after = [line[:-1] for line in screen_text(pilot.app)[2:16]]
         assert after == before, "what is being read does not move"
-        await pilot.press("G")
-        await shown(pilot, "came while reading", "following")
-        await pilot.press("up")
-        await shown(pilot, "stopped")
-        await pilot.press("end")
-        await shown(pilot, "following")
+        await press(pilot, "G", then=("came while reading", "following"))
+        await press(pilot, "up", then="stopped")
+        await press(pilot, "end", then="following")
 
 
 async def test_scrolling_up_with_the_mouse_stops_it_too() -> None:
     link = ListLink(busy(60))
     async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "following")
+        await press(pilot, "5", then="following")
         await pilot._post_mouse_events([MouseScrollUp], "#log")
         await shown(pilot, "stopped")
 
@@ -465,57 +422,41 @@ async def test_scrolling_up_with_the_mouse_stops_it_too() -> None:
 async def test_the_log_is_filtered_and_searched_apart() -> None:
     link = ListLink(busy(30))
     async with app_on(link).run_test(size=(100, 24)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "number 29")
-        await pilot.press("slash", *"number (1)", "enter")
-        await shown(pilot, "/number (1)", "number 19", "left out")
+        await press(pilot, "5", then="number 29")
+        await press(pilot, "slash", *"number (1)", "enter", then=("/number (1)", "number 19", "left out"))
         assert "number 29" not in text(pilot)
-        await pilot.press("slash", "home", "!", "enter")
-        await shown(pilot, "number 29")
+        await press(pilot, "slash", "home", "!", "enter", then="number 29")
         assert "number 19" not in text(pilot)
-        await pilot.press("escape")
-        await shown(pilot, "number 19", "number 29")
-        await pilot.press("s", *"number (2)", "enter")
-        await shown(pilot, "find number (2)", "11 of 11")
-        await pilot.press("less_than_sign")
-        await shown(pilot, "10 of 11", "stopped")
+        await press(pilot, "escape", then=("number 19", "number 29"))
+        await press(pilot, "s", *"number (2)", "enter", then=("find number (2)", "11 of 11"))
+        await press(pilot, "less_than_sign", then=("10 of 11", "stopped"))
         assert log_of(pilot).cursor_entry is not None
         assert "number 28" in str(log_of(pilot).cursor_entry)
-        await pilot.press("greater_than_sign", "greater_than_sign")
-        await shown(pilot, "1 of 11")
+        await press(pilot, "greater_than_sign", "greater_than_sign", then="1 of 11")
         assert "warns: number 2'" in str(log_of(pilot).cursor_entry)
-        await pilot.press("escape", "slash", *"(", "enter")
-        await shown(pilot, "not a valid regular expression")
+        await press(pilot, "escape", "slash", *"(", "enter", then="not a valid regular expression")
 
 
 async def test_faults_only_and_jumps_in_time() -> None:
     link = ListLink(digest(), busy(30))
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "number 29")
-        await pilot.press("minus")
-        await until(pilot, lambda: "number 19" in str(log_of(pilot).cursor_entry))
-        await pilot.press("plus")
-        await until(pilot, lambda: "number 29" in str(log_of(pilot).cursor_entry))
+        await press(pilot, "5", then="number 29")
+        await press(pilot, "minus", then=lambda: "number 19" in str(log_of(pilot).cursor_entry))
+        await press(pilot, "plus", then=lambda: "number 29" in str(log_of(pilot).cursor_entry))
         await pilot.press("slash", *"digest", "enter", "F")
         await shown(pilot, "faults only", "rate_limited", "waits for an answer", "attempt 2 of 4")
         assert "planner begins" not in text(pilot)
-        await pilot.press("escape", "home")
-        await shown(pilot, "planner begins")
+        await press(pilot, "escape", "home", then="planner begins")
 
 
 async def test_who_comes_to_the_first_line_gets_older_ones() -> None:
     link = ListLink(busy(700))
     async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "500 lines")
+        await press(pilot, "5", then="500 lines")
         assert "number 199" not in text(pilot)
-        await pilot.press("home")
-        await shown(pilot, "703 lines")
-        await pilot.press("up")
-        await shown(pilot, "number 199")
-        await pilot.press("home", "up")
-        await shown(pilot, "This is the first line.")
+        await press(pilot, "home", then="703 lines")
+        await press(pilot, "up", then="number 199")
+        await press(pilot, "home", "up", then="This is the first line.")
 
 
 async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
@@ -523,15 +464,12 @@ async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
     story = busy(2)
     story.tell(ev.Warned(text=long), story.state.roots[0])
     async with app_on(ListLink(story)).run_test(size=(100, 40)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "the whole of it")
+        await press(pilot, "5", then="the whole of it")
         await pilot.press("enter")
         page = pilot.app.screen.query_one("#detail", TextPage)
         await until(pilot, lambda: page.display and text(pilot).count("the whole of it") > 20)
-        await pilot.press("escape")
-        await until(pilot, lambda: not page.display)
-        await pilot.press("r")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "escape", then=lambda: not page.display)
+        await press(pilot, "r", then=RunScreen)
 
 
 async def test_the_log_of_one_run_has_only_its_lines() -> None:
@@ -549,8 +487,7 @@ async def test_what_comes_too_fast_leaves_a_mark_and_not_a_hole(monkeypatch: pyt
     story = busy(3)
     link = ListLink(story)
     async with app_on(link).run_test(size=(100, 30)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "number 2")
+        await press(pilot, "5", then="number 2")
         for number in range(8):
             story.tell(ev.Warned(text=f"burst {number}"), story.state.roots[0])
         link.changed()
@@ -562,8 +499,7 @@ async def test_a_lost_runtime_is_said_once_and_asked_again_when_it_is_back() -> 
     link = filled()
     link.lose("it went")
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("4")
-        await shown(pilot, "brings it back: it went")
+        await press(pilot, "4", then="brings it back: it went")
         assert "used up" not in text(pilot)
         await link.revive()
         await shown(pilot, "used up")
@@ -589,18 +525,14 @@ async def test_the_runtimes_own_log_file_is_the_other_source() -> None:
 
     link = ListLink(digest(), logfile=logfile)
     async with app_on(link).run_test(size=(100, 24)) as pilot:
-        await pilot.press("5")
-        await shown(pilot, "waits for an answer")
-        await pilot.press("v")
-        await shown(pilot, "Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback")
+        await press(pilot, "5", then="waits for an answer")
+        await press(pilot, "v", then=("Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback"))
         link.changed()
         await shown(pilot, "␛[2Jmended")
         assert asked[:2] == [None, 80]
-        await pilot.press("F")
-        await until(pilot, lambda: "runtime.serve: up" not in text(pilot))
+        await press(pilot, "F", then=lambda: "runtime.serve: up" not in text(pilot))
         assert "Traceback" in text(pilot), "what goes on with a fault is part of it"
-        await pilot.press("tab")
-        await shown(pilot, "waits for an answer")
+        await press(pilot, "tab", then="waits for an answer")
 
 
 async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
@@ -623,8 +555,7 @@ async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
     link.grants = {"g-1": GRANTS[0].model_copy(update={"pattern": HOSTILE, "subject": HOSTILE})}
     async with app_on(link).run_test(size=(120, 40)) as pilot:
         for keys in (("3",), ("x",), ("escape", "4"), ("7",), ("8",), ("5",), ("enter",), ("escape", "v")):
-            await pilot.press(*keys)
-            await shown(pilot, "evil")
+            await press(pilot, *keys, then="evil")
             said = text(pilot)
             assert all(char.isprintable() or char == "\n" for char in said)
             forged = any(line.lstrip().startswith("forged line") for line in said.split("\n"))
@@ -650,16 +581,12 @@ async def test_on_several_hosts_each_is_asked_each_row_says_where_and_acts_go_th
     link = filled(**{verb: told(verb, answer) for verb, answer in answers.items()})
     link.host_names = ("build", "lab")
     async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await shown(pilot, "build · re", "lab · re")
-        await pilot.press("4")
-        await shown(pilot, "build · model", "lab · model")
+        await press(pilot, "3", then=("build · re", "lab · re"))
+        await press(pilot, "4", then=("build · model", "lab · model"))
         await pilot.press("down", "t", "y")
         await until(pilot, lambda: link.said == [("reset", {"where": "lab", "key": "model:openai:gpt-4o"})])
-        await pilot.press("escape", "7")
-        await shown(pilot, "build · bob", "lab · bob")
-        await pilot.press("5")
-        await shown(pilot, "build · weekly digest", "lab · weekly digest")
+        await press(pilot, "escape", "7", then=("build · bob", "lab · bob"))
+        await press(pilot, "5", then=("build · weekly digest", "lab · weekly digest"))
     assert {where for _, where in asked} == {"build", "lab"}
     assert {verb for verb, _ in asked} == set(answers)
 

@@ -15,7 +15,7 @@ from tests.screens.lonely import Lonely, lonely, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.pages.test_swarms import workflow
 from tests.screens.stories import digest, finished, limited
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import drawn, press, until
 
 Compare = Callable[..., bool]
 Looked = Callable[[Pilot[Any], MemoryLink], Any]
@@ -52,10 +52,8 @@ def test_swarms(snap_compare: Compare, size: tuple[int, int], look: str) -> None
 def test_the_form_that_starts_a_run(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
     async def fill(pilot: Pilot[Any]) -> None:
         await drawn(pilot)
-        await pilot.press("s")
-        await until(pilot, lambda: "report.py" in text_of(pilot))
-        await pilot.press("tab", *"Translate it.", "tab", "tab", *"max_steps=x", "ctrl+s")
-        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await press(pilot, "s", then="report.py")
+        await press(pilot, "tab", *"Translate it.", "tab", "tab", *"max_steps=x", "ctrl+s", then="write name=number")
 
     app, _ = app_of(SwarmsScreen, look)
     assert snap_compare(app, terminal_size=size, run_before=fill)
@@ -78,8 +76,7 @@ def test_the_inbox_with_a_group_a_filter_and_a_selection(
 def test_one_answer_for_all_of_a_group(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
     async def choose(pilot: Pilot[Any]) -> None:
         await drawn(pilot)
-        await pilot.press("down", "B")
-        await until(pilot, lambda: "the same: retry" in text_of(pilot))
+        await press(pilot, "down", "B", then="the same: retry")
         await drawn(pilot)
 
     app, link = app_of(InboxScreen, look)
@@ -91,11 +88,9 @@ def test_one_answer_for_all_of_a_group(snap_compare: Compare, size: tuple[int, i
 def test_what_became_of_each_of_several_runs(snap_compare: Compare, size: tuple[int, int], look: str) -> None:
     async def abort(pilot: Pilot[Any]) -> None:
         await drawn(pilot)
-        await pilot.press("A")
-        await until(pilot, lambda: "Abort" in text_of(pilot))
+        await press(pilot, "A", then="Abort")
         link.stories["run-13"].finish("failed", error="too late")
-        await pilot.press("y")
-        await until(pilot, lambda: "refused" in text_of(pilot) and "not yet" not in text_of(pilot))
+        await press(pilot, "y", then=lambda: "refused" in text_of(pilot) and "not yet" not in text_of(pilot))
         await drawn(pilot)
 
     app, link = app_of(SwarmsScreen, look)

@@ -22,6 +22,7 @@ from runtime.service.serve import build_execution_config
 from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompts.prompt import Prompt
+from tests.present import present
 from tests.runtime.guest_bench import LANGGRAPH
 from tests.screens.waiting import until
 
@@ -48,8 +49,7 @@ async def answered(pilot: Pilot[None], link: LinkClient, run_id: str, answers: M
     assert isinstance(screen, RunScreen)
     while left:
         await until(pilot, lambda: _takes_an_answer(link, run_id, screen.prompt))
-        shown = screen.prompt.opened
-        assert shown is not None
+        shown = present(screen.prompt.opened)
         await pilot.press(*left.pop(shown.question or shown.action["tool"]))
         await until(pilot, partial(_is_answered, link, run_id, shown.incident_id))
 
@@ -70,8 +70,7 @@ def _is_answered(link: LinkClient, run_id: str, incident_id: str) -> bool:
 async def output(pilot: Pilot[None], link: LinkClient, run_id: str) -> str:
     await until(pilot, lambda: link.summaries[run_id].state == "completed")
     await until(pilot, lambda: (state := link.run(run_id)) is not None and bool(state.output))
-    state = link.run(run_id)
-    assert state is not None
+    state = present(link.run(run_id))
     return state.output
 
 

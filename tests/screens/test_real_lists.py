@@ -16,7 +16,7 @@ from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
 from screens.shell.context import ConsoleContext
 from tests.screens.lonely import Lonely, text_of
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 SWARM = '''
 from pathlib import Path
@@ -60,21 +60,15 @@ async def test_equal_failures_are_answered_together_once_the_first_went_on(tmp_p
             await link.command("start", ref="net.py:reacher", input="go", title=f"job {number}")
         await until(pilot, lambda: "3 alike" in text_of(pilot))
 
-        await pilot.press("home", "B")
-        await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
-        await pilot.press("r", "y")
-        await until(pilot, lambda: "1 failed again, 2 held" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: "3 alike" in text_of(pilot))
+        await press(pilot, "home", "B", then="None of them was answered yet")
+        await press(pilot, "r", "y", then="1 failed again, 2 held")
+        await press(pilot, "escape", then="3 alike")
         assert {found.state for found in link.summaries.values()} <= {"running", "waiting"}
 
         (tmp_path / "up").touch()
-        await pilot.press("home", "B")
-        await until(pilot, lambda: "answered one of them retry: ✗ failed again" in text_of(pilot))
-        await pilot.press("r", "y")
-        await until(pilot, lambda: "3 went on" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: "Needs a decision" not in text_of(pilot) and "Done" in text_of(pilot))
+        await press(pilot, "home", "B", then="answered one of them retry: ✗ failed again")
+        await press(pilot, "r", "y", then="3 went on")
+        await press(pilot, "escape", then=lambda: "Needs a decision" not in text_of(pilot) and "Done" in text_of(pilot))
         await until(pilot, lambda: all(found.state == "completed" for found in link.summaries.values()))
 
 
@@ -88,10 +82,8 @@ async def test_one_that_was_answered_by_itself_goes_before_the_rest(tmp_path: Pa
         await link.command("answer", incident_id=oldest, option="result", params={"value": "by phone"})
         await until(pilot, lambda: "2 alike" in text_of(pilot))
         await until(pilot, lambda: any(found.state == "completed" for found in link.summaries.values()))
-        await pilot.press("home", "B")
-        await until(pilot, lambda: "Answer all 2 the same: result" in text_of(pilot))
-        await pilot.press("B", "y")
-        await until(pilot, lambda: "2 went on" in text_of(pilot))
+        await press(pilot, "home", "B", then="Answer all 2 the same: result")
+        await press(pilot, "B", "y", then="2 went on")
         await until(pilot, lambda: all(found.state == "completed" for found in link.summaries.values()))
 
 
@@ -100,13 +92,10 @@ async def test_the_form_says_what_the_loader_says_and_starts_what_it_is_correcte
     (tmp_path / "typo.py").write_text("from orbiter import Agent\none = Agent(name='one'\n")
     (tmp_path / "up").touch()
     async with on_a_runtime(tmp_path, SwarmsScreen) as (pilot, link):
-        await pilot.press("s")
-        await until(pilot, lambda: "net.py:reacher" in text_of(pilot))
-        await pilot.press(*"typo.py:one", "tab", *"to the db", "ctrl+s")
-        await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
+        await press(pilot, "s", then="net.py:reacher")
+        await press(pilot, *"typo.py:one", "tab", *"to the db", "ctrl+s", then="typo.py, line 2")
         await pilot.press("shift+tab", *["backspace"] * len("typo.py:one"), *"reach", "down", "enter")
-        await pilot.press("tab", "tab", *"max_steps=nine", "ctrl+s")
-        await until(pilot, lambda: "write name=number" in text_of(pilot))
+        await press(pilot, "tab", "tab", *"max_steps=nine", "ctrl+s", then="write name=number")
         await pilot.press(*["backspace"] * 4, "9", "ctrl+s")
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
         run_id = pilot.app.opened[-1].run_id  # type: ignore[attr-defined]

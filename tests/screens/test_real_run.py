@@ -18,7 +18,7 @@ from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompts.prompt import Prompt
 from tests.screens.lonely import Lonely, text_of
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SWARM = '''
@@ -112,8 +112,7 @@ async def node_under_cursor(pilot: Pilot[None], name: str, number: int = 0) -> N
 
 async def act(pilot: Pilot[None], key: str, *typed: str) -> str:
     """Ask for an act, type what it wants, and do it; what it said before."""
-    await pilot.press(key)
-    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
+    await press(pilot, key, then=ConfirmActionScreen)
     dialog = pilot.app.screen
     assert isinstance(dialog, ConfirmActionScreen)
     await pilot.pause()

@@ -149,8 +149,7 @@ async def test_4_3_a_report_is_never_part_of_the_conversation(bench: Bench) -> N
     async with bench.driving():
         run_id = await bench.decisions.start(f"{SWARMS / 'authors'}.py:misconfigured_user", "go", by=ME)
         (incident,) = await bench.incidents(run_id)
-        await bench.answer(incident, "result", value="7")
-        state = await bench.ended(run_id)
+        state = await bench.ended_by(incident, "result", value="7")
     said = json.dumps([node.requested for node in state.nodes.values()], default=str)
     assert state.output == "told: 7"
     assert "Configuration error" not in said

@@ -26,8 +26,7 @@ async def finished(bench: Bench, name: str) -> DurableRun:
 @pytest.mark.parametrize("place", PLACES)
 async def test_2_a_budget_holds(bench: Bench, place: str) -> None:
     async with bench.driving():
-        run = await started(bench, f"budget_{place}")
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await started(bench, f"budget_{place}"))
     assert incident.opened.action["budget"]["limit"] == "max_tool_calls"
     assert [option.id for option in incident.opened.options][:1] == ["extend"]
     assert bench.effects == ["look 0"]
@@ -65,8 +64,7 @@ async def test_2_what_a_swarm_declares_holds_wherever_it_stands(
 
 async def test_2_the_budget_of_the_outer_swarm_holds_over_the_inner_ones(bench: Bench) -> None:
     async with bench.driving():
-        run = await started(bench, "outer_budget")
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await started(bench, "outer_budget"))
     assert incident.opened.action["budget"]["allowed"] == 1
     assert incident.opened.action["budget"]["of"].startswith("swarm(")
     assert bench.effects == ["look 0"]

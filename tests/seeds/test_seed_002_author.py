@@ -60,11 +60,9 @@ async def test_spent_attempts_of_retriable_open_an_incident_and_never_complete_i
 
 async def test_a_breaker_that_opens_holds_a_retriable_call_back_until_it_is_closed(bench: Bench) -> None:
     async with bench.driving(errors=FaultHandling(circuit_breaker_threshold=2)):
-        run_id = await start(bench, "flaky_user")
-        (held,) = await bench.incidents(run_id)
+        (held,) = await bench.incidents(await start(bench, "flaky_user"))
         assert held.opened.fault.cause is Cause.CIRCUIT_OPEN
-        await bench.answer(held, "reset")
-        state = await bench.ended(run_id)
+        state = await bench.ended_by(held, "reset")
     assert (state.phase, state.output) == ("completed", "told: 21 degrees")
     assert bench.effects == ["flaky"] * 3
 

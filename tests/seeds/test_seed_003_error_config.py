@@ -62,8 +62,7 @@ async def test_config_precedence_run_then_innermost_swarm_then_file(
 ) -> None:
     options = {} if given is None else {"errors": ErrorHandlingConfig(max_attempts=given)}
     async with driving(bench):
-        run_id = await start(bench, name, **options)
-        await bench.incidents(run_id)
+        await bench.incidents(await start(bench, name, **options))
     assert bench.effects == ["asked"] * asked
 
 

@@ -33,8 +33,7 @@ async def test_9_a_validation_error_of_a_tool_takes_corrected_input_in_the_form_
         assert form is not None
         assert list(form["properties"]) == ["amount"]
         assert found.opened.fault.context == {"field": "amount"}
-        await bench.answer(found, "edit", arguments={"amount": "7"})
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "edit", arguments={"amount": "7"})
     assert state.phase == "completed"
     assert state.output.startswith("told: 7 it is")
 
@@ -43,8 +42,7 @@ async def test_9_a_validation_error_of_an_agent_takes_corrected_input(bench: Ben
     async with bench.driving():
         found = await opened(bench, "demanding_agent")
         assert labels(found)["input"] == "Provide corrected input"
-        await bench.answer(found, "input", value="the weather in Oslo")
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "input", value="the weather in Oslo")
     assert (state.phase, state.output) == ("completed", "heard: the weather in Oslo")
 
 
@@ -55,8 +53,7 @@ async def test_4_4_a_rate_limit_of_an_agent_offers_wait_and_retry_and_waits_as_l
         found = await opened(bench, "throttled_agent")
         assert found.opened.fault.retry_after_s == 0.05
         assert labels(found)["wait_retry"] == "Wait and retry"
-        await bench.answer(found, "wait_retry")
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "wait_retry")
     assert (state.phase, state.output) == ("completed", "heard: go")
 
 

@@ -21,8 +21,7 @@ CASES = [*(f"helper_{place}" for place in PLACES), *(f"{way}_top" for way in WAY
 
 
 async def opened(bench: Bench, name: str) -> OpenIncident:
-    run_id = await bench.decisions.start(f"{GUARDED}:{name}", "go", by=ME)
-    (found,) = await bench.incidents(run_id)
+    (found,) = await bench.incidents(await bench.decisions.start(f"{GUARDED}:{name}", "go", by=ME))
     return found
 
 
@@ -42,8 +41,7 @@ async def test_10_a_grant_lets_the_retried_attempt_go_on(bench: Bench, name: str
         assert "retry" not in labels(found)
         assert (found.opened.safe, found.opened.fault.cause) == ("deny", "permission_denied")
         assert "closed" not in bench.effects
-        await bench.answer(found, "grant")
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "grant")
     assert (state.phase, state.anomalies, len(state.incidents)) == ("completed", 0, 1)
     assert "the books are closed" in state.output
     assert bench.effects.count("closed") == 1
@@ -62,8 +60,7 @@ async def test_10_a_grant_that_was_given_while_no_process_lived_holds(bench: Ben
 async def test_10_a_standing_grant_holds_for_the_next_run_and_each_use_is_recorded(bench: Bench) -> None:
     async with bench.driving():
         found = await opened(bench, "helper_top")
-        await bench.answer(found, "grant", **{"for": "swarm"})
-        await bench.ended(found.run_id)
+        await bench.ended_by(found, "grant", **{"for": "swarm"})
         state = await bench.ended(await bench.decisions.start(f"{GUARDED}:helper_top", "go", by=ME))
     assert (state.phase, len(state.incidents)) == ("completed", 0)
     assert bench.effects == ["closed", "closed"]
@@ -73,8 +70,7 @@ async def test_10_a_standing_grant_holds_for_the_next_run_and_each_use_is_record
 async def test_10_a_denial_goes_to_the_model(bench: Bench, name: str) -> None:
     async with bench.driving():
         found = await opened(bench, name)
-        await bench.answer(found, "deny", message="wait for the audit")
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "deny", message="wait for the audit")
     assert (state.phase, bench.effects) == ("completed", [])
     assert "Denied by the operator: wait for the audit" in state.output
 
@@ -82,8 +78,7 @@ async def test_10_a_denial_goes_to_the_model(bench: Bench, name: str) -> None:
 async def test_10_a_denial_of_what_an_agents_own_code_needs_ends_its_branch(bench: Bench) -> None:
     async with bench.driving():
         found = await opened(bench, "agent_top")
-        await bench.answer(found, "deny", message="not today")
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "deny", message="not today")
     assert state.phase == "failed"
     assert "Denied by the operator: not today" in (state.error or "")
     assert len(state.incidents) == 1
@@ -92,8 +87,7 @@ async def test_10_a_denial_of_what_an_agents_own_code_needs_ends_its_branch(benc
 async def test_10_code_that_does_not_look_at_the_grant_is_asked_about_once(bench: Bench) -> None:
     async with bench.driving():
         found = await opened(bench, "stubborn_top")
-        await bench.answer(found, "grant")
-        state = await bench.ended(found.run_id)
+        state = await bench.ended_by(found, "grant")
     assert (state.phase, len(state.incidents), bench.effects) == ("completed", 1, ["tried", "tried"])
     assert "closing is not allowed" in state.output
 

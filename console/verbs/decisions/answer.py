@@ -6,21 +6,22 @@ import getpass
 import os
 import pwd
 import sys
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from console.exit_codes import FAILED
 from console.linear.grant_preview import grant_preview_lines
 from console.output import print_json, print_note, print_table
+from console.verbs.argument_values import text_of_stdin
 from console.verbs.base import (
     BadInput,
     cli_origin,
     find_incident,
     open_for_writing,
     operations_on,
-    text_of_stdin,
     verb,
 )
 from console.verbs.decisions.answer_flags import AnswerCommand, given_params
@@ -46,25 +47,52 @@ from screens.shell import file_input
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
 
-_SENT: Final = frozenset({"reach", "reason", "revision"})
-"""Arguments of the verb that the request has too."""
-_READS_NOTHING: Final = MappingProxyType(
-    {"path": None, "fields": (), "like_this": False, "looked_at": (), "proof": PROOF_TIMEOUT_S, "dry_run": False}
-)
-"""The arguments for which the incident is read first, as they are where it need not be."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What was given beside the incident and the option, by the names of the flags below."""
+
+    reach: Reach | None = None
+    reason: str = ""
+    revision: int | None = None
+    path: str | None = None
+    fields: tuple[str, ...] = ()
+    like_this: bool = False
+    looked_at: tuple[str, ...] = ()
+    proof: float = PROOF_TIMEOUT_S
+    dry_run: bool = False
+    params: dict[str, Any]
+    """The parameters of the option."""
+
+    @classmethod
+    def from_flags(cls, flags: Mapping[str, Any]) -> Self:
+        own = {name: value for name, value in flags.items() if name in cls.__dataclass_fields__}
+        return cls(**own, params=given_params({name: value for name, value in flags.items() if name not in own}))
+
+    @property
+    def reads_nothing(self) -> bool:
+        """Whether nothing has to be read of the incident before the answer is sent."""
+        reads = self.path is not None or self.fields or self.like_this or self.dry_run or "value" in self.params
+        return not reads and self.params.get("for") not in STANDING_LIFETIMES
+
+    def request(self, incident_id: str, option: str) -> AnswerIncident:
+        return AnswerIncident(
+            incident_id=incident_id,
+            option=option,
+            params=self.params,
+            reach=self.reach,
+            revision=self.revision,
+            reason=self.reason,
+        )
 
 
-def _answer_at_once(*, incident: str, option: str, as_json: bool, **given: Any) -> int | None:
+def _answer_at_once(*, incident: str, option: str, as_json: bool, **flags: Any) -> int | None:
     """Have the runtime take the answer, where nothing is to be read of the incident before it is sent."""
-    if any(given[name] != usual for name, usual in _READS_NOTHING.items()) or _has_another_name():
+    given = _Given.from_flags(flags)
+    if not given.reads_nothing or effect_of(option) in (None, "input") or _has_another_name():
         return None
-    params = given_params({name: each for name, each in given.items() if name not in _SENT | _READS_NOTHING.keys()})
-    if params.get("for") in STANDING_LIFETIMES or "value" in params or effect_of(option) in (None, "input"):
-        return None
-    sent = {name: given[name] for name in _SENT}
-    request = AnswerIncident(incident_id=incident, option=option, params=params, **sent)
     try:
-        taken = ask_runtime(workspace().state, request)
+        taken = ask_runtime(workspace().state, given.request(incident, option))
     except DaemonError as exc:
         raise BadInput(
             f"the answer was sent, but it is not known whether it was taken: {exc}. To find out:"
@@ -123,22 +151,7 @@ def _print_taken(taken: TakenAnswer, *, as_json: bool) -> None:
 @click.option("--proof", default=PROOF_TIMEOUT_S, show_default=True, type=click.FloatRange(0), metavar="SECONDS",
               help="With --like-this: how long to wait until the first step has continued.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only show what a grant would have matched; send no answer.")
-async def answer(  # noqa: PLR0917 - one option each
-    incident: str,
-    option: str,
-    path: str | None,
-    fields: tuple[str, ...],
-    reach: Reach | None,
-    reason: str,
-    revision: int | None,
-    like_this: bool,
-    looked_at: tuple[str, ...],
-    proof: float,
-    dry_run: bool,
-    *,
-    as_json: bool,
-    **flags: Any,
-) -> int:
+async def answer(incident: str, option: str, *, as_json: bool, **flags: Any) -> int:
     """Answer an incident; the first answer counts. The run continues from the failed step.
 
     The options are listed by: report INCIDENT. For example: answer i-7kq2 edit --arguments '{"path": "a.md"}'
@@ -147,48 +160,45 @@ async def answer(  # noqa: PLR0917 - one option each
     from console.verbs.decisions.answer_fields import value_of_fields
     from runtime.judgement.recovery.input_validation import secret_warning
 
-    params = given_params(flags)
+    given = _Given.from_flags(flags)
+    params = given.params
     values = params.pop("value", ())
     place = workspace()
     if not journal_exists(place.state):
         await find_incident(None, incident)
     async with open_for_writing() as journal:
         _, opened, _ = await find_incident(journal, incident)
-        if fields and (values or path is not None):
+        if given.fields and (values or given.path is not None):
             raise BadInput("give --field, --value or --file, not more than one of them")
-        value = value_of_fields(opened, option, fields) if fields else _value(opened, option, values, path)
+        value = (
+            value_of_fields(opened, option, given.fields)
+            if given.fields
+            else _value(opened, option, values, given.path)
+        )
         if value is not None:
             params["value"] = value
-            if not fields and _is_secret(opened, option) and (warning := secret_warning(str(value))):
+            if not given.fields and _is_secret(opened, option) and (warning := secret_warning(str(value))):
                 print_note(f"warning: this secret is {warning}")
         operations = operations_on(journal)
         if effect_of(option) == "grant":
-            await _preview(operations, opened, option, params, dry_run=dry_run, as_json=as_json)
-        elif dry_run:
+            await _preview(operations, opened, option, given, as_json=as_json)
+        elif given.dry_run:
             raise BadInput("--dry-run is for grant: it says what the permission would have matched")
-        if dry_run:
+        if given.dry_run:
             return 0
-        if like_this:
-            seen = [(await find_incident(journal, each))[1].incident_id for each in looked_at]
+        if given.like_this:
+            seen = [(await find_incident(journal, each))[1].incident_id for each in given.looked_at]
             equal = AnswerEqual(
                 incident_id=opened.incident_id,
                 option=option,
                 params=params,
                 looked_at=tuple(seen),
-                reason=reason,
-                proof_s=proof,
+                reason=given.reason,
+                proof_s=given.proof,
             )
             return await _answer_equal(operations, equal, as_json=as_json)
-        request = AnswerIncident(
-            incident_id=opened.incident_id,
-            option=option,
-            params=params,
-            reach=reach,
-            revision=revision,
-            reason=reason,
-        )
         try:
-            taken = await operations.run(request, cli_origin())
+            taken = await operations.run(given.request(opened.incident_id, option), cli_origin())
         except OperationError as exc:
             raise BadInput(f"the answer was not taken: {exc}") from exc
     _print_taken(taken, as_json=as_json)
@@ -198,15 +208,10 @@ async def answer(  # noqa: PLR0917 - one option each
 
 
 async def _preview(
-    operations: Operations,
-    opened: IncidentOpened,
-    option: str,
-    params: dict[str, Any],
-    *,
-    dry_run: bool,
-    as_json: bool,
+    operations: Operations, opened: IncidentOpened, option: str, given: _Given, *, as_json: bool
 ) -> None:
     """Say what a grant that lasts would have covered."""
+    params, dry_run = given.params, given.dry_run
     if params.get("for") in STANDING_LIFETIMES:
         preview = await operations.run(PreviewGrant(incident_id=opened.incident_id, params=params), cli_origin())
         if dry_run and as_json:

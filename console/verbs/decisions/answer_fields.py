@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from console.verbs.base import BadInput, text_of_stdin
+from console.verbs.argument_values import text_of_stdin
+from console.verbs.base import BadInput
 from orbiter.parsing.near_names import did_you_mean
 from runtime.judgement.forms.fields import FieldPath, Form, FormField
 from runtime.judgement.forms.form_values import InvalidForm, Typed, build_value, default_values

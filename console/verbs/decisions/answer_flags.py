@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from console.verbs.base import json_object
+from console.verbs.argument_values import json_object
 from runtime.judgement.recovery.option_spec import OptionParam
 from runtime.judgement.recovery.option_table import OPTIONS
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from msgspec.structs import replace
 
 from console.output import print_json, print_line, print_note
+from console.verbs.argument_values import json_object
 from console.verbs.base import (
     BadInput,
     cli_origin,
     find_run,
-    json_object,
     open_for_writing,
     operations_on,
     state_of,
@@ -69,21 +69,25 @@ def _with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     click.option("--reason", default="", help="Why; kept with the run."),
     click.option("--wait", is_flag=True, help="Return when the steps under way have finished."),
 )
-async def freeze(run: str, *, swarm: str, everything: bool, reason: str, wait: bool, as_json: bool) -> int:
+async def freeze(*, reason: str, wait: bool, as_json: bool, **which: Any) -> int:
     """Stop new steps from starting: in one run, in the runs of a swarm, or in all. Steps under way finish.
 
     A freeze of a swarm, or of all runs, also applies to runs that start later, until you thaw it.
     """
-    code = await _control_each(
-        run, swarm, everything, as_json,
+    chosen = _ChosenRuns(**which)
+    found = await _control_each(
+        chosen,
         lambda run_id, ref: FreezeRuns(run_id=run_id, ref=ref, reason=reason),
         lambda journal, run_id: _freeze_text(journal, run_id, wait=wait),
-        "nothing was there to freeze",
-    )  # fmt: skip
-    if swarm or everything:
-        which, lifted = (f"runs of {swarm}", f"--swarm {swarm}") if swarm else ("runs", "--all")
-        print_note(f"{which} that begin later are frozen, too, until: orbiter-console thaw {lifted}")
-    return code
+        as_json=as_json,
+    )
+    if not found:
+        print_note("nothing was there to freeze")
+    if not chosen.run:
+        swarm = chosen.swarm
+        those, lifted = (f"runs of {swarm}", f"--swarm {swarm}") if swarm else ("runs", "--all")
+        print_note(f"{those} that begin later are frozen, too, until: orbiter-console thaw {lifted}")
+    return 0
 
 
 async def _freeze_text(journal: Journal, run_id: str, *, wait: bool) -> str:
@@ -105,35 +109,42 @@ async def _freeze_text(journal: Journal, run_id: str, *, wait: bool) -> str:
 
 @verb()
 @_with_options(*_many)
-async def thaw(run: str, *, swarm: str, everything: bool, as_json: bool) -> int:
+async def thaw(*, as_json: bool, **which: Any) -> int:
     """Let frozen runs continue."""
-    return await _control_each(
-        run, swarm, everything, as_json,
-        lambda run_id, ref: ThawRuns(run_id=run_id, ref=ref),
-        _thaw_text,
-        "nothing was frozen",
-    )  # fmt: skip
+    chosen = _ChosenRuns(**which)
+    if not await _control_each(
+        chosen, lambda run_id, ref: ThawRuns(run_id=run_id, ref=ref), _thaw_text, as_json=as_json
+    ):
+        print_note("nothing was frozen")
+    return 0
 
 
 async def _thaw_text(_journal: Journal, _run_id: str) -> str:
     return "thawed"
 
 
-async def _control_each(  # noqa: PLR0917 - two callers, above
-    run: str,
-    swarm: str,
-    everything: bool,
-    as_json: bool,
+class _ChosenRuns(NamedTuple):
+    """Runs as they are named on the command line: one, those of a swarm, or all."""
+
+    run: str
+    swarm: str
+    everything: bool
+
+
+async def _control_each(
+    chosen: _ChosenRuns,
     request: Callable[[str, str], FreezeRuns | ThawRuns],
     done: Callable[[Journal, str], Awaitable[str]],
-    nothing: str,
+    *,
+    as_json: bool,
 ) -> int:
-    if sum((bool(run), bool(swarm), everything)) != 1:
+    """Carry out a request, and say of each run what came of it; how many there were."""
+    if sum(map(bool, chosen)) != 1:
         raise BadInput("say which runs: a RUN, --swarm REF, or --all; for example --all")
-    refuse_without_journal(run)
+    refuse_without_journal(chosen.run)
     async with open_for_writing() as journal:
-        run_id = (await find_run(journal, run)).id if run else ""
-        ref = loader.absolute_ref(swarm, workspace().root) if swarm else ""
+        run_id = (await find_run(journal, chosen.run)).id if chosen.run else ""
+        ref = loader.absolute_ref(chosen.swarm, workspace().root) if chosen.swarm else ""
         operations = operations_on(journal)
         states = await operations.run(request(run_id, ref), cli_origin())
         for each in states:
@@ -141,9 +152,7 @@ async def _control_each(  # noqa: PLR0917 - two callers, above
             summary = await journal.summary(each.id)
             now = each if summary is None else replace(each, state=summary.shown_phase)
             await _print_result(now, f"run {each.id}: {told}", as_json=as_json)
-    if not states:
-        print_note(nothing)
-    return 0
+    return len(states)
 
 
 @verb()
@@ -204,17 +213,15 @@ async def cancel(run: str, node: str, *, reason: str, as_json: bool) -> int:
     click.option("--yes", is_flag=True, help="Rewind even if calls with side effects are made again."),
     click.option("--reason", default="", help="Why; kept with the run."),
 )
-async def rewind(
-    run: str, node: str, *, model: str, text: str | None, arguments: str | None, yes: bool, reason: str, as_json: bool
-) -> int:
+async def rewind(run: str, node: str, *, yes: bool, reason: str, as_json: bool, **changes: Any) -> int:
     """Rewind a run to a NODE, which then runs again. NODE is an id or its last characters.
 
     For example: rewind RUN writer~1 --model openai:gpt-5-mini. To list the ids: show RUN --json
     """
-    changes = _requested_changes(model, text, arguments)
+    wanted = _requested_changes(**changes)
     found = await run_operation(
         run,
-        lambda run_id: RewindRun(run_id=run_id, node_id=node, changes=changes, confirm=yes, reason=reason),
+        lambda run_id: RewindRun(run_id=run_id, node_id=node, changes=wanted, confirm=yes, reason=reason),
     )
     told = f"run {found.id}: goes on from {found.node}; {len(found.dropped)} nodes are done again"
     await _print_result(found, told, as_json=as_json)
@@ -225,10 +232,10 @@ async def rewind(
 @click.argument("run")
 @click.argument("node", default="")
 @_with_options(*_changes)
-async def fork(run: str, node: str, *, model: str, text: str | None, arguments: str | None, as_json: bool) -> int:
+async def fork(run: str, node: str, *, as_json: bool, **changes: Any) -> int:
     """Start a new run with the completed steps of this one, up to NODE if it is given. Prints the new run's id."""
-    changes = _requested_changes(model, text, arguments)
-    forked = await run_operation(run, lambda run_id: ForkRun(run_id=run_id, node_id=node, changes=changes))
+    wanted = _requested_changes(**changes)
+    forked = await run_operation(run, lambda run_id: ForkRun(run_id=run_id, node_id=node, changes=wanted))
     if as_json:
         print_json(forked)
     else:
@@ -237,7 +244,7 @@ async def fork(run: str, node: str, *, model: str, text: str | None, arguments: 
     return 0
 
 
-def _requested_changes(model: str, text: str | None, arguments: str | None) -> dict[str, Any]:
+def _requested_changes(*, model: str, text: str | None, arguments: str | None) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if model:
         changes["model"] = model

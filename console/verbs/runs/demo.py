@@ -24,7 +24,7 @@ from console.verbs.base import (
     verb,
 )
 from console.verbs.program.open_console import has_screen, open_here
-from console.verbs.runs.run_common import begin_run, exit_code, run_and_follow
+from console.verbs.runs.run_common import WantedRun, begin_run, exit_code, run_and_follow
 from console.workspace import workspace
 from runtime.record.places import journal_name
 from runtime.record.state.durable_run import DurableRun
@@ -69,9 +69,7 @@ def demo(
 async def _in_lines(*, model: str, resume: bool, as_json: bool) -> int:
     decider: type[Operator] = PersonAtTerminal if has_person() and not as_json else DemoOperator
     before = len(calls())
-    state = await run_and_follow(
-        _named(model), TASK, title=TITLE, resume=resume, as_json=as_json, decider=decider, drill=True
-    )
+    state = await run_and_follow(_wanted(model, resume=resume), as_json=as_json, decider=decider)
     (print_note if as_json else print_line)(_conclusion(state, calls()[before:]))
     return exit_code(state)
 
@@ -82,7 +80,7 @@ def _on_screen(model: str, *, resume: bool, embedded: bool, guide: bool) -> int:
     ids: list[str] = []
 
     async def begin_one() -> int:
-        ids.append(await begin_run(_named(model), TASK, title=TITLE, resume=resume, drill=True))
+        ids.append(await begin_run(_wanted(model, resume=resume)))
         return 0
 
     async def conclude() -> int:
@@ -97,10 +95,10 @@ def _on_screen(model: str, *, resume: bool, embedded: bool, guide: bool) -> int:
     return open_here(embedded=embedded, run_id=ids[0], guide=guide) or run_verb(conclude)
 
 
-def _named(model: str) -> str:
+def _wanted(model: str, *, resume: bool) -> WantedRun:
     if model and ":" not in model:
         raise BadInput(f"--model {model!r}: a model is named provider:name, as in openai:gpt-5-mini", code=BAD_INPUT)
-    return reference(model)
+    return WantedRun(reference(model), TASK, TITLE, resume, drill=True)
 
 
 _COLUMNS: Final = 79

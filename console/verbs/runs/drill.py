@@ -16,7 +16,7 @@ from console.exit_codes import FAILED
 from console.linear.operators import Operator
 from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, open_for_reading, state_of, verb
-from console.verbs.runs.run_common import exit_code, run_and_follow
+from console.verbs.runs.run_common import WantedRun, exit_code, run_and_follow
 from console.workspace import Workspace, workspace
 from runtime.record.ids import new_id
 from runtime.record.state.events import utc_now
@@ -90,15 +90,7 @@ class DrillDriver(Driver):
             await self._process.wait()
 
 
-async def run_drill(
-    ref: str,
-    task: str,
-    file: str,
-    *,
-    as_json: bool,
-    decider: type[Operator] | None,
-    budget: dict[str, float],
-) -> int:
+async def run_drill(wanted: WantedRun, file: str, *, as_json: bool, decider: type[Operator] | None) -> int:
     """Run a swarm with the faults of a file, and print the account of it.
 
     Raises:
@@ -107,13 +99,9 @@ async def run_drill(
     path, faults = _read(file)
     place = _own_state()
     ended = await run_and_follow(
-        ref,
-        task,
-        title=f"drill of {ref}",
-        resume=False,
+        wanted,
         as_json=as_json,
         decider=decider,
-        budget=budget,
         driver=lambda where, grace_s: DrillDriver(where, path, grace_s=grace_s),
     )
     async with open_for_reading() as journal:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from console.linear.operators import PersonAtTerminal, has_person
-from console.verbs.base import BadInput, text_of_stdin, verb
-from console.verbs.runs.run_common import exit_code, run_and_follow
+from console.verbs.argument_values import text_of_stdin
+from console.verbs.base import BadInput, verb
+from console.verbs.runs.run_common import WantedRun, exit_code, run_and_follow
 
 MAX_INPUT_BYTES = 1_000_000
 
@@ -60,19 +61,10 @@ async def run(
             raise BadInput("a drill is driven by this process: leave --queue out")
         from console.verbs.runs.drill import run_drill  # most runs are not drills
 
-        return await run_drill(ref, task, drills, as_json=as_json, decider=person, budget=_limits(budgets))
-    return exit_code(
-        await run_and_follow(
-            ref,
-            task,
-            title=title,
-            resume=resume,
-            as_json=as_json,
-            decider=person,
-            budget=_limits(budgets),
-            queue=queue,
-        )
-    )
+        wanted = WantedRun(ref, task, f"drill of {ref}", budget=_limits(budgets))
+        return await run_drill(wanted, drills, as_json=as_json, decider=person)
+    wanted = WantedRun(ref, task, title, resume, _limits(budgets), queue)
+    return exit_code(await run_and_follow(wanted, as_json=as_json, decider=person))
 
 
 def _limits(budgets: tuple[str, ...]) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.driver import Driver
@@ -36,21 +37,38 @@ def _drive_here(place: Workspace, grace_s: float) -> Driver:
     return EmbeddedDriver(place, grace_s=grace_s)
 
 
+@dataclass(frozen=True, slots=True)
+class WantedRun:
+    """A run that is to be begun.
+
+    Attributes:
+        ref: the swarm.
+        task: its input.
+        title: what lists call it; empty: the first line of its input.
+        resume: take up the newest unfinished run of this swarm with this input, if there is one.
+        budget: its limits, by name.
+        queue: the queue whose workers drive it; empty: as the swarm's setting says.
+        drill: its failures are invented: they open no breaker.
+    """
+
+    ref: str
+    task: str
+    title: str = ""
+    resume: bool = False
+    budget: Mapping[str, float] = field(default_factory=dict)
+    queue: str = ""
+    drill: bool = False
+
+
 async def run_and_follow(
-    ref: str,
-    task: str,
+    wanted: WantedRun,
     *,
-    title: str = "",
-    resume: bool,
     as_json: bool,
     decider: Callable[[], Operator] | None,
-    budget: Mapping[str, float] | None = None,
-    queue: str = "",
-    drill: bool = False,
-    driver: Callable[[Workspace, float], Driver] | None = None,
+    driver: Callable[[Workspace, float], Driver] = _drive_here,
 ) -> DurableRun:
-    """Run `ref` on `task`, or take up its newest unfinished run, and follow it as far as it gets. `drill`: see `begin`.
-    `driver`: what drives it, given how long a run in which everything waits stays in memory; None: this process.
+    """Begin or take up a run, and follow it as far as it gets. `driver`: what drives it, given how long a run in which
+    everything waits stays in memory.
 
     Raises:
         SwarmLoadError: the reference does not lead to a swarm; nothing was begun.
@@ -60,30 +78,25 @@ async def run_and_follow(
         place = workspace()
         configured = load_configuration(place.root)  # a mistake in the configuration is said before anything begins
         load_env_file(configured)
-        ref = await _check_ref(ref, place, configured)
+        ref = await _check_ref(wanted.ref, place, configured)
         async with open_for_writing() as journal:
             operations = operations_on(journal)
-            run_id = await _create_or_resume(
-                journal, operations, ref, task, title=title, resume=resume, budget=budget, queue=queue, drill=drill
-            )
-            driving = (driver or _drive_here)(place, SLOW_CHECK_S if decider is not None else 0.0)
+            run_id = await _create_or_resume(journal, operations, replace(wanted, ref=ref))
+            driving = driver(place, SLOW_CHECK_S if decider is not None else 0.0)
             return await _follow_to_end(driving, journal, operations, run_id, as_json=as_json, decider=decider)
 
 
-async def begin_run(ref: str, task: str, *, title: str = "", resume: bool, drill: bool = False) -> str:
-    """Ask for a run of `ref` on `task`, or find its newest unfinished one, for a runtime to drive; its id.
-    A `drill`'s failures are invented: they open no breaker.
+async def begin_run(wanted: WantedRun) -> str:
+    """Ask for a run, or find the one to take up, for a runtime to drive; its id.
 
     Raises:
-        SwarmLoadError, AgentError: as `carry`.
+        SwarmLoadError, AgentError: as `run_and_follow`.
     """
     place = workspace()
     with capture_output():
-        ref = await _check_ref(ref, place, load_configuration(place.root))
+        ref = await _check_ref(wanted.ref, place, load_configuration(place.root))
     async with open_for_writing() as journal:
-        return await _create_or_resume(
-            journal, operations_on(journal), ref, task, title=title, resume=resume, drill=drill
-        )
+        return await _create_or_resume(journal, operations_on(journal), replace(wanted, ref=ref))
 
 
 async def _check_ref(ref: str, place: Workspace, configured: Configuration) -> str:
@@ -105,29 +118,18 @@ async def _report_hanging_import() -> None:
                 print_note(str(each))
 
 
-async def _create_or_resume(
-    journal: Journal,
-    operations: Operations,
-    ref: str,
-    task: str,
-    *,
-    title: str,
-    resume: bool,
-    budget: Mapping[str, float] | None = None,
-    queue: str = "",
-    drill: bool = False,
-) -> str:
-    found = await _unfinished(journal, ref, task) if resume else None
-    if resume and found is None:
+async def _create_or_resume(journal: Journal, operations: Operations, wanted: WantedRun) -> str:
+    found = await _unfinished(journal, wanted.ref, wanted.task) if wanted.resume else None
+    if wanted.resume and found is None:
         print_note("there was nothing to resume: a new run begins")
     if found is not None and found.state == "running":
         print_note(f"run {found.id} {await _driver_text()}")
     if found is not None:
         return found.id
-    options: dict[str, Any] = {"budget": dict(budget)} if budget else {}
-    if drill:
+    options: dict[str, Any] = {"budget": dict(wanted.budget)} if wanted.budget else {}
+    if wanted.drill:
         options["breakers"] = False
-    start = StartRun(ref=ref, input=task, title=title, options=options, queue=queue)
+    start = StartRun(ref=wanted.ref, input=wanted.task, title=wanted.title, options=options, queue=wanted.queue)
     return (await operations.run(start, cli_origin())).id
 
 

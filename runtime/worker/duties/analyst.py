@@ -19,7 +19,6 @@ from runtime.operations.queries import events_with_marks
 from runtime.record.journal import Journal, JournalError, OpenIncident
 from runtime.record.lease_owner import owner_name
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold_events
 from runtime.worker.duties.analysis_models import should_analyse
 from runtime.worker.duties.claim import claimed_in_turn
 from runtime.worker.duties.model_panel import ModelPanel

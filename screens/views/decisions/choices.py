@@ -26,6 +26,8 @@ class ChoiceOffer:
     """What each is called; empty: as it is written."""
     boxes: bool = False
     """Also one of them is ticked, and not only marked: it may be left out."""
+    typed: bool = False
+    """Another than these may be typed; so is a name that a row only begins."""
     least: int = 0
     """So many of several must be ticked."""
     most: int = 0
@@ -47,7 +49,8 @@ def offer_of(opened: IncidentOpened, choice: PromptChoice) -> ChoiceOffer | None
     if choice.param is not None and choice.param.choices:
         named = choice.param.choices
         titles = tuple(each.words for each in named) if choice.takes_model else ()
-        return ChoiceOffer(tuple(each.value for each in named), several=False, titles=titles)
+        values = tuple(each.value for each in named)
+        return ChoiceOffer(values, several=False, titles=titles, typed=choice.takes_model)
     schema = _schema_of(opened, choice)
     field = form_of(schema).single if schema and not is_secret(schema) else None
     if field is None or not field.choices:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.judgement.recovery.option_table import OPTIONS, option_keys
+from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import IncidentOpened
@@ -11,8 +11,8 @@ from screens.render.layout import Span, Spans
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import prompt_choices
-from screens.views.decisions.prompt_lines import lines_of, prompt_blocks
-from screens.views.run.explanation import LABEL_CELLS, sentence_words, told_why
+from screens.views.decisions.prompt_lines import PromptContent, lines_of, prompt_blocks
+from screens.views.run.explanation import LABEL_CELLS, option_key, sentence_words, told_why
 from screens.views.shared.render_context import RenderContext
 
 _NO_ERROR = ("permission", "question")
@@ -26,12 +26,13 @@ def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool) 
     if not brief:
         lines.append(())
     told = explain(Incident(opened), DurableRun())
+    content = PromptContent(opened, told)
     if told.kind in _NO_ERROR:
-        lines += lines_of(prompt_blocks(opened, context, told))
+        lines += lines_of(prompt_blocks(content, context))
     else:
         lines += _explained_lines(opened, context, told)
         if not brief:
-            lines += lines_of(prompt_blocks(opened, context, told, explained=False))
+            lines += lines_of(prompt_blocks(content, context, explained=False))
     return [*lines, *([_keys_line(opened, context)] if brief else _option_lines(opened, context))]
 
 
@@ -55,16 +56,12 @@ def proposed_alone(opened: IncidentOpened, context: RenderContext, told: Explana
     if told.option not in OPTIONS or opened.fault.cause is Cause.LIMIT_REACHED:
         return ""
     label = next((each.label for each in opened.options if each.id == told.option), told.option)
-    proposed = f"{_key_of(told.option, context)} {context.sanitize_line(label, 60)}"
+    proposed = f"{option_key(told.option, context)} {context.sanitize_line(label, 60)}"
     return f"{sentence_words(told.act, context)}, then {proposed}" if told.act is not None else proposed
 
 
-def _key_of(option: str, context: RenderContext) -> str:
-    return context.key(f"decision.{option}", OPTIONS[option].key)
-
-
 def _option_lines(opened: IncidentOpened, context: RenderContext) -> list[Spans]:
-    letters = {option: context.key(f"decision.{option}", usual) for option, usual in option_keys().items()}
+    letters = {option: option_key(option, context) for option in OPTIONS}
     return [
         (),
         *(
@@ -76,7 +73,7 @@ def _option_lines(opened: IncidentOpened, context: RenderContext) -> list[Spans]
 
 def _keys_line(opened: IncidentOpened, context: RenderContext) -> Spans:
     """``enter opens it; there: r u e v d s a``."""
-    keys = " ".join(dict.fromkeys(_key_of(each.id, context) for each in opened.options if each.id in OPTIONS))
+    keys = " ".join(dict.fromkeys(option_key(each.id, context) for each in opened.options if each.id in OPTIONS))
     return (
         Span(context.key("list.open", "enter"), "ink-key"),
         Span(" opens it; there: ", "ink-muted"),

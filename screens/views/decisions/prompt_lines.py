@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runtime.judgement.comparison.file_write import FileState
@@ -14,23 +15,15 @@ from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
 from screens.render.confusables import is_marked, mark_confusables
-from screens.render.layout import Span, Spans, span, wrap_spans
+from screens.render.layout import Span, Spans, span
+from screens.render.wrapping import wrap_spans
 from screens.views.decisions.prompt_block import Block, block, label_row, mark_invisible
+from screens.views.decisions.prompt_call import FOLDED_CHARS, call_blocks
 from screens.views.decisions.written_file import ShownWrite, file_block
 from screens.views.run.explanation import proposal_words, sentence_words, told_why
 from screens.views.run.json_lines import json_text
 from screens.views.run.node_names import is_made_up
 from screens.views.shared.render_context import RenderContext
-
-FOLDED_ROWS: Final = 2
-"""Of a long argument so many rows are shown while it is folded and no more are free."""
-FOLDED_CHARS: Final = 140
-"""So many characters where the width is not known: about two rows of 80 cells."""
-_INLINE_CHARS: Final = 100
-"""A longer argument is not written into the line of its call."""
-_ONE_LINE_CHARS: Final = 140
-"""A call whose arguments are shorter together stands on one line."""
-
 
 _TASK_CHARS: Final = 300
 
@@ -38,38 +31,61 @@ _MODEL, _ORIGIN, _TRIED, _WHY, _TRY = 5, 4, 3, 2, 1
 """Which blocks give way, the highest first (screens.md section 3)."""
 
 
+@dataclass(frozen=True, slots=True)
+class PromptContent:
+    """An incident, and what is known of it that its prompt says.
+
+    Attributes:
+        opened: the incident.
+        told: its explanation, as it was when it was first shown; None: what the incident alone says.
+        held: the names of the nodes that it holds up, the nearest first.
+        place: which of the run's open decisions it is, in words.
+        advised: the option that an analysis recommends.
+        proposal: what an agent proposes.
+        model: one line on what a model makes of it.
+        may_act: whether this login may answer.
+        write: what a permission to write a file would change on disk.
+        write_awaited: that is being asked for; keys count once it is known, for they would mean another thing then.
+    """
+
+    opened: IncidentOpened
+    told: Explanation | None = None
+    held: Sequence[str] = ()
+    place: str = ""
+    advised: str = ""
+    proposal: AnswerProposed | None = None
+    model: Spans = ()
+    may_act: bool = True
+    write: ShownWrite | None = None
+    write_awaited: bool = False
+
+
 def prompt_blocks(
-    opened: IncidentOpened,
+    content: PromptContent,
     context: RenderContext,
-    told: Explanation | None = None,
     *,
     explained: bool = True,
     folded: bool = True,
     fold_chars: int = FOLDED_CHARS,
-    model: Spans = (),
-    proposal: AnswerProposed | None = None,
-    write: ShownWrite | None = None,
     file_rows: int | None = None,
 ) -> list[Block]:
     """What a prompt says of an incident.
 
     Args:
-        opened: the incident.
+        content: the incident, and what is known of it.
         context: signs and time.
-        told: its explanation; by default what the incident alone says.
         explained: whether What, Why, Tried and Try belong to it; not where the page beside it has them.
         folded: whether long arguments are cut.
         fold_chars: of each so many characters are shown then.
-        model: one line on what a model makes of it.
-        proposal: what an agent proposes.
-        write: what a permission to write a file would change on disk.
-        file_rows: of its difference so many rows are shown; None: all.
+        file_rows: of the difference of a written file so many rows are shown; None: all.
 
     Returns:
         Blocks in the order in which they are read: what must be known stands before what is long.
     """
-    told = explain(Incident(opened), DurableRun()) if told is None else told
-    call = _call_blocks(opened, context, fold_chars=fold_chars if folded else None)
+    opened, write = content.opened, content.write
+    told = explain(Incident(opened), DurableRun()) if content.told is None else content.told
+    call = call_blocks(opened, context, fold_chars=fold_chars if folded else None)
+    proposal = content.proposal
     proposed = [Block("Agent", tuple(proposal_lines(proposal, context)))] if proposal is not None else []
     if told.kind == "permission":
         file_state = write.comparison.state if write is not None else None
@@ -86,8 +102,8 @@ def prompt_blocks(
         told_blocks = _told_blocks(told, context, opened) if explained else []
         found = [*_address(opened, context), *told_blocks, *proposed, *call, *_said(opened, context, told)]
     found += [*_budget(opened, context), *_carried(opened, context)]
-    if model and explained:
-        found.append(Block("Model", (model,), _MODEL))
+    if content.model and explained:
+        found.append(Block("Model", (content.model,), _MODEL))
     if opened.action.get("permission") and any(
         is_marked(piece.text) for each in found for line in each.lines for piece in line
     ):
@@ -96,15 +112,9 @@ def prompt_blocks(
     return [each for each in found if each.lines]
 
 
-def question_lines(
-    opened: IncidentOpened,
-    context: RenderContext,
-    told: Explanation | None = None,
-    proposal: AnswerProposed | None = None,
-    write: ShownWrite | None = None,
-) -> list[Spans]:
-    """All of a prompt's lines, nothing left out and nothing folded."""
-    return lines_of(prompt_blocks(opened, context, told, folded=False, proposal=proposal, write=write))
+def question_lines(content: PromptContent, context: RenderContext) -> list[Spans]:
+    """All of a prompt's lines but the model's, nothing left out and nothing folded."""
+    return lines_of(prompt_blocks(replace(content, model=()), context, folded=False))
 
 
 def lines_of(blocks: Iterable[Block]) -> list[Spans]:
@@ -257,70 +267,3 @@ def _carried(opened: IncidentOpened, context: RenderContext) -> list[Block]:
         for name, value in opened.fault.context.items()
         if value not in ("", None, [], {})
     ]
-
-
-# -- the action ----------------------------------------------------------------------------------------------
-
-_TOLD_ELSEWHERE: Final = frozenset({"tool", "arguments", "permission", "budget", "model"})
-
-
-def _call_blocks(opened: IncidentOpened, context: RenderContext, *, fold_chars: int | None) -> list[Block]:
-    """The exact action: a call with its arguments, each as JSON; what else it has, by its names. `fold_chars`: of a
-    long argument so much is shown; None: all.
-    """
-    asks = bool(opened.action.get("permission"))
-
-    def marked(text: str, *, whole: bool = True) -> list[str]:
-        return [mark_confusables(line, whole=whole) if asks else line for line in context.sanitize_lines(text)]
-
-    found: list[Block] = []
-    tool, arguments = opened.action.get("tool"), opened.action.get("arguments")
-    if tool is not None and isinstance(arguments, Mapping):
-        found += _call(str(tool), arguments, marked, context, fold_chars)
-    elif tool is not None:
-        found.append(block("Call", marked(str(tool))))
-    for name, value in opened.action.items():
-        if name in _TOLD_ELSEWHERE:
-            continue
-        text = value if isinstance(value, str) else json_text(value)
-        found.append(block(context.sanitize_line(name, 20).capitalize(), marked(text)))
-    return found
-
-
-def _call(
-    tool: str, arguments: Mapping[str, Any], marked: Any, context: RenderContext, fold_chars: int | None
-) -> list[Block]:
-    """The call on one line, without the arguments that are long: each of those follows by itself. One line for each
-    argument where the short ones do not fit on one.
-    """
-    given = {str(name): json_text(value) for name, value in arguments.items()}
-    names = marked(tool)
-    long = {name: value for name, value in given.items() if len(value) > _INLINE_CHARS}
-    inline = {name: _size_words(arguments, name, value) if name in long else value for name, value in given.items()}
-    short = ", ".join(f"{name}={value}" for name, value in inline.items())
-    if len(tool) + len(short) <= _ONE_LINE_CHARS and "\n" not in short and len(names) == 1:
-        (inside,) = marked(short, whole=False) or ("",)
-        blocks = [block("Call", [f"{names[0]}({inside})"])]
-    else:
-        blocks, long = [block("Call", names)], given
-    ordered = sorted(long.items(), key=lambda item: len(item[1]) > FOLDED_CHARS)
-    for name, value in ordered:
-        cut = fold_chars is not None and len(f"{name} = {value}") > fold_chars
-        room = max(0, fold_chars - len(f"{name} = … 99999 more characters: pgdn")) if cut and fold_chars else len(value)
-        shown = value[:room].split("\n")[: max(FOLDED_ROWS, room // FOLDED_CHARS)] if cut else [value]
-        lines = marked(f"{name} = " + "\n".join(shown), whole=False)
-        hidden = len(value) - sum(map(len, shown))
-        if cut:
-            reads = context.key("prompt.page_down", "pgdn")
-            lines[-1] += f"{context.glyphs.ellipsis} {hidden} more characters: {reads}"
-        blocks.append(block("With", lines)._replace(folds=cut, argument=name))
-    return blocks
-
-
-def _size_words(arguments: Mapping[str, Any], name: str, shown: str) -> str:
-    """How long an argument is: a text as it is, without the quotes and escapes of its JSON."""
-    value = arguments.get(name)
-    return f"{len(value if isinstance(value, str) else shown)} characters"
-
-
-__all__ = ["Block", "fitting_lines", "limit_words", "mark_invisible", "prompt_blocks", "question_lines"]

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from screens.render.layout import Spans
-from screens.views.decisions.prompt_lines import (
-    FOLDED_ROWS,
-    Block,
-    fitting_lines,
-    rows_of,
-    without_model,
-    without_origin,
-)
+from screens.views.decisions.prompt_block import Block
+from screens.views.decisions.prompt_call import FOLDED_ROWS
+from screens.views.decisions.prompt_lines import fitting_lines, rows_of, without_model, without_origin
 
 MAX_OUTCOME_ROWS: Final = 3
 """Rows below the choices that say what the marked one will do."""
@@ -24,6 +19,20 @@ _TREE_ROWS: Final = 6
 """Rows of the panes above, with their rule, while the model's line is shown."""
 _LEAST_TREE_ROWS: Final = 2
 """Rows of the panes above, with their rule, in any case; one more while there is no notice."""
+
+
+class PromptSpace(NamedTuple):
+    """What stands around a prompt on its screen.
+
+    Attributes:
+        explained: whether the prompt has the explanation; not where a page in place of the nodes has it.
+        beside: whether a page with the full report stands beside the nodes.
+        head_rows: rows of the screen that its head has beyond its line: of the tour, or of a graph.
+    """
+
+    explained: bool = True
+    beside: bool = False
+    head_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +104,20 @@ class PromptRows:
                 too_many = more
             more = (fits + too_many) // 2
         return fits
+
+
+class FoldRoom:
+    """Remembers how many more rows each long argument has: that holds as long as there is as much room."""
+
+    def __init__(self) -> None:
+        self._room: object = None
+        self._more = 0
+
+    def more_rows(
+        self, shown: str, rows: PromptRows, blocks: Sequence[Block], blocks_with: Callable[[int], Sequence[Block]]
+    ) -> int:
+        """`PromptRows.more_fold_rows` of what is shown under the name `shown`."""
+        room = (shown, rows.text_width, rows.spare(blocks))
+        if self._room != room:
+            self._room, self._more = room, rows.more_fold_rows(blocks, blocks_with)
+        return self._more

@@ -17,7 +17,7 @@ from screens.render.layout import (
     join_spans,
     span,
 )
-from screens.views.lists.grants import at_host, local_time
+from screens.views.lists.grants import local_time
 from screens.views.run.json_lines import json_lines
 from screens.views.shared.render_context import RenderContext
 
@@ -62,7 +62,7 @@ def _row(number: int, host: str, entry: AuditEntry, context: RenderContext) -> R
         f"{DECISION_KEY_PREFIX}{number}",
         (
             span(local_time(entry.ts), "ink-muted"),
-            at_host(span(who, "ink-strong"), host, context),
+            context.at_host(span(who, "ink-strong"), host),
             span(context.sanitize_line(entry.channel, 20), "ink-muted"),
             span(what),
             span(took),

@@ -113,7 +113,7 @@ def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], context: Rend
         f"{GRANT_KEY_PREFIX}{grant.grant_id}",
         (
             context.state_spans("succeeded", "in force"),
-            at_host(span(context.sanitize_line(grant.subject, 60), "ink-strong"), host, context),
+            context.at_host(span(context.sanitize_line(grant.subject, 60), "ink-strong"), host),
             span(grant_object(grant, context), "ink-strong"),
             span(lifetime_words(grant, context)),
             by,
@@ -151,7 +151,7 @@ def _use_row(key: str, use: GrantUse, host: str, context: RenderContext) -> Row:
         key,
         (
             context.state_spans(state, word),
-            at_host(span(who), host, context),
+            context.at_host(span(who), host),
             span(context.sanitize_line(use.need, 300)),
             span(context.sanitize_line(use.run_id, 40), "ink-muted"),
             span(context.sanitize_line(by, 60), "ink-muted"),
@@ -177,7 +177,7 @@ def _rule_row(number: int, rule: PermissionRule, host: str, context: RenderConte
         f"rule:{host}:{number}",
         (
             (Span(f"{context.glyphs.state[state]} {word}", ink),),
-            at_host(span(context.sanitize_line(rule.subject, 60)), host, context),
+            context.at_host(span(context.sanitize_line(rule.subject, 60)), host),
             span(context.sanitize_line(what, 300)),
             span(note, "severity-warning"),
             span(context.sanitize_line(short_source(rule.source), 120), "ink-muted"),
@@ -227,8 +227,3 @@ def use_rows(uses: GrantUses | None, context: RenderContext) -> list[Row]:
             )
         )
     return rows
-
-
-def at_host(who: Spans, host: str, context: RenderContext) -> Spans:
-    """Behind the name of the host, where there are several."""
-    return join_spans((span(context.sanitize_line(host, 40), "ink-muted"), who), context.glyphs.dot) if host else who

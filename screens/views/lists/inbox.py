@@ -24,7 +24,6 @@ from screens.views.lists.runs import (
     is_done,
     run_row,
     shared_titles,
-    title_at_host,
     title_spans,
 )
 from screens.views.shared.render_context import RenderContext
@@ -157,7 +156,7 @@ def incident_row(
         f"incident:{opened.incident_id}",
         (
             context.state_spans("waiting", NEEDS_YOU),
-            title_at_host(title, host, context),
+            context.at_host(title, host),
             join_spans((_proposal_mark(found, context), incident_words(opened, context)), context.glyphs.dot),
             (),
             (),
@@ -185,7 +184,7 @@ def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, h
         key,
         (
             context.state_spans("waiting", NEEDS_YOU),
-            title_at_host(count, host, context),
+            context.at_host(count, host),
             incident_words(opened, context),
             (),
             (),

@@ -30,7 +30,6 @@ from screens.render.layout import (
     with_headings,
 )
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.lists.grants import at_host
 from screens.views.lists.runs import title_of
 from screens.views.shared.render_context import RenderContext
 
@@ -121,7 +120,7 @@ def breaker_row(told: HostLimits, breaker: Breaker, waiting: Sequence[str], cont
         f"{BREAKER_KEY_PREFIX}{told.host}\n{name}",
         (
             context.state_spans(state, shown),
-            at_host(span(context.sanitize_line(kind_and_name(name), 120), "ink-strong"), told.host, context),
+            context.at_host(span(context.sanitize_line(kind_and_name(name), 120), "ink-strong"), told.host),
             span("failures", "ink-muted"),
             span(f"{breaker.failures} of {breaker.threshold}"),
             span(about, state_ink("waiting")),
@@ -163,7 +162,7 @@ def _unlimited_row(host: str, run: RunBudget, summaries: Mapping[str, Summary], 
         f"{LIMIT_KEY_PREFIX}{run.id}::",
         (
             context.state_spans("pending", "no limit"),
-            at_host(span(title, "ink-strong"), host, context),
+            context.at_host(span(title, "ink-strong"), host),
             span("none", "ink-muted"),
             (),
             (),
@@ -196,7 +195,7 @@ def limit_row(
         f"{LIMIT_KEY_PREFIX}{run.id}:{limit.incident_id}:{name}:{limit.scope}",
         (
             context.state_spans(state, word),
-            at_host(span(title, "ink-strong"), host, context),
+            context.at_host(span(title, "ink-strong"), host),
             span(_NAMES.get(name, context.sanitize_line(name, 40))),
             (Span(limit_bar(share, context), state_ink(state)),),
             span(f"{min(share, 9.99):>4.0%} {format_amount(name, used)} of {format_amount(name, allowed)}"),

@@ -84,13 +84,6 @@ def is_done(summary: Summary) -> bool:
     return summary.state in RUN_TERMINAL
 
 
-def title_at_host(title: Spans, host: str, context: RenderContext) -> Spans:
-    """A run's title, behind the host that it is on where there are several."""
-    return (
-        join_spans((span(context.sanitize_line(host, 40), "ink-muted"), title), context.glyphs.dot) if host else title
-    )
-
-
 _NO_FAULT: Final = frozenset({"completed", "aborted"})
 _FAULT_STATES: Final = ("failed", "degraded", "timed_out", "waiting")
 
@@ -150,10 +143,8 @@ def run_row(summary: Summary, context: RenderContext, host: str = "", *, shares_
         f"run:{summary.id}",
         (
             run_state_spans(summary, context),
-            title_at_host(
-                title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title),
-                host,
-                context,
+            context.at_host(
+                title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title), host
             ),
             detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
             span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),

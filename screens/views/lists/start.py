@@ -81,3 +81,14 @@ def complete_limit(text: str) -> str:
     begun = text.replace(",", " ").rpartition(" ")[2]
     name = next((name for name in LIMIT_NAMES if begun and name.startswith(begun)), "")
     return f"{text.removesuffix(begun)}{name}=" if name else ""
+
+
+def mistake_in(host: str, hosts: Sequence[str], limits: str) -> tuple[str, str]:
+    """The field that something is wrong with, and what; both empty where nothing is."""
+    if host and host not in hosts:
+        return "host", f"no host is called {host}; there are: {', '.join(hosts)}"
+    try:
+        parse_limits(limits)
+    except InvalidLimits as exc:
+        return "limits", str(exc)
+    return "", ""

@@ -34,7 +34,6 @@ from screens.views.lists.runs import (
     run_state_spans,
     shared_titles,
     time_left,
-    title_at_host,
     title_spans,
 )
 from screens.views.run.sparkline import MAX_BARS, TokenTrends, sparkline
@@ -155,7 +154,7 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderCont
         key,
         (
             context.state_spans(state, NEEDS_YOU if state == "waiting" and waiting else ""),
-            title_at_host(span(context.sanitize_line(name, 120), "ink-strong", bold=True), host, context),
+            context.at_host(span(context.sanitize_line(name, 120), "ink-strong", bold=True), host),
             join_spans(counts, context.glyphs.dot),
             (),
             span(format_tokens(used, 0), "ink-muted"),

@@ -12,7 +12,6 @@ from runtime.record.state.durable_run import Summary
 from screens.render.formatting import format_ago, pluralize
 from screens.render.glyphs import state_ink
 from screens.render.layout import Column, Part, Row, Span, Spans, join_spans, span, with_headings
-from screens.views.lists.grants import at_host
 from screens.views.lists.runs import title_of
 from screens.views.shared.render_context import RenderContext
 
@@ -72,7 +71,7 @@ def _worker_row(told: HostWorkers, worker: Worker, context: RenderContext) -> Ro
         f"{WORKER_KEY_PREFIX}{told.host}\n{worker.id}",
         (
             context.state_spans(_STATES[worker.state], worker.state),
-            at_host(span(place, "ink-strong"), told.host, context),
+            context.at_host(span(place, "ink-strong"), told.host),
             span(f"{len(worker.driving)} of {worker.slots}"),
             _code(worker.code, context),
             span(format_ago(heard, context.now), state_ink("failed") if worker.state == "lost" else "ink-muted"),
@@ -93,7 +92,7 @@ def _unserved_row(
         f"{UNSERVED_KEY_PREFIX}{host}\n{run_id}",
         (
             context.state_spans("waiting", "no worker"),
-            at_host(span(title, "ink-strong"), host, context),
+            context.at_host(span(title, "ink-strong"), host),
             (),
             _code(label.code, context),
             (),

@@ -28,6 +28,11 @@ def sentence_words(sentence: Sentence, context: RenderContext) -> str:
     return parts_text(sentence.parts, ascii_only=context.ascii_only, now=context.now)
 
 
+def option_key(option: str, context: RenderContext) -> str:
+    """The key of an option that is in the table."""
+    return context.key(f"decision.{option}", OPTIONS[option].key)
+
+
 def told_why(told: Explanation, context: RenderContext) -> str:
     """The evidence, in one line."""
     return " ".join(sentence_words(each, context) for each in told.why)
@@ -99,10 +104,9 @@ def proposal_words(
         return ""
 
     def keys(option: str, *, label: bool = False) -> str:
-        key = context.key(f"decision.{option}", OPTIONS[option].key)
         said = next((each.label for each in opened.options if each.id == option), "") if label else ""
         second = ", then y" if confirmation_of(opened, option, file=file) is not None else ""
-        return f"{key}{f' {context.sanitize_line(said, 60)}' if said else ''}{second}"
+        return f"{option_key(option, context)}{f' {context.sanitize_line(said, 60)}' if said else ''}{second}"
 
     key = keys(told.option, label=labelled and not told.otherwise)
     other = f" {told.wish}: {keys(told.other)}." if told.other in OPTIONS else ""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from screens.render.layout import Span, Spans, span, width_of, wrap_spans
+from screens.render.layout import Span, Spans, span, width_of
+from screens.render.wrapping import wrap_spans
 
 COLUMN_CELLS: Final = 34
 """The least width of a column: two fit into 80 cells, three into 120, five into 200."""

@@ -12,7 +12,7 @@ from screens.render.glyphs import (
     state_ink,
     state_word,
 )
-from screens.render.layout import Span, Spans
+from screens.render.layout import Span, Spans, join_spans, span
 from screens.render.sanitize import sanitize_line, sanitize_text
 
 
@@ -49,6 +49,10 @@ class RenderContext:
     def sanitize_lines(self, text: str) -> list[str]:
         """Foreign text on several lines, through the gate."""
         return sanitize_text(text, ascii_only=self.ascii_only).split("\n")
+
+    def at_host(self, what: Spans, host: str) -> Spans:
+        """What stands on a host, behind the host's name where there are several."""
+        return join_spans((span(self.sanitize_line(host, 40), "ink-muted"), what), self.glyphs.dot) if host else what
 
     def state_glyph(self, state: str) -> Span:
         """The glyph of a state, in its colour."""

@@ -14,13 +14,14 @@ from runtime.judgement.forms.fields import FieldPath
 from runtime.judgement.recovery.input_validation import secret_warning
 from runtime.judgement.recovery.option_table import effect_of
 from runtime.record.state.events import IncidentOpened
-from screens.render.layout import Spans
+from screens.render.layout import Spans, span
 from screens.shell.context import ConsoleContext
 from screens.shell.external_editor import editor_command
 from screens.views.decisions import answer_form
 from screens.views.decisions import choices as picks
-from screens.views.decisions.model_list import typed_from
 from screens.views.decisions.prompt_choices import PromptChoice
+from screens.views.decisions.prompt_hint import typing_hint
+from screens.views.decisions.typed_answer import wanted_words
 from screens.views.run.json_lines import json_text
 from screens.widgets.choice_list import ChoiceList, read_typed_answer
 from screens.widgets.editor import Editor, SecretInput
@@ -163,16 +164,6 @@ class AnswerField(Vertical):
         return self._text != self._began_with
 
     @property
-    def keeps_typed(self) -> bool:
-        """Whether something is typed that stands there again after it was left."""
-        return self.has_typed and not self.has_class("-secret") and not self.has_class("-picks")
-
-    @property
-    def loses_ticks(self) -> bool:
-        """Whether answers are ticked that are no longer when it was left."""
-        return self.picks_several and bool(self.query_one("#picks", ChoiceList).ticked_titles)
-
-    @property
     def change_lines(self) -> list[Spans] | None:
         """What the edit of arguments changes; None where something else is typed."""
         if self._choice is None or self._opened is None or not answer_form.edits_arguments(self._choice):
@@ -183,23 +174,32 @@ class AnswerField(Vertical):
             return answer_form.field_changes(self._opened, form.form, form.filled, context)
         return answer_form.json_changes(self._opened, self._text, context) if self.has_class("-text") else None
 
-    @property
-    def says_what(self) -> bool:
-        """Whether it says by itself what is wanted: a list of answers, or a form."""
-        return self.has_class("-picks") or self.has_class("-form")
+    # -- what is said below it -------------------------------------------------------------------------------
+
+    def hint(self, *told: Spans, by_itself: bool) -> Spans:
+        """What is wanted, how it is sent, and how it is left: for another option, where it opened `by_itself`. `told`:
+        what is said before what is wanted.
+        """
+        assert self._opened is not None
+        assert self._choice is not None
+        context, opened, choice = self._session.render_context(), self._opened, self._choice
+        chooses, says_what = self.has_class("-picks"), self.has_class("-picks") or self.has_class("-form")
+        several = chooses and self.query_one("#picks", ChoiceList).several
+        kept = " (kept)" if self.has_typed and not (chooses or self.has_class("-secret")) else ""
+        lost = " (ticks lost)" if several and self.query_one("#picks", ChoiceList).ticked_titles else ""
+        keys = {**self._keys(), "esc": f"other options{kept}{lost}" if by_itself else "goes back"}
+        wanted = span("" if says_what else wanted_words(opened, choice, context), "ink-accent")
+        unnamed = several or (opened.question and effect_of(choice.option) == "input")
+        said = (*told, wanted, span(self._warning, "severity-warning"))
+        return typing_hint("" if unnamed else choice.label, keys, said, self._session.glyphs)
 
     @property
-    def picks_several(self) -> bool:
-        """Whether several answers are ticked."""
-        return self.has_class("-picks") and self.query_one("#picks", ChoiceList).several
-
-    @property
-    def warning(self) -> str:
+    def _warning(self) -> str:
         """What is odd about a secret, as far as it is typed; empty if nothing is."""
         typed = [self.query_one("#secret", SecretInput).value, *self.query_one(AnswerForm).secrets]
         return next((warning for text in typed if text and (warning := secret_warning(text))), "")
 
-    def keys(self) -> dict[str, str]:
+    def _keys(self) -> dict[str, str]:
         """The keys that go on from here, and what each does."""
         send = self._session.render_context().key("editor.send", "ctrl+s")
         keys = {"enter": "sends"} if self.query_one("#editor", Editor).single else {send: "sends"}
@@ -210,19 +210,7 @@ class AnswerField(Vertical):
             form = self.query_one(AnswerForm)
             opens = {external: "own editor" if form.has_long_text else "all as JSON"} if editor_command() else {}
             return {**({"enter": "sends"} if form.sends_by_enter else {"enter": "goes on", send: "sends"}), **opens}
-        if self.has_class("-picks"):
-            return self._list_keys()
-        return keys
-
-    def _list_keys(self) -> dict[str, str]:
-        """Of a list of answers, with what enter would send now."""
-        picks, context = self.query_one("#picks", ChoiceList), self._session.render_context()
-        if not picks.several:
-            return {"down": "or a digit marks one", "enter": "sends it"}
-        ticked = context.sanitize_line(", ".join(picks.ticked_titles), 60)
-        sends = f"sends {ticked}" if ticked else "sends (none: asks if sure)" if picks.may_be_none else "sends"
-        digits = "1" if picks.count == 1 else f"1-{min(9, picks.count)}"
-        return {digits: f"ticks{picks.how_many}", "enter": sends}
+        return self.query_one("#picks", ChoiceList).send_keys if self.has_class("-picks") else keys
 
     @property
     def _needs_text(self) -> bool:
@@ -264,28 +252,18 @@ class AnswerField(Vertical):
 
     def on_choice_list_sent(self, message: ChoiceList.Sent) -> None:
         message.stop()
-        begin = typed_from(message.value) if self._choice is not None and self._choice.takes_model else None
-        if begin is not None:
-            self._type_instead(begin)
-        else:
-            self.post_message(self.Sent(message.value))
+        self.post_message(self.Sent(message.value))
 
     def on_choice_list_typed(self, message: ChoiceList.Typed) -> None:
-        """The name of a model is typed; keys that were on their way to the list come here, too."""
         message.stop()
-        if self._choice is None or not self._choice.takes_model:
-            return
+        editor = self.query_one("#editor", Editor)
         if self.has_class("-picks"):
-            self._type_instead("")
-        self.query_one("#editor", Editor).insert(message.letter)
-
-    def _type_instead(self, begin: str) -> None:
-        """What is wanted is not in the list: it is typed, behind what is known of it."""
-        self.remove_class("-picks")
-        self.add_class("-text")
-        self.query_one("#editor", Editor).begin(begin, single=True, focus=True)
-        self._began_with = self._text
-        self.post_message(self.Changed())
+            self.remove_class("-picks")
+            self.add_class("-text")
+            editor.begin(message.begin, single=True)
+            self._began_with = self._text
+            self.post_message(self.Changed())
+        editor.insert(message.letter)
 
     def on_secret_input_sent(self, message: SecretInput.Sent) -> None:
         message.stop()

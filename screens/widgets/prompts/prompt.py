@@ -6,17 +6,16 @@ Its manners are rules (`arms after a moment`, `enter never grants`, …), each w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from textual import events
 
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
-from runtime.judgement.reports.explanation.explain import Explanation
-from runtime.record.state.events import AnswerProposed, IncidentOpened
-from screens.render.layout import Span, Spans, span
+from screens.render.layout import Span, span
 from screens.views.decisions.prompt_choices import LATER_OPTION
-from screens.views.decisions.written_file import ShownWrite
+from screens.views.decisions.prompt_lines import PromptContent
+from screens.views.decisions.prompt_rows import PromptSpace
 from screens.widgets.prompts.answer_field import AnswerField
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.prompt_choosing import ChoosingPrompt
@@ -54,57 +53,28 @@ class Prompt(ChoosingPrompt):
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        opened: IncidentOpened,
-        held: Sequence[str] = (),
-        advised: str = "",
-        *,
-        may_act: bool = True,
-        told: Explanation | None = None,
-        proposal: AnswerProposed | None = None,
-        model: Spans = (),
-        place: str = "",
-        explained: bool = True,
-        beside: bool = False,
-        write: ShownWrite | None = None,
-        write_awaited: bool = False,
-        head_rows: int = 0,
-    ) -> bool:
+    def ask(self, content: PromptContent, space: PromptSpace = PromptSpace()) -> bool:  # noqa: B008 - a constant
         """Show an incident. Another than before begins again, and arms again; a text that is being typed stays. Who may
         not act is told so at once, and offered nothing.
 
         Args:
-            opened: the incident.
-            held: the names of the nodes that it holds up, the nearest first.
-            advised: the option that an analysis recommends.
-            may_act: whether this login may answer.
-            told: its explanation, as it was when it was first shown.
-            proposal: what an agent proposes.
-            model: one line on what a model makes of it.
-            place: which of the run's open decisions it is, in words.
-            explained: whether the prompt has the explanation; not where a page in place of the nodes has it.
-            beside: whether a page with the full report stands beside the nodes.
-            write: what a permission to write a file would change on disk.
-            write_awaited: that is being asked for; keys count once it is known.
-            head_rows: rows of the screen that its head has beyond its line.
+            content: the incident, and what is known of it.
+            space: what stands around the prompt.
 
         Returns:
             Whether it is another incident than before.
         """
-        self._held, self._advised, self._may_act = held, advised, may_act
-        self._proposal, self._write, self._write_awaited = proposal, write, write_awaited
-        self._model, self._place, self._head_rows = model, place, head_rows
-        self._explained, self._beside = explained, beside
-        if self.opened is not None and self.opened.incident_id == opened.incident_id:
-            if proposal is not None and self._by_itself and self.mode == "type" and not self._is_typed:
+        self._space, before = space, self._content
+        if before is not None and before.opened.incident_id == content.opened.incident_id:
+            self._content = replace(content, opened=before.opened, told=before.told)
+            if content.proposal is not None and self._by_itself and self.mode == "type" and not self._is_typed:
                 self._turn("choose")  # the key that adopts it must not be typed into the field
             self._paint()
             return False
         if self._is_typed:
             return False
         self._set_mode("choose")
-        self.opened, self._told = opened, told
+        self._content = content
         self._unfolded = False
         self._note = ()
         self._arming.forget()
@@ -124,7 +94,7 @@ class Prompt(ChoosingPrompt):
             self._hint()
             return
         self._set_mode("choose")
-        self.opened = None
+        self._content = None
         self._arming.disarm()
         if self.has_focus_within:
             self.screen.set_focus(None)
@@ -188,7 +158,7 @@ class Prompt(ChoosingPrompt):
         """A question is answered by typing: its field is open at once, unless one key adopts what an agent proposes.
         Until keys count the focus is beside it.
         """
-        if not (self._may_act and self._shown.question) or self._proposal is not None:
+        if not (self._shown.may_act and self._shown.opened.question) or self._shown.proposal is not None:
             return
         answer = next((each for each in self._offered() if effect_of(each.option) == "input"), None)
         if answer is not None:
@@ -217,7 +187,7 @@ class Prompt(ChoosingPrompt):
         key = event.character if event.is_printable and event.character else event.key
         mine = self.has_focus_within and event.key not in _MOVES
         choice = next((one for one in self._offered() if one.key == key), None)
-        if choice is None and not self._may_act and mine:
+        if choice is None and not self._shown.may_act and mine:
             return key in self._session.letters.values()  # it decides nothing, and means nothing else in here
         if choice is None or (choice.option == LATER_OPTION and not self.has_focus_within and self.mode == "choose"):
             second = self.mode == "confirm" and event.is_printable  # wherever the focus is

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from textual.message import Message
+from textual.widget import Widget
 
 from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.param_validation import check_params
 from runtime.record.state.durable_run import DurableRun
 from screens.render.layout import span
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
+from screens.views.decisions.prompt_stage import PromptMode
 from screens.views.decisions.typed_answer import answer_params
 from screens.widgets.prompts.answer_field import AnswerField
 from screens.widgets.prompts.option_columns import OptionColumns
-from screens.widgets.prompts.prompt_display import PromptDisplay, PromptMode, RequestText
+from screens.widgets.prompts.prompt_display import PromptDisplay, RequestText
 
 
 class ChoosingPrompt(PromptDisplay):
@@ -23,6 +25,13 @@ class ChoosingPrompt(PromptDisplay):
 
     state: DurableRun | None = None
     """The run of the decision, if it is known: the name of a model is checked against it."""
+
+    _word_until = 0.0
+    """Until then (monotonic) another letter means that the one that decided was typed as text."""
+    _is_word = False
+    """Such a letter came: what is held is taken back."""
+    _opens_field = False
+    """A field opened by itself and takes the focus once keys count."""
 
     @dataclass
     class Answered(Message, namespace="prompt"):
@@ -53,6 +62,13 @@ class ChoosingPrompt(PromptDisplay):
     @dataclass
     class Left(Message, namespace="prompt"):
         """The operator leaves it for later."""
+
+    def show_preview(self, incident_id: str, lifetime: str, words: str) -> None:
+        """What the grant that is about to be confirmed would have matched; words that come too late are dropped."""
+        here = self.opened is not None and self.opened.incident_id == incident_id
+        if here and self.mode == "confirm" and self._lifetime == lifetime:
+            self._matched = words
+            self._paint()
 
     def _choose(self, choice: PromptChoice) -> None:
         self._note = ()
@@ -171,3 +187,26 @@ class ChoosingPrompt(PromptDisplay):
             if self.has_focus_within:
                 self._focus_on(self.query_one(OptionColumns))
             field.close()
+
+    # -- the focus -------------------------------------------------------------------------------------------
+
+    def take_focus(self) -> None:
+        """Put the focus where the answer is given: on the choice that does nothing, or in the field."""
+        if self.mode != "type":
+            self._focus_on(self.query_one(OptionColumns))
+        elif self.armed:
+            self._focus_on(self.query_one(AnswerField).input)
+        else:
+            self._focus_on(self.query_one(RequestText))
+            self._opens_field = True
+
+    def _focus_on(self, widget: Widget) -> None:
+        """Give `widget` the focus now. `Widget.focus` leaves it to the app, which may come to it after keys count."""
+        self.screen.set_focus(widget)
+
+    def _armed_changed(self) -> None:
+        if self._opens_field and self.armed and self.opened is not None and self.is_attached:
+            self._opens_field = False
+            if self.screen.focused in (None, self.query_one(RequestText)):  # the operator looks at nothing else
+                self._focus_on(self.query_one(AnswerField).input)
+        super()._armed_changed()

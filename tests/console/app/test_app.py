@@ -35,7 +35,7 @@ from screens.widgets.text_page import TextPage
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import Fact, changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import screen_text
 from themes.choice import BUILTIN_NAMES
 
@@ -86,12 +86,15 @@ async def armed(pilot: Pilot[None]) -> Prompt:
     return prompt
 
 
-async def pressed(pilot: Pilot[None], *keys: str) -> None:
-    """Each of them when the prompt takes it: it arms again whenever it offers other choices."""
+async def pressed(pilot: Pilot[None], *keys: str, then: Fact = lambda: True) -> None:
+    """Each of them when the prompt takes it: it arms again whenever it offers other choices. `then`: what comes of
+    them, which is waited for.
+    """
     for key in keys:
         await armed(pilot)
         await pilot.press(key)
     await armed(pilot)
+    await until(pilot, then)
 
 
 async def typing(pilot: Pilot[None]) -> None:
@@ -141,8 +144,7 @@ async def test_enter_opens_what_is_under_the_cursor() -> None:
         assert isinstance(screen, RunScreen)
         assert (screen.run_id, screen.incident_id) == ("run-1", "run-1-inc-1")
         assert link.watched == ["run-1"]
-        await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", "escape", then=InboxScreen)
         await until(pilot, lambda: link.watched == [])
         await pilot.press("end", "enter")
         await settled(pilot)
@@ -177,8 +179,7 @@ async def test_the_inbox_is_live_and_rings_for_a_new_decision(monkeypatch: pytes
         link.changed()
         assert rung == []
         story.park(story.start("tool", "write", root), DENIED, need="fs.write:/x")
-        link.changed()
-        await until(pilot, lambda: "Needs a decision" in text_of(pilot))
+        await changed(pilot, link, then="Needs a decision")
         link.changed()
         assert rung == [True]
 
@@ -202,8 +203,7 @@ async def test_n_goes_to_the_next_decision_wherever_it_is() -> None:
             assert isinstance(pilot.app.screen, RunScreen)
             seen.append(pilot.app.screen.incident_id)
         assert len(set(seen)) == 3
-        await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", "escape", then=InboxScreen)
 
 
 @pytest.mark.mishaps
@@ -236,19 +236,14 @@ async def test_n_says_that_nothing_waits() -> None:
 
 async def test_the_inbox_is_filtered_while_one_types() -> None:
     async with console(digest(), finished(), broken(), size=(100, 24)) as (pilot, link):
-        await pilot.press("slash", *"manual")
-        await until(pilot, lambda: "weekly digest" not in text_of(pilot))
+        await press(pilot, "slash", *"manual", then=lambda: "weekly digest" not in text_of(pilot))
         assert "translate manual" in text_of(pilot)
-        await pilot.press("enter", "n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-        await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "enter", "n", then=RunScreen)
+        await press(pilot, "escape", "escape", then=InboxScreen)
         await redrawn(pilot)
         assert "/manual" in text_of(pilot)
-        await pilot.press("slash", *"x")
-        await until(pilot, lambda: "Nothing matches" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: "weekly digest" in text_of(pilot))
+        await press(pilot, "slash", *"x", then="Nothing matches")
+        await press(pilot, "escape", then="weekly digest")
         assert "/manual" not in text_of(pilot)
         assert link.said == []
 
@@ -280,11 +275,9 @@ async def test_the_tree_is_live() -> None:
     agent = story.open("agent", "a", story.begin())
     async with console(story, run_id="run-1") as (pilot, link):
         call = story.start("llm", "gpt", agent)
-        link.changed()
-        await until(pilot, lambda: "gpt model" in text_of(pilot))
+        await changed(pilot, link, then="gpt model")
         story.wait(2).end(call, "x", tokens=(1200, 300))
-        link.changed()
-        await until(pilot, lambda: "1.5k" in text_of(pilot) and "done" in text_of(pilot))
+        await changed(pilot, link, then=lambda: "1.5k" in text_of(pilot) and "done" in text_of(pilot))
 
 
 async def test_a_reply_is_shown_while_it_streams() -> None:
@@ -293,8 +286,7 @@ async def test_a_reply_is_shown_while_it_streams() -> None:
     async with console(story, run_id="run-1") as (pilot, link):
         pilot.app.screen.query_one(NodeTree).reveal(call)
         link.streamed["run-1", call] = StreamedText(1, "Once upon a \x1b[2J time")
-        link.changed()
-        await until(pilot, lambda: "Once upon a ␛[2J time" in text_of(pilot))
+        await changed(pilot, link, then="Once upon a ␛[2J time")
 
 
 async def test_the_page_follows_the_cursor() -> None:
@@ -302,11 +294,9 @@ async def test_the_page_follows_the_cursor() -> None:
         page = pilot.app.screen.query_one("#page", TextPage)
         await until(pilot, lambda: str(page.border_title).startswith("Report"))
         pilot.app.screen.query_one(NodeTree).focus()
-        await pilot.press("up")
-        await until(pilot, lambda: str(page.border_title).startswith("Node"))
+        await press(pilot, "up", then=lambda: str(page.border_title).startswith("Node"))
         assert '"query": "textual"' in "\n".join(page.plain_lines())
-        await pilot.press("home")
-        await until(pilot, lambda: str(page.border_title).startswith("Report"))
+        await press(pilot, "home", then=lambda: str(page.border_title).startswith("Report"))
         await pilot.press("f")
         assert pilot.app.screen.query_one(NodeTree).cursor_key.endswith("write_file~2")
 
@@ -316,8 +306,7 @@ async def test_the_analysis_fills_in_without_moving_the_reader() -> None:
     async with console(story, run_id="run-1", size=(120, 40)) as (pilot, link):
         await until(pilot, lambda: "asks for permission" in text_of(pilot))
         story.analyse("run-1-inc-1", "The folder lies outside.")
-        link.changed()
-        await until(pilot, lambda: "The folder lies outside." in text_of(pilot))
+        await changed(pilot, link, then="The folder lies outside.")
 
 
 async def test_zoom_gives_a_pane_all_the_room() -> None:
@@ -340,13 +329,10 @@ async def test_where_rows_are_short_the_prompt_has_the_report_and_tab_leads_to_t
         tree, page = pilot.app.screen.query_one(NodeTree), pilot.app.screen.query_one("#page", TextPage)
         assert (tree.display, page.display) == (True, False)
         assert "What   query failed" in text_of(pilot)
-        await pilot.press("tab")
-        await until(pilot, lambda: page.has_focus and not tree.display)
+        await press(pilot, "tab", then=lambda: page.has_focus and not tree.display)
         await until(pilot, lambda: text_of(pilot).count("What   query failed") == 1)
-        await pilot.press("tab")
-        await until(pilot, lambda: tree.has_focus and not page.display)
-        await pilot.press("tab")
-        await until(pilot, lambda: prompt.has_focus_within)
+        await press(pilot, "tab", then=lambda: tree.has_focus and not page.display)
+        await press(pilot, "tab", then=lambda: prompt.has_focus_within)
         await pilot.press("z")
         assert (tree.display, page.display) == (False, True)
 
@@ -363,8 +349,7 @@ async def test_it_arms_after_a_moment_and_says_what_it_swallowed() -> None:
     async with console(digest(), run_id="run-1", arm_after=NEVER) as (pilot, link):
         prompt = prompt_of(pilot)
         await until(pilot, lambda: prompt.opened is not None)
-        await pilot.press("a", "g", "y")
-        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        await press(pilot, "a", "g", "y", then="ignored 3 keys")
         assert link.said == []
         assert not prompt.armed
 
@@ -412,8 +397,7 @@ async def test_enter_never_grants() -> None:
 async def test_one_key_grants_once() -> None:
     async with console(digest(), run_id="run-1") as (pilot, link):
         prompt = await armed(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "g", then=lambda: bool(link.said))
         assert link.said[0][1] == {
             "incident_id": "run-1-inc-1", "option": "grant", "params": {"for": "once"}, "revision": 1,
         }  # fmt: skip
@@ -424,8 +408,7 @@ async def test_one_key_grants_once() -> None:
 async def test_one_key_decides() -> None:
     async with console(broken(), run_id="run-3") as (pilot, link):
         await armed(pilot)
-        await pilot.press("r")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "r", then=lambda: bool(link.said))
         assert answers(link) == [("retry", {})]
 
 
@@ -434,8 +417,7 @@ async def test_what_ends_something_takes_a_second_key_and_says_how_to_start_agai
     async with console(broken(), run_id="run-3") as (pilot, link):
         await pressed(pilot, key)
         assert link.said == []
-        await pilot.press("y")
-        await until(pilot, lambda: "R starts again from here" in text_of(pilot))
+        await press(pilot, "y", then="R starts again from here")
         assert answers(link) == [(option, {})]
 
 
@@ -443,8 +425,7 @@ async def test_the_keys_count_wherever_the_operator_looks_around() -> None:
     async with console(broken(), run_id="run-3") as (pilot, link):
         await armed(pilot)
         pilot.app.screen.query_one(NodeTree).focus()
-        await pilot.press("k", "j", "r")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "k", "j", "r", then=lambda: bool(link.said))
         assert answers(link) == [("retry", {})]
 
 
@@ -458,8 +439,7 @@ async def test_a_standing_grant_takes_the_capital_letter_a_lifetime_and_a_confir
         await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
         await pressed(pilot, "enter", "G", "s", "down", "enter")
         assert link.said == []
-        await pilot.press("y")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "y", then=lambda: bool(link.said))
         assert answers(link) == [("grant", {"for": "swarm"})]
 
 
@@ -504,16 +484,14 @@ async def test_what_was_not_read_to_its_end_gets_no_standing_grant() -> None:
 async def test_a_denial_takes_a_word_to_the_agent() -> None:
     async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
-        await pilot.press("d", *"use q", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "d", *"use q", "enter", then=lambda: bool(link.said))
         assert answers(link) == [("deny", {"message": "use q"})]
 
 
 async def test_a_denial_needs_no_word() -> None:
     async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
-        await pilot.press("d", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "d", "enter", then=lambda: bool(link.said))
         assert answers(link) == [("deny", {})]
 
 
@@ -529,8 +507,7 @@ async def test_input_is_typed_and_escape_takes_it_back() -> None:
         await pilot.press("i")
         assert pilot.app.screen.query_one(TextArea).text == "Q3", "what was typed stays"
         await armed(pilot)
-        await pilot.press("backspace", "backspace", *"Q4 a", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "backspace", "backspace", *"Q4 a", "enter", then=lambda: bool(link.said))
         assert answers(link) == [("input", {"value": "Q4 a"})]
 
 
@@ -544,8 +521,7 @@ async def test_arguments_are_edited_as_json_and_mistakes_are_said() -> None:
         assert "not JSON" in text_of(pilot)
         assert link.said == []
         editor.load_text('{"sql": "select 2"}')
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "ctrl+s", then=lambda: bool(link.said))
         assert answers(link) == [("edit", {"arguments": {"sql": "select 2"}})]
 
 
@@ -564,8 +540,7 @@ async def test_a_prompt_never_steals_a_field_in_which_someone_types() -> None:
         assert prompt.opened is not None
         assert prompt.opened.question == "Which quarter is meant?"
         assert "◆ 2 decisions" in text_of(pilot)
-        await pilot.press("enter")
-        await until(pilot, lambda: answers(link) == [("input", {"value": "Q4 g"})])
+        await press(pilot, "enter", then=lambda: answers(link) == [("input", {"value": "Q4 g"})])
         await until(pilot, lambda: prompt.opened is not None and prompt.opened.question == "")
 
 
@@ -574,8 +549,7 @@ async def test_an_answer_that_comes_too_late_is_refused_with_the_reason() -> Non
     async with console(story, run_id="run-3") as (pilot, link):
         await armed(pilot)
         link.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
-        await pilot.press("r")
-        await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
+        await press(pilot, "r", then="grace was first and answered skip")
 
 
 async def test_what_another_operator_decided_goes_away_but_a_text_that_is_typed_stays() -> None:
@@ -585,12 +559,10 @@ async def test_what_another_operator_decided_goes_away_but_a_text_that_is_typed_
         await typing(pilot)
         await pilot.press(*"Q4")
         story.answer("run-2-inc-1", "input", who="grace", value="Q1")
-        link.changed()
-        await until(pilot, lambda: "grace answered this: Provide corrected input." in text_of(pilot))
+        await changed(pilot, link, then="grace answered this: Provide corrected input.")
         assert pilot.app.screen.query_one(TextArea).text == "Q4"
         await pilot.press("escape")
-        link.changed()
-        await until(pilot, lambda: prompt.opened is None)
+        await changed(pilot, link, then=lambda: prompt.opened is None)
 
 
 async def test_one_decision_follows_the_other() -> None:
@@ -601,12 +573,10 @@ async def test_one_decision_follows_the_other() -> None:
         prompt = await armed(pilot)
         assert prompt.opened is not None
         assert prompt.opened.incident_id == "run-3-inc-1"
-        await pilot.press("r")
-        await until(pilot, lambda: prompt.opened is not None and prompt.opened.incident_id == "run-3-inc-2")
+        await press(pilot, "r", then=lambda: prompt.opened is not None and prompt.opened.incident_id == "run-3-inc-2")
         await armed(pilot)
         await pressed(pilot, "s")
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("retry", {}), ("skip", {})])
+        await press(pilot, "y", then=lambda: answers(link) == [("retry", {}), ("skip", {})])
 
 
 async def test_a_prompt_that_comes_back_shows_the_new_action_and_nothing_of_the_old_one() -> None:
@@ -614,8 +584,7 @@ async def test_a_prompt_that_comes_back_shows_the_new_action_and_nothing_of_the_
     async with console(story, run_id="run-2") as (pilot, link):
         prompt = await armed(pilot)
         await typing(pilot)
-        await pilot.press(*"Q4", "enter")
-        await until(pilot, lambda: prompt.opened is None)
+        await press(pilot, *"Q4", "enter", then=lambda: prompt.opened is None)
         await pilot.pause(0.2)
         assert not prompt.display
         tool = story.start("tool", "write", story.state.roots[0], 7)
@@ -651,8 +620,7 @@ async def test_a_new_decision_does_not_take_the_focus_from_the_tree() -> None:
         tree.focus()
         await pilot.pause()
         story.park(story.start("tool", "write", root), DENIED, need="fs.write:/x")
-        link.changed()
-        await until(pilot, lambda: prompt_of(pilot).opened is not None)
+        await changed(pilot, link, then=lambda: prompt_of(pilot).opened is not None)
         await redrawn(pilot)
         assert pilot.app.focused is tree
 
@@ -666,8 +634,7 @@ async def test_a_lost_runtime_is_said_in_a_line_and_a_key_brings_it_back() -> No
         link.lose("nobody listens at the socket")
         await until(pilot, lambda: "nobody listens at the socket" in text_of(pilot))
         assert "b brings it back" in text_of(pilot)
-        await pilot.press("b")
-        await until(pilot, lambda: "brings it back" not in text_of(pilot))
+        await press(pilot, "b", then=lambda: "brings it back" not in text_of(pilot))
         assert link.revived == 1
 
 
@@ -681,21 +648,17 @@ async def test_a_runtime_that_cannot_be_brought_back_says_why() -> None:
     async with console(digest()) as (pilot, link):
         link.cannot_revive = "the state directory is read-only"
         link.lose("gone")
-        await pilot.press("b")
-        await until(pilot, lambda: "the state directory is read-only" in text_of(pilot))
+        await press(pilot, "b", then="the state directory is read-only")
 
 
 async def test_an_answer_without_a_runtime_is_said_and_can_be_given_again() -> None:
     async with console(broken(), run_id="run-3") as (pilot, link):
         prompt = await armed(pilot)
         link.lose("gone")
-        await pilot.press("r")
-        await until(pilot, lambda: prompt.mode == "choose" and bool(link.said))
+        await press(pilot, "r", then=lambda: prompt.mode == "choose" and bool(link.said))
         assert "gone" in text_of(pilot)
-        await pilot.press("b")
-        await until(pilot, lambda: link.status.phase == "connected")
-        await pilot.press("r")
-        await until(pilot, lambda: len(answers(link)) == 2)
+        await press(pilot, "b", then=lambda: link.status.phase == "connected")
+        await press(pilot, "r", then=lambda: len(answers(link)) == 2)
 
 
 # -- around it -------------------------------------------------------------------------------------------------
@@ -704,18 +667,15 @@ async def test_an_answer_without_a_runtime_is_said_and_can_be_given_again() -> N
 async def test_help_is_made_from_the_bindings() -> None:
     async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
-        await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
+        await press(pilot, "question_mark", then=HelpScreen)
         await pilot.pause()
         text = text_of(pilot)
         assert "This decision" in text.splitlines()[1]
         assert "The next decision" in text
-        await pilot.press("end")
-        await until(pilot, lambda: "Take the marked choice" in text_of(pilot))
+        await press(pilot, "end", then="Take the marked choice")
         await pilot.press("r", "a")
         assert link.said == []
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "escape", then=RunScreen)
 
 
 async def test_q_closes_the_console_and_nothing_else() -> None:

@@ -21,7 +21,7 @@ from tests.console.app.test_app import console, settled, text_of
 from tests.console.program import Program
 from tests.console.pseudo_terminal import ConsoleTerminal, Terminal
 from tests.screens.stories import digest, finished
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 pytestmark = pytest.mark.mishaps
 
@@ -55,14 +55,11 @@ async def test_a_place_that_fails_while_it_is_made_is_closed_and_the_inbox_says_
                 broken.setattr(RowList, "render_line", paints)
             else:
                 broken.setattr(SettingsScreen, part, fails)
-            await pilot.press("6")
-            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+            await press(pilot, "6", then=InboxScreen)
             await settled(pilot)
             await until(pilot, lambda: shows(pilot, "A screen failed and was closed", "[/x] a bug"))
-        await pilot.press("6")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and shows(pilot, "preset"))
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "6", then=lambda: isinstance(pilot.app.screen, SettingsScreen) and shows(pilot, "preset"))
+        await press(pilot, "n", then=RunScreen)
 
 
 async def test_a_style_sheet_that_is_wrong_closes_nothing_but_its_screen(
@@ -72,8 +69,7 @@ async def test_a_style_sheet_that_is_wrong_closes_nothing_but_its_screen(
     async with console(digest(), size=(160, 30)) as (pilot, _):
         with monkeypatch.context() as broken:
             broken.setattr(SwarmsScreen, "CSS_PATH", str(tmp_path / "wrong.tcss"))
-            await pilot.press("2")
-            await until(pilot, lambda: shows(pilot, "This cannot be opened"))
+            await press(pilot, "2", then=lambda: shows(pilot, "This cannot be opened"))
         assert isinstance(pilot.app.screen, InboxScreen)
         for key, place in (("6", SettingsScreen), ("2", SwarmsScreen)):
             await pilot.press(key)
@@ -95,16 +91,14 @@ async def test_a_handler_that_fails_is_a_line_and_its_screen_stands(
                 pilot.app.screen.call_later(pilot.app.screen._changed)  # type: ignore[attr-defined]
             await until(pilot, lambda: shows(pilot, "This did not work", "[/x] a bug"))
         assert isinstance(pilot.app.screen, InboxScreen)
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "n", then=RunScreen)
 
 
 async def test_work_in_the_background_that_fails_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     async with console(digest(), size=(160, 30), run_id="run-1") as (pilot, link):
         monkeypatch.setattr(link, "command", fails)
         await until(pilot, lambda: pilot.app.screen.query_one("Prompt").armed)  # type: ignore[attr-defined]
-        await pilot.press("d", "enter")
-        await until(pilot, lambda: shows(pilot, "This did not work", "[/x] a bug"))
+        await press(pilot, "d", "enter", then=lambda: shows(pilot, "This did not work", "[/x] a bug"))
         assert isinstance(pilot.app.screen, RunScreen)
 
 
@@ -112,11 +106,9 @@ async def test_a_dialog_that_fails_is_closed_and_what_is_below_it_stands(monkeyp
     async with console(digest(), size=(160, 30), run_id="run-1") as (pilot, _):
         with monkeypatch.context() as broken:
             broken.setattr(HelpScreen, "compose", fails)
-            await pilot.press("question_mark")
-            await until(pilot, lambda: shows(pilot, "A screen failed and was closed"))
+            await press(pilot, "question_mark", then=lambda: shows(pilot, "A screen failed and was closed"))
         assert isinstance(pilot.app.screen, RunScreen)
-        await pilot.press("question_mark")
-        await until(pilot, lambda: isinstance(pilot.app.screen, HelpScreen))
+        await press(pilot, "question_mark", then=HelpScreen)
 
 
 async def test_a_screen_that_fails_while_it_is_painted_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,8 +119,7 @@ async def test_a_screen_that_fails_while_it_is_painted_is_closed(monkeypatch: py
             await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
             await settled(pilot)
             await until(pilot, lambda: shows(pilot, "A screen failed and was closed"))
-        await pilot.press("n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "n", then=RunScreen)
 
 
 def test_where_nothing_is_left_the_terminal_is_given_back_with_one_line(program: Program) -> None:
@@ -155,14 +146,10 @@ def test_where_nothing_is_left_the_terminal_is_given_back_with_one_line(program:
 def test_an_editor_that_fails_gives_the_terminal_back(program: Program) -> None:
     with ConsoleTerminal("--embedded", cwd=program.directory, VISUAL="false") as terminal:
         terminal.until("No runs yet")
-        terminal.press("6")
-        terminal.until("Read again".lower())
-        terminal.press("e")
-        terminal.until("ended with code 1")
-        terminal.press("1")
-        terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("6", then="Read again".lower())
+        terminal.press("e", then="ended with code 1")
+        terminal.press("1", then="No runs yet")
+        assert terminal.ended("q") == 0
 
 
 def test_the_log_is_gated_redacted_and_kept_small(tmp_path: Path) -> None:

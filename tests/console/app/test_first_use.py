@@ -14,7 +14,7 @@ from screens.shell.context import ConsoleContext
 from tests.console.app.test_app import settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 GUEST = "from pydantic_ai import Agent\n\nhelper = Agent('test')\n"
 
@@ -35,27 +35,22 @@ async def test_it_says_what_it_would_write_and_writes_after_a_second_key(
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
         assert "No runs yet" in text_of(pilot)
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, FirstFilesScreen))
+        await press(pilot, "i", then=lambda: isinstance(app.screen, FirstFilesScreen))
         await settled(pilot)
         await until(pilot, lambda: "y writes them" in text_of(pilot))
         assert ("mine.py:helper  agent (pydantic-ai)" in text_of(pilot)) is guest
         assert {name for name in (SETTINGS_FILE, EXAMPLE_FILE) if f"writes  {name}" in text_of(pilot)} == files
-        await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(app.screen, FirstFilesScreen))
+        await press(pilot, "escape", then=lambda: not isinstance(app.screen, FirstFilesScreen))
         assert {path.name for path in tmp_path.iterdir()} == ({"mine.py"} if guest else set())
-        await pilot.press("i")
-        await until(pilot, lambda: isinstance(app.screen, FirstFilesScreen))
+        await press(pilot, "i", then=lambda: isinstance(app.screen, FirstFilesScreen))
         await settled(pilot)
         await until(pilot, lambda: "y writes them" in text_of(pilot))
         (tmp_path / SETTINGS_FILE).write_text("# mine\n")  # meanwhile, by another hand
-        await pilot.press("y")
-        await until(pilot, lambda: f"starts {'mine.py:helper' if guest else f'{EXAMPLE_FILE}:swarm'}" in text_of(pilot))
+        await press(pilot, "y", then=f"starts {'mine.py:helper' if guest else f'{EXAMPLE_FILE}:swarm'}")
         assert (tmp_path / SETTINGS_FILE).read_text() == "# mine\n", "what is there is never changed"
         assert (tmp_path / EXAMPLE_FILE).exists() is not guest
         (tmp_path / SETTINGS_FILE).write_text(settings_template())
-        await pilot.press("i")
-        await until(pilot, lambda: "Nothing is missing here" in text_of(pilot))
+        await press(pilot, "i", then="Nothing is missing here")
 
 
 async def test_it_is_not_offered_where_runs_are() -> None:

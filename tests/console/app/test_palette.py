@@ -26,7 +26,7 @@ from screens.widgets.node_tree import NodeTree
 from tests.console.app.test_app import console, redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story, digest, finished
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 
 def here(pilot: Pilot[None]) -> RuntimeScreen:
@@ -37,8 +37,7 @@ def here(pilot: Pilot[None]) -> RuntimeScreen:
 
 async def asked(pilot: Pilot[None], typed: str) -> None:
     """Open the palette and type."""
-    await pilot.press("colon")
-    await until(pilot, lambda: isinstance(pilot.app.screen, PaletteScreen))
+    await press(pilot, "colon", then=PaletteScreen)
     await pilot.pause()
     pilot.app.screen.query_one(Input).value = typed
     await pilot.pause()
@@ -54,8 +53,7 @@ async def test_the_palette_lists_what_can_be_done_here_with_its_keys() -> None:
     async with console(digest(), run_id="run-1", size=(110, 40)) as (pilot, _):
         await asked(pilot, "zoom")
         assert any("zoom" in line and " z " in line for line in text_of(pilot).splitlines())
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "enter", then=RunScreen)
         await until(pilot, lambda: here(pilot).query_one("#panes").has_class("-tree"))
 
 
@@ -70,18 +68,15 @@ async def test_without_text_places_and_decisions_stand_first_and_movement_last()
         assert names.index("filter") < names.index("help") < names.index("theme orbiter-dark") < names.index("down")
         assert {"down", "up", "page down", "first", "last"} <= set(names[names.index("down") :])
         await asked(pilot, waiting)
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "enter", then=RunScreen)
         assert here(pilot).incident_id
 
 
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
 async def test_both_keys_open_it_and_escape_leaves_it(key: str) -> None:
     async with console(digest()) as (pilot, link):
-        await pilot.press(key)
-        await until(pilot, lambda: isinstance(pilot.app.screen, PaletteScreen))
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, key, then=PaletteScreen)
+        await press(pilot, "escape", then=InboxScreen)
         assert link.said == []
 
 
@@ -89,11 +84,9 @@ async def test_a_run_is_found_by_its_title_and_by_its_id() -> None:
     async with console(digest(), finished()) as (pilot, _):
         for typed in ("run manual", "run-0", "run run-0"):
             await asked(pilot, typed)
-            await pilot.press("enter")
-            await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+            await press(pilot, "enter", then=RunScreen)
             assert here(pilot).run_here == "run-0"
-            await pilot.press("1")
-            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+            await press(pilot, "1", then=InboxScreen)
 
 
 async def test_every_title_as_typed_goes_to_its_run_and_changes_none() -> None:
@@ -110,8 +103,7 @@ async def test_every_title_as_typed_goes_to_its_run_and_changes_none() -> None:
         kinds = [command.kind for command in matching_commands(commands, "b")]
         assert kinds.index(CommandKind.ACT_ELSEWHERE) > kinds.index(CommandKind.RUN)
         await asked(pilot, "Basel")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "enter", then=RunScreen)
         assert here(pilot).run_here == "run-0"
         assert link.said == []
 
@@ -122,11 +114,9 @@ async def test_what_acts_asks_first() -> None:
         assert {command.name.partition(" ")[0] for command in acting} >= {"freeze", "abort", "thaw"}
         for typed in ("freeze everything", "thaw everything", "abort long haul run-7", "freeze long haul run-7"):
             await asked(pilot, typed)
-            await pilot.press("enter")
-            await until(pilot, lambda: isinstance(pilot.app.screen, BatchActionScreen))
+            await press(pilot, "enter", then=BatchActionScreen)
             assert link.said == []
-            await pilot.press("escape")
-            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+            await press(pilot, "escape", then=InboxScreen)
 
 
 async def test_an_unknown_word_is_said_with_the_nearest_one() -> None:
@@ -142,16 +132,14 @@ async def test_what_cannot_be_done_now_says_why() -> None:
     async with console(digest(), size=(120, 40)) as (pilot, _):
         await asked(pilot, "revive")
         assert "the runtime is there" in text_of(pilot)
-        await pilot.press("enter")
-        await until(pilot, lambda: "revive cannot be done now" in text_of(pilot))
+        await press(pilot, "enter", then="revive cannot be done now")
         assert isinstance(pilot.app.screen, PaletteScreen)
 
 
 async def test_quit_is_a_command_too() -> None:
     async with console(digest()) as (pilot, _):
         await asked(pilot, "q")
-        await pilot.press("enter")
-        await until(pilot, lambda: not pilot.app.is_running)
+        await press(pilot, "enter", then=lambda: not pilot.app.is_running)
         assert pilot.app.return_code == 0
 
 
@@ -159,8 +147,7 @@ async def test_a_theme_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     async with console(digest()) as (pilot, _):
         await asked(pilot, "theme orbiter-light")
-        await pilot.press("enter")
-        await until(pilot, lambda: pilot.app.theme == "orbiter-light")
+        await press(pilot, "enter", then=lambda: pilot.app.theme == "orbiter-light")
         await until(pilot, lambda: "theme orbiter-light" in text_of(pilot))
     assert (tmp_path / "orbiter" / "theme").read_text() == "orbiter-light\n"
 
@@ -168,29 +155,23 @@ async def test_a_theme_is_chosen_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_freeze_and_thaw_of_the_run_that_is_shown() -> None:
     async with console(going(), run_id="run-7") as (pilot, link):
         await asked(pilot, "freeze")
-        await pilot.press("enter")
-        await until(pilot, lambda: type(pilot.app.screen).__name__ == "ConfirmActionScreen")
-        await pilot.press("y")
-        await until(pilot, lambda: [verb for verb, _ in link.said] == ["freeze"])
+        await press(pilot, "enter", then=lambda: type(pilot.app.screen).__name__ == "ConfirmActionScreen")
+        await press(pilot, "y", then=lambda: [verb for verb, _ in link.said] == ["freeze"])
         await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
         await asked(pilot, "thaw")
-        await pilot.press("enter")
-        await until(pilot, lambda: "y does it" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: [verb for verb, _ in link.said] == ["freeze", "thaw"])
+        await press(pilot, "enter", then="y does it")
+        await press(pilot, "y", then=lambda: [verb for verb, _ in link.said] == ["freeze", "thaw"])
 
 
 async def test_abort_and_freeze_of_everything_ask_first() -> None:
     async with console(going(), size=(110, 36)) as (pilot, link):
         for typed, verb, args in (("abort long", "abort", {"run_id": "run-7"}), ("freeze every", "freeze", {})):
             await asked(pilot, typed)
-            await pilot.press("enter")
-            await until(pilot, lambda: "y does it" in text_of(pilot))
+            await press(pilot, "enter", then="y does it")
             await pilot.press("escape")
             assert link.said == []
             await asked(pilot, typed)
-            await pilot.press("enter")
-            await until(pilot, lambda: "y does it" in text_of(pilot))
+            await press(pilot, "enter", then="y does it")
             await pilot.press("y")
             await until(pilot, lambda said=(verb, args): link.said == [said])  # type: ignore[misc]
             await pilot.press("escape")
@@ -214,11 +195,9 @@ async def test_a_host_that_is_lost_keeps_an_order_to_all_from_no_other_and_is_na
         link.host_names = ("one",)
         link.qualities = (LinkQuality("one", "connected"), LinkQuality("two", "lost"))
         await asked(pilot, "freeze every")
-        await pilot.press("enter")
-        await until(pilot, lambda: "y does it" in text_of(pilot))
+        await press(pilot, "enter", then="y does it")
         assert "every run (but not on two: out of reach)" in text_of(pilot)
-        await pilot.press("y")
-        await until(pilot, lambda: link.said == [("freeze", {})])
+        await press(pilot, "y", then=lambda: link.said == [("freeze", {})])
 
 
 async def test_hostile_titles_are_shown_as_they_are() -> None:
@@ -239,19 +218,15 @@ async def test_each_place_has_its_digit_and_escape_leads_back() -> None:
             await redrawn(pilot)
             if place.name != "inbox":
                 assert "orbiter" in text_of(pilot).splitlines()[0]
-                await pilot.press("escape")
-                await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+                await press(pilot, "escape", then=InboxScreen)
 
 
 async def test_back_and_forward_in_history() -> None:
     async with console(digest(), finished()) as (pilot, link):
-        await pilot.press("end", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-        await pilot.press("left_square_bracket")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "end", "enter", then=RunScreen)
+        await press(pilot, "left_square_bracket", then=InboxScreen)
         await until(pilot, lambda: link.watched == [])
-        await pilot.press("right_square_bracket")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "right_square_bracket", then=RunScreen)
         assert here(pilot).run_here == "run-0"
         await pilot.press("right_square_bracket")
         await pilot.pause()
@@ -260,13 +235,10 @@ async def test_back_and_forward_in_history() -> None:
 
 async def test_a_place_stays_as_it_was_left() -> None:
     async with console(digest(), finished(), run_id="run-0") as (pilot, _):
-        await pilot.press("1")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "1", then=InboxScreen)
         home = pilot.app.screen
-        await pilot.press("left_square_bracket")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
-        await pilot.press("1")
-        await until(pilot, lambda: pilot.app.screen is home)
+        await press(pilot, "left_square_bracket", then=RunScreen)
+        await press(pilot, "1", then=lambda: pilot.app.screen is home)
 
 
 async def test_the_crumbs_of_a_run_name_the_place_that_one_came_from() -> None:
@@ -298,8 +270,7 @@ async def test_configured_keys_are_in_force_and_shown_wherever_keys_are() -> Non
         assert not here(pilot).query_one("#panes").has_class("-tree")
         await pilot.press("N")
         assert here(pilot).query_one("#panes").has_class("-tree")
-        await pilot.press("f9")
-        await until(pilot, lambda: "Keys" in text_of(pilot))
+        await press(pilot, "f9", then="Keys")
         assert link.said == []
 
 
@@ -316,5 +287,4 @@ async def test_the_vim_preset_moves_as_vi_does_and_grants_with_another_letter() 
         await pilot.press("G")
         assert tree.cursor_key == tree.keys[-1]
         assert link.said == []
-        await pilot.press("p")
-        await until(pilot, lambda: [verb for verb, _ in link.said] == ["answer"])
+        await press(pilot, "p", then=lambda: [verb for verb, _ in link.said] == ["answer"])

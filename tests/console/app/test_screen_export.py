@@ -25,9 +25,10 @@ from screens.widgets.node_tree import NodeTree
 from screens.widgets.row_list import RowList
 from screens.widgets.text_page import TextPage
 from tests.console.app.test_app import armed, console, redrawn, settled, text_of
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, Story, digest, finished
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 
 @pytest.fixture(autouse=True)
@@ -43,8 +44,7 @@ def clipboard(pilot: Pilot[None], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     copied: list[str] = []
 
     def write(sequence: str) -> None:
-        found = re.fullmatch("\x1b\\]52;c;([^\x07]*)\x07", sequence)
-        assert found is not None
+        found = present(re.fullmatch("\x1b\\]52;c;([^\x07]*)\x07", sequence))
         copied.append(base64.b64decode(found[1]).decode())
 
     monkeypatch.setattr(pilot.app, "write_terminal", write)
@@ -56,13 +56,11 @@ async def test_y_copies_the_pane_and_capital_y_its_line(monkeypatch: pytest.Monk
         copied = clipboard(pilot, monkeypatch)
         tree = pilot.app.screen.query_one(NodeTree)
         tree.focus()
-        await pilot.press("y")
-        await until(pilot, lambda: len(copied) == 1)
+        await press(pilot, "y", then=lambda: len(copied) == 1)
         assert copied[0].splitlines() == [tree.plain_line(index) for index in range(len(tree.keys))]
         assert "write_file" in copied[0]
         await until(pilot, lambda: "copied" in text_of(pilot) and "OSC 52" in text_of(pilot))
-        await pilot.press("Y")
-        await until(pilot, lambda: len(copied) == 2)
+        await press(pilot, "Y", then=lambda: len(copied) == 2)
         assert "write_file" in copied[1]
         assert "\n" not in copied[1]
 
@@ -72,8 +70,7 @@ async def test_with_the_prompt_in_focus_the_action_it_asks_about_is_copied(monke
         copied = clipboard(pilot, monkeypatch)
         prompt = await armed(pilot)
         await until(pilot, lambda: prompt.has_focus_within)
-        await pilot.press("y")
-        await until(pilot, lambda: bool(copied))
+        await press(pilot, "y", then=lambda: bool(copied))
         assert 'path="/data/out/digest.md"' in copied[0]
         assert link.said == []
 
@@ -83,8 +80,7 @@ async def test_what_is_copied_of_hostile_text_is_harmless(monkeypatch: pytest.Mo
     story.begin()
     async with console(story) as (pilot, _):
         copied = clipboard(pilot, monkeypatch)
-        await pilot.press("y")
-        await until(pilot, lambda: bool(copied))
+        await press(pilot, "y", then=lambda: bool(copied))
         assert "␛]52;c;eA==" in copied[0]
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", copied[0])
 
@@ -95,8 +91,7 @@ async def test_what_is_too_long_for_the_clipboard_goes_to_a_file(
     async with console(digest(), size=(140, 30)) as (pilot, _):
         copied = clipboard(pilot, monkeypatch)
         monkeypatch.setattr(RowList, "plain_lines", lambda _: iter(["x" * COPY_BYTES, "y"]))
-        await pilot.press("y")
-        await until(pilot, lambda: "which terminals do not take" in text_of(pilot))
+        await press(pilot, "y", then="which terminals do not take")
         (path,) = (tmp_path / "state" / "exports").iterdir()
         assert path.read_text() == "x" * COPY_BYTES + "\ny"
         assert copied == []
@@ -115,10 +110,8 @@ async def test_copies_can_be_files_from_the_start(tmp_path: Path) -> None:
 async def test_f2_exports_the_pane_and_f3_a_picture(tmp_path: Path) -> None:
     async with console(digest(), run_id="run-1", size=(140, 40)) as (pilot, _):
         pilot.app.screen.query_one("#page", TextPage).focus()
-        await pilot.press("f2")
-        await until(pilot, lambda: "written to" in text_of(pilot))
-        await pilot.press("f3")
-        await until(pilot, lambda: "picture written to" in text_of(pilot))
+        await press(pilot, "f2", then="written to")
+        await press(pilot, "f3", then="picture written to")
         written, drawn = sorted((tmp_path / "state" / "exports").iterdir(), key=lambda path: path.suffix == ".svg")
         assert "◆ PERMISSION REQUEST" in written.read_text()
         page = pilot.app.screen.query_one("#page", TextPage)
@@ -133,8 +126,7 @@ async def test_f2_exports_the_pane_and_f3_a_picture(tmp_path: Path) -> None:
 async def test_an_export_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("no directory")
     async with console(digest(), size=(140, 30)) as (pilot, _):
-        await pilot.press("f2")
-        await until(pilot, lambda: "cannot be written" in text_of(pilot))
+        await press(pilot, "f2", then="cannot be written")
 
 
 async def test_what_was_said_can_be_read_again() -> None:
@@ -157,12 +149,10 @@ async def test_a_drawing_that_fails_is_said_in_a_line_and_the_console_goes_on(mo
             raise RuntimeError("[/x] a bug")
 
         monkeypatch.setattr(InboxScreen, "all_rows", broken)
-        link.changed()
-        await until(pilot, lambda: "could not be drawn whole" in text_of(pilot))
+        await changed(pilot, link, then="could not be drawn whole")
         assert "[/x] a bug" in text_of(pilot)
         monkeypatch.undo()
-        await pilot.press("n")
-        await until(pilot, lambda: type(pilot.app.screen).__name__ == "RunScreen")
+        await press(pilot, "n", then=lambda: type(pilot.app.screen).__name__ == "RunScreen")
         assert pilot.app.is_running
 
 
@@ -240,5 +230,4 @@ async def test_a_key_in_a_run_writes_a_report_for_a_browser(tmp_path: Path) -> N
         assert read_export(page).state().id == "run-1"
         assert ("export", {"run_id": "run-1"}) in link.said
         link.refuses["export"] = "the runtime is of an earlier version"
-        await pilot.press("H")
-        await until(pilot, lambda: "of an earlier version" in text_of(pilot))
+        await press(pilot, "H", then="of an earlier version")

@@ -37,18 +37,13 @@ def test_ctrl_z_gives_the_terminal_to_the_shell_and_fg_brings_the_console_back(t
     shell.write_text(SHELL)
     with opened(tmp_path, str(shell)) as terminal:
         terminal.until("No runs yet")
-        terminal.press("\x1a")
-        terminal.until("BACK IN THE SHELL True True")
-        terminal.press("\n")
-        terminal.until("No runs yet")
-        terminal.press("q")
-        terminal.until("ENDED 0")
+        terminal.press("\x1a", then="BACK IN THE SHELL True True")
+        terminal.press("\n", then="No runs yet")
+        terminal.press("q", then="ENDED 0")
 
 
 def test_where_no_shell_waits_ctrl_z_says_so_and_stops_nothing(tmp_path: Path) -> None:
     with opened(tmp_path, "-m", "console", "--embedded") as terminal:
         terminal.until("No runs yet")
-        terminal.press("\x1a")
-        terminal.until("No shell waits behind this console")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("\x1a", then="No shell waits behind this console")
+        assert terminal.ended("q") == 0

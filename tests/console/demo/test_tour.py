@@ -19,7 +19,7 @@ from screens.shell.context import ConsoleContext
 from tests.console.app.test_app import console, redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest, finished
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.UNKNOWN)
 
@@ -90,10 +90,8 @@ async def test_the_tour_stands_on_the_run_and_can_be_hidden() -> None:
     story.state.ref = "console.demo.swarm:swarm"
     async with console(story, run_id="run-1", size=(100, 40)) as (pilot, _):
         await until(pilot, lambda: "1 of 4: a tool wants to write" in text_of(pilot))
-        await pilot.press("ctrl+g")
-        await until(pilot, lambda: "1 of 4" not in text_of(pilot))
-        await pilot.press("ctrl+g")
-        await until(pilot, lambda: "1 of 4" in text_of(pilot))
+        await press(pilot, "ctrl+g", then=lambda: "1 of 4" not in text_of(pilot))
+        await press(pilot, "ctrl+g", then="1 of 4")
         await redrawn(pilot)
 
 

@@ -25,6 +25,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from tests.present import present
 
 FAULT = Classification(
     origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT, effect=Effect.NONE, user_message="no"
@@ -85,8 +86,7 @@ class Scene:
         created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
         state.apply(created)
         await self.journal.create(created, state.summary())
-        lease = await self.journal.claim("r", "test", 60)
-        assert lease is not None
+        lease = present(await self.journal.claim("r", "test", 60))
         self.lease = lease
         await self.journal.append(lease, [opened("i-1", "retry", "abort"), opened("i-2", "retry", "abort")])
         await self.look()
@@ -188,8 +188,7 @@ async def test_a_question_that_somebody_else_answered_is_taken_back(scene: Scene
     scene.operator.answers.put_nowait(OperatorAnswer("retry"))
     while (state := await scene.look()).incidents["i-2"].answer is None:
         pass
-    first = state.incidents["i-1"].answer
-    assert first is not None
+    first = present(state.incidents["i-1"].answer)
     assert (first.by.name, first.option) == ("other", "abort")
 
 
@@ -240,7 +239,7 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
     # A rule answered while the run was being parked: it is driven on at once, and its end is what is told.
     parked = asyncio.Event()
 
-    def present(event: ev.JournalEvent, state: DurableRun) -> bool:
+    def shown(event: ev.JournalEvent, state: DurableRun) -> bool:
         if isinstance(event, ev.RunParked):
             parked.set()
         return True
@@ -250,14 +249,13 @@ async def test_without_an_operator_a_run_is_left_only_where_somebody_is_waited_f
         created = ev.RunCreated(run_id="r", ref="x.py:s", input="")
         state.apply(created)
         await journal.create(created, state.summary())
-        lease = await journal.claim("r", "test", 60)
-        assert lease is not None
+        lease = present(await journal.claim("r", "test", 60))
         await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner="test"), opened("i-1", "abort")])
         if answered:
             await journal.answer(ev.IncidentAnswered(run_id="r", incident_id="i-1", revision=1, option="abort"))
         await journal.append(lease, [ev.RunParked(reason="waiting")])
         operations = Operations(OperationContext(journal, tmp_path, tmp_path / "runtime.log"))
-        following = asyncio.create_task(follow_run(journal, operations, "r", present, None))
+        following = asyncio.create_task(follow_run(journal, operations, "r", shown, None))
         await parked.wait()
         if answered:
             await journal.append(lease, [ev.RunFinished(state="aborted")])

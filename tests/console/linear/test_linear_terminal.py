@@ -137,8 +137,7 @@ def test_an_export_opens_in_the_console_and_can_only_be_looked_at(program: Progr
         assert "ada@example.com" not in terminal.text
         terminal.press("a")
         terminal.quiet(0.5)
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert not (elsewhere / ".orbiter").exists()
     (still,) = program.json("incidents")
     assert still["id"] == incident["id"]

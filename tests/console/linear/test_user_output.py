@@ -152,8 +152,7 @@ def test_the_operator_is_asked_at_the_terminal_and_no_tool_reads_the_answer(
         terminal.press("input\r")
         terminal.until_any("how many", "answer")
         terminal.quiet(0.5)
-        terminal.press("seven\r")
-        terminal.until("steal_question is done")
+        terminal.press("seven\r", then="steal_question is done")
         assert terminal.ended() == 0
         assert not ESCAPES.search(terminal.text)
         assert "output: fake" in terminal.text
@@ -164,8 +163,7 @@ def test_the_operator_is_asked_at_the_terminal_and_no_tool_reads_the_answer(
 def test_ctrl_c_ends_it_as_before(loud: Program) -> None:
     with Terminal(*ENTRY, "run", "loud.py:asks", "go", cwd=loud.directory) as terminal:
         terminal.until("q to leave it]:")
-        terminal.press("\x03")
-        assert terminal.ended() == 130
+        assert terminal.ended("\x03") == 130
         assert "what is recorded stays" in terminal.text
 
 
@@ -174,8 +172,7 @@ def test_a_console_with_its_runtime_inside_is_not_painted_over(loud: Program) ->
         assert process.wait(timeout=50) == 3
     with Terminal(*ENTRY, "--embedded", cwd=loud.directory, size=(100, 30)) as terminal:
         terminal.until("how many?")
-        terminal.press("\r")
-        terminal.until("not while empty")
+        terminal.press("\r", then="not while empty")
         terminal.hang_up()
         assert terminal.ended() in (128 + signal.SIGHUP, -signal.SIGHUP)
         assert "fake" not in terminal.text

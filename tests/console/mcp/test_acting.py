@@ -25,6 +25,7 @@ from runtime.service.embedded import EmbeddedRuntime
 from runtime.worker.run_mark import RUN_MARK
 from tests.console.mcp.scene import Scene, called, client_of, parked_scene, refused, runtime_at
 from tests.console.program import Program
+from tests.runtime.link.linked import linked
 from tests.swarm_texts import DOWN
 
 QUICK = '[errors]\nmax_attempts = 1\n[analysis]\nmodel = "off"\n'
@@ -213,14 +214,11 @@ async def test_a_flood_is_stopped_and_told_once(scene: Scene) -> None:
 
 async def test_the_name_of_a_client_cannot_pretend_to_be_another(scene: Scene) -> None:
     incident = failed_model(scene)
-    async with runtime_at(scene) as runtime:
-        link = LinkClient(runtime.transport())
-        link.agent = AgentCaller("root) (\x1b[2J\u202eada\n" + "x" * 60, in_run=False)
-        link.start()
-        try:
-            done = await link.command("propose", incident_id=incident, option="retry", reason="x")
-        finally:
-            await link.close()
+    async with (
+        runtime_at(scene) as runtime,
+        linked(runtime.transport(), AgentCaller("root) (\x1b[2J\u202eada\n" + "x" * 60, in_run=False)) as link,
+    ):
+        done = await link.command("propose", incident_id=incident, option="retry", reason="x")
     name = done["by"]["name"]
     assert name.isprintable()
     assert name.count("(") == 1

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from textual.pilot import Pilot
 
 from runtime.judgement.reports.audit import audit_entries
 from runtime.link.client.client import CommandRefused, LinkClient
-from runtime.link.transports.transport import Transport, UnixTransport
+from runtime.link.transports.transport import UnixTransport
 from runtime.link.wire.protocol import AgentCaller
 from runtime.operations.requests.answers import AnswerIncident, ProposeAnswer, ProposedAnswer, TakenAnswer
 from runtime.record.places import open_journal
@@ -24,6 +23,7 @@ from screens.pages.run import RunScreen
 from screens.shell.context import ConsoleContext
 from tests.console.program import Program
 from tests.patience import PATIENCE_S
+from tests.runtime.link.linked import linked
 from tests.screens.lonely import Lonely, text_of
 from tests.screens.waiting import until
 
@@ -56,17 +56,6 @@ class Asked(NamedTuple):
 
     def answer(self, option: str, **params: str) -> AnswerIncident:
         return AnswerIncident(incident_id=self.incident, option=option, params=params)
-
-
-@asynccontextmanager
-async def linked(transport: Transport, agent: AgentCaller | None = None) -> AsyncIterator[LinkClient]:
-    link = LinkClient(transport)
-    link.agent = agent
-    link.start()
-    try:
-        yield link
-    finally:
-        await link.close()
 
 
 async def asked_by(link: LinkClient) -> Asked:

@@ -16,7 +16,7 @@ from screens.pages.swarms import SwarmsScreen
 from screens.shell.context import ConsoleContext
 from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 
 @asynccontextmanager
@@ -27,10 +27,8 @@ async def form() -> AsyncIterator[tuple[Pilot[Any], MemoryLink]]:
     app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "2 s    starts a run" in text_of(pilot))
-        await pilot.press("2")
-        await until(pilot, lambda: isinstance(app.screen, SwarmsScreen))
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(app.screen, StartScreen) and "a.py:bc" in text_of(pilot))
+        await press(pilot, "2", then=lambda: isinstance(app.screen, SwarmsScreen))
+        await press(pilot, "s", then=lambda: isinstance(app.screen, StartScreen) and "a.py:bc" in text_of(pilot))
         yield pilot, link
 
 

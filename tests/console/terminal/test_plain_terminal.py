@@ -38,14 +38,10 @@ def walked(program: Program, *arguments: str, **variables: str) -> Terminal:
     kind, begin = (Terminal, ("-m", "console")) if "LANG" in variables else (ConsoleTerminal, ())
     with kind(*begin, *arguments, size=(80, 24), cwd=program.directory, **variables) as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("?")
-        terminal.until("Next pane")
-        terminal.press("\x1b")
-        terminal.until("press a key")
-        terminal.press("q")
-        assert terminal.ended() == 0, terminal.text[-2000:]
+        terminal.press("\r", then="press a key")
+        terminal.press("?", then="Next pane")
+        terminal.press("\x1b", then="press a key")
+        assert terminal.ended("q") == 0, terminal.text[-2000:]
     return terminal
 
 
@@ -132,11 +128,9 @@ def test_where_nothing_can_be_painted_what_waits_is_put_in_lines(
         terminal.until("1 decision waiting")
         terminal.until("the whole report")
         terminal.quiet(2 * ARM_AFTER_S)  # a person reads first: what comes sooner is not taken for an answer
-        terminal.press("grant\n")
-        terminal.until("for how long?")
+        terminal.press("grant\n", then="for how long?")
         terminal.quiet(2 * ARM_AFTER_S)
-        terminal.press("once\n")
-        terminal.until("completed")
+        terminal.press("once\n", then="completed")
         terminal.until("Nothing waits for a person.")
         assert terminal.ended() == 0
     assert "\x1b[?1049h" not in terminal.text

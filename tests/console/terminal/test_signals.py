@@ -15,6 +15,7 @@ from runtime.operations.requests.reports import RuntimeStatus
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
 from tests.patience import PATIENCE_S
+from tests.present import present
 
 
 def _facts(pid: int) -> tuple[str, int, int]:
@@ -45,8 +46,7 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
     with Terminal("-m", "console", cwd=program.directory) as terminal:
         console = terminal.process.pid
         terminal.until("asks permission")
-        runtime = daemon.running_runtime(state)
-        assert runtime is not None
+        runtime = present(daemon.running_runtime(state))
         assert _facts(runtime.pid)[1:] == (os.getsid(runtime.pid), 0), "a session of its own, and no terminal"
         assert os.getsid(runtime.pid) != os.getsid(console)
 
@@ -64,7 +64,6 @@ def test_ctrl_z_and_a_hang_up_of_the_console_touch_nothing_in_the_runtime(
         terminal.until("completed")
         terminal.hang_up()
         assert terminal.ended() in (128 + signal.SIGHUP, -signal.SIGHUP)
-    again = daemon.running_runtime(state)
-    assert again is not None
+    again = present(daemon.running_runtime(state))
     assert again.pid == runtime.pid
     assert (daemon.status(state) or RuntimeStatus()).driving

@@ -17,10 +17,8 @@ def test_a_terminal_that_is_not_read_does_not_stop_the_loop_and_is_told_of(tmp_p
     with Terminal("-m", "tests.console.busy", str(heart), size=(160, 50)) as terminal:
         terminal.until("a run of many")
         _beats(heart, seconds=5)  # nothing is read: what lies between the two is full long before
-        terminal.press("")
-        terminal.until("terminal link")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("", then="terminal link")
+        assert terminal.ended("q") == 0
 
 
 def _beats(heart: Path, *, seconds: float) -> None:

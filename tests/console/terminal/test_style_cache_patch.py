@@ -14,7 +14,7 @@ from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.pages.run import RunScreen
 from screens.widgets.editor import Editor
 from tests.console.app.test_app import broken, console
-from tests.screens.waiting import until
+from tests.screens.waiting import press
 
 MOST = {Editor: 2, RunScreen: 2, StylesCache: 50}
 """What may be more after four runs were looked at than after one: the widgets of the last two screens, which may not
@@ -28,8 +28,7 @@ def living() -> Counter[type]:
 
 async def look_at_runs(pilot: Pilot[Any], times: int) -> None:
     for _ in range(times):
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "enter", then=RunScreen)
         while isinstance(pilot.app.screen, RunScreen):  # the prompt's escape comes first
             await pilot.press("escape")
             await pilot.pause()

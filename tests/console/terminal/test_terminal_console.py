@@ -71,12 +71,9 @@ def test_a_decision_is_made_by_keys_and_the_run_goes_on(
     parked()
     with opened(program, *arguments) as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
+        assert terminal.ended("q") == 0
     assert states(program) == ["completed"]
     assert len((program.directory / "stored.log").read_text().splitlines()) == 1
     (incident,) = program.json("show", program.json("runs")[0]["id"])[0]["incidents"]
@@ -103,8 +100,7 @@ def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, argum
                 terminal.quiet(2.0)  # a person reads first: what comes sooner is not an answer
                 terminal.press("my aunt")
                 terminal.quiet(0.5)
-                terminal.press("\r")
-                terminal.until("takes it back")
+                terminal.press("\r", then="takes it back")
                 terminal.look_from_here()  # what the field still drew of the typing is not a new question
             else:
                 terminal.press(KEYS[cause])
@@ -113,8 +109,7 @@ def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, argum
                 terminal.quiet(2.0)
                 terminal.press("y")
             terminal.until_any("press a key", "other options", "completed")
-        terminal.press("q")
-        assert terminal.ended() == 0, plain(terminal.text)[-2000:]
+        assert terminal.ended("q") == 0, plain(terminal.text)[-2000:]
     assert set(decided) == set(KEYS)
     assert "For my aunt." in (program.directory / ".orbiter/reports/survey.md").read_text()
     (shown,) = program.json("show", program.json("runs")[0]["id"])
@@ -127,8 +122,7 @@ def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Cal
     with opened(program) as one, opened(program) as other:
         for terminal in (one, other):
             terminal.until("asks permission")
-            terminal.press("\r")
-            terminal.until("press a key")
+            terminal.press("\r", then="press a key")
         one.press("d")
         one.until("enter")
         one.press("use tea instead\r")
@@ -136,8 +130,7 @@ def test_two_consoles_on_one_runtime_show_the_same(program: Program, parked: Cal
             terminal.until("use tea instead")
             # The report of the answer, or, where the run ended before that was drawn, its result.
             terminal.until_any("Answered: ", "Denied by the operator: use tea instead")
-            terminal.press("q")
-            assert terminal.ended() == 0
+            assert terminal.ended("q") == 0
 
 
 @pytest.mark.usefixtures("stopped")
@@ -149,10 +142,8 @@ def test_a_hang_up_ends_the_console_and_not_the_run(program: Program, parked: Ca
         assert terminal.ended() in (128 + signal.SIGHUP, -signal.SIGHUP)
     with opened(program) as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
 
 
 @pytest.mark.usefixtures("stopped")
@@ -160,10 +151,8 @@ def test_a_console_that_is_killed_takes_nothing_with_it(program: Program, parked
     parked()
     with opened(program) as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("takes it back")
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="takes it back")
         terminal.look_from_here()
         terminal.until_any("sent, waits", "Answered")  # a frame may skip the first
         terminal.signal(signal.SIGKILL)
@@ -181,12 +170,9 @@ def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, par
         os.kill(there.pid, signal.SIGKILL)
         terminal.until("No runtime")
         terminal.press("b")
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("g")
-        terminal.until("completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("\r", then="press a key")
+        terminal.press("g", then="completed")
+        assert terminal.ended("q") == 0
     assert states(program) == ["completed"]
 
 
@@ -206,10 +192,8 @@ def test_a_storm_of_sizes_leaves_a_whole_screen(program: Program, parked: Callab
         for number in range(30):
             terminal.resize(20 + 7 * (number % 13), 4 + number % 29)
         terminal.resize(100, 30)
-        terminal.press("\r")
-        terminal.until("press a key")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("\r", then="press a key")
+        assert terminal.ended("q") == 0
 
 
 def test_without_a_terminal_it_says_what_there_is_instead(program: Program) -> None:
@@ -221,16 +205,14 @@ def test_without_a_terminal_it_says_what_there_is_instead(program: Program) -> N
 def test_the_theme_that_is_asked_for_is_painted(program: Program) -> None:
     with ConsoleTerminal("--embedded", "--theme", "orbiter-contrast-light", cwd=program.directory) as terminal:
         terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert "48;2;255;255;255" in terminal.text
 
 
 def test_the_terminal_is_restored(program: Program) -> None:
     with opened(program, "--embedded") as terminal:
         terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     for sequence in ("\x1b[?1049l", "\x1b[?25h", "\x1b[?2004l"):
         assert sequence in terminal.text
 
@@ -240,8 +222,7 @@ def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Ca
     incident = parked()
     with opened(program) as terminal:
         terminal.until("asks permission")
-        terminal.press("\r")
-        terminal.until("press a key")
+        terminal.press("\r", then="press a key")
         for number in range(200):  # no process reads what these paint
             terminal.resize(80 + number % 40, 24)
             os.write(terminal.leader, b"\t")
@@ -250,8 +231,7 @@ def test_a_terminal_that_stops_reading_stops_no_run(program: Program, parked: Ca
         assert done.returncode == 0, done.stderr
         wait_until(lambda: states(program) == ["completed"])
         terminal.until("completed")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -269,12 +249,9 @@ def test_a_broken_mouse_report_is_dropped(program: Program, report: bytes) -> No
     with opened(program, "--embedded") as terminal:
         terminal.until("No runs yet")
         terminal.press(report)
-        terminal.press("?")
-        terminal.until("esc closes")
-        terminal.press("\x1b")
-        terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("?", then="esc closes")
+        terminal.press("\x1b", then="No runs yet")
+        assert terminal.ended("q") == 0
 
 
 def test_errors_that_go_to_a_file_do_not_take_the_screen_along(program: Program) -> None:
@@ -283,8 +260,7 @@ def test_errors_that_go_to_a_file_do_not_take_the_screen_along(program: Program)
     start += "os.execv(sys.executable, [sys.executable, '-m', 'console', '--embedded'])"
     with Terminal("-c", start, cwd=program.directory) as terminal:
         terminal.until("inbox")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert log.read_text() == ""
 
 
@@ -303,13 +279,11 @@ def test_with_the_mouse_a_run_is_opened_a_page_scrolled_and_an_option_taken(
         terminal.until("asks permission")
         terminal.click(20, row_of(terminal, "asks permission"))
         terminal.until("press a key")
-        terminal.press("?")
-        terminal.until("Keys")
+        terminal.press("?", then="Keys")
         terminal.until("Copy the line")
         terminal.wheel(20, 12, down=True)
         terminal.until("\x1b[")
-        terminal.press("\x1b")
-        terminal.until("press a key")
+        terminal.press("\x1b", then="press a key")
         option = row_of(terminal, "Abort execution")
         terminal.click(50, option)
         terminal.until("Ends the whole")
@@ -317,8 +291,6 @@ def test_with_the_mouse_a_run_is_opened_a_page_scrolled_and_an_option_taken(
         terminal.click(50, option)
         terminal.until("Abort execution")
         terminal.quiet(1.5)  # the second key counts a moment after it is asked for
-        terminal.press("y")
-        terminal.until("aborted")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("y", then="aborted")
+        assert terminal.ended("q") == 0
     assert states(program) == ["aborted"]

@@ -35,8 +35,7 @@ def test_the_title_comes_back_at_the_end_and_the_theme_chosen_the_last_time_is_s
     with opened(program, XDG_STATE_HOME=str(kept)) as terminal:
         terminal.until("No runs yet")
         terminal.until(f"\x1b]2;orbiter {program.directory.name}\x07")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert terminal.text.index("\x1b[22;2t") < terminal.text.index("\x1b]2;orbiter")
     assert terminal.text.rindex("\x1b]2;\x07\x1b[23;2t") > terminal.text.rindex("\x1b]2;orbiter")
     assert "48;2;255;255;255" in terminal.text
@@ -47,8 +46,7 @@ def test_the_title_can_be_left_alone_and_the_mouse_be_taken_over_ssh(program: Pr
     variables = {**home(program), "SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22"}
     with Terminal("-m", "console", "--embedded", cwd=program.directory, **variables) as terminal:  # type: ignore[arg-type]
         terminal.until("No runs yet")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        assert terminal.ended("q") == 0
     assert "\x1b]2;" not in terminal.text
     assert "\x1b[22;2t" not in terminal.text
     assert "\x1b[?1003h" in terminal.text
@@ -57,10 +55,8 @@ def test_the_title_can_be_left_alone_and_the_mouse_be_taken_over_ssh(program: Pr
 def test_a_copy_is_wrapped_for_tmux_and_the_mouse_is_left_to_it(program: Program) -> None:
     with opened(program, TMUX="/tmp/tmux-1/default,1,0", TERM="screen-256color") as terminal:
         terminal.until("No runs yet")
-        terminal.press("y")
-        terminal.until("OSC 52")
-        terminal.press("q")
-        assert terminal.ended() == 0
+        terminal.press("y", then="OSC 52")
+        assert terminal.ended("q") == 0
     (passed,) = re.findall("\x1bPtmux;\x1b\x1b\\]52;c;([A-Za-z0-9+/=]+)\x07\x1b\\\\", terminal.text)
     assert "No runs yet" in base64.b64decode(passed).decode()
     assert "\x1b[?1003h" not in terminal.text
@@ -73,8 +69,7 @@ def test_keys_of_the_file_are_in_force_and_the_verb_prints_them(program: Program
     with opened(program, "--no-mouse") as terminal:
         terminal.until("No runs yet")
         terminal.press("q")
-        terminal.press("\x1b[21~")
-        assert terminal.ended() == 0
+        assert terminal.ended("\x1b[21~") == 0
     assert "\x1b[?1003h" not in terminal.text
     found = {each["id"]: each["keys"] for each in program.json("keys")}
     assert found["app.quit"] == ["f10", "ctrl+q"]

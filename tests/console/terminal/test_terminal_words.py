@@ -25,36 +25,33 @@ from console.terminal.escape_sequences import (
     title_sequence,
     wrap_for_multiplexer,
 )
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import DENIED, START, Story
 
 
 def carried(sequence: str) -> str:
     """The text that an OSC 52 carries."""
-    found = re.fullmatch("\x1b\\]52;c;([A-Za-z0-9+/=]*)\x07", sequence)
-    assert found is not None
+    found = present(re.fullmatch("\x1b\\]52;c;([A-Za-z0-9+/=]*)\x07", sequence))
     return base64.b64decode(found[1]).decode()
 
 
 @given(st.text(max_size=300))
 def test_what_is_copied_arrives_as_it_was(text: str) -> None:
-    sequence = clipboard_sequence(text, {})
-    assert sequence is not None
+    sequence = present(clipboard_sequence(text, {}))
     assert carried(sequence) == text.encode("utf-8", "replace").decode()
 
 
 @given(st.text(max_size=300))
 def test_in_tmux_it_is_wrapped_and_said_again_bare(text: str) -> None:
-    sequence = clipboard_sequence(text, {"TMUX": "/tmp/tmux,1,0", "TERM": "screen-256color"})
-    assert sequence is not None
+    sequence = present(clipboard_sequence(text, {"TMUX": "/tmp/tmux,1,0", "TERM": "screen-256color"}))
     inner, _, bare = sequence.removeprefix("\x1bPtmux;").partition("\x1b\\")
     assert inner.replace("\x1b\x1b", "\x1b") == bare == clipboard_sequence(text, {})
 
 
 @given(st.text(max_size=4000))
 def test_in_screen_it_comes_in_pieces_that_screen_takes(text: str) -> None:
-    sequence = clipboard_sequence(text, {"TERM": "screen", "STY": "1.pts"})
-    assert sequence is not None
+    sequence = present(clipboard_sequence(text, {"TERM": "screen", "STY": "1.pts"}))
     pieces = re.findall("\x1bP(.*?)\x1b\\\\", sequence, re.DOTALL)
     assert "".join(pieces) == clipboard_sequence(text, {})
     assert max(map(len, pieces)) < 768

@@ -27,7 +27,6 @@ from console.checks.finding import (
 from console.verbs.program.doctor import CHECKS
 from console.workspace import Workspace
 from runtime.daemon import daemon
-from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.operations.requests.reports import RuntimeStatus
 from runtime.record.journal import JournalError
@@ -38,7 +37,9 @@ from runtime.record.state.durable_run import Summary
 from tests.console.linear.test_answering import FAULT
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
+from tests.present import present
 from tests.runtime.execution.lost_runs import lose
+from tests.runtime.link.linked import linked
 
 SECRET = "sk-live-4f9d1c"
 
@@ -100,8 +101,7 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
     daemon.ensure_runtime(state_dir)
     try:
         told = {each["id"]: each for each in program.with_environment({"OPENAI_API_KEY": SECRET}).json("doctor")}
-        pid = daemon.running_runtime(state_dir)
-        assert pid is not None
+        pid = present(daemon.running_runtime(state_dir))
         assert f"pid {pid.pid}" in told["runtime"]["detail"]
         assert "operator.sock (mode 0600)" in told["runtime"]["detail"]
         assert told["keys of the runtime"]["state"] == "warn"
@@ -118,14 +118,10 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
 
 async def _held_up(state_dir: Path) -> str:
     """What a console is told of runs that are held up, once it is."""
-    console = LinkClient(UnixTransport(state_dir))
-    console.start()
-    try:
+    async with linked(UnixTransport(state_dir)) as console:
         while not (told := console.qualities[0].held_up):  # noqa: ASYNC110 - a pong wakes no waiter
             await asyncio.sleep(0.01)
         return told
-    finally:
-        await console.close()
 
 
 def test_a_run_that_cannot_even_be_set_aside_is_told_by_runs_by_doctor_and_to_consoles(tmp_path: Path) -> None:
@@ -217,8 +213,7 @@ async def test_runs_that_wait_for_nothing_are_counted(place: Workspace) -> None:
     async with await open_journal(place.state) as journal:
         for run in ("r1", "r2"):
             await journal.create(ev.RunCreated(run_id=run, ref="x"), Summary(id=run))
-            lease = await journal.claim(run, "gone", 60)
-            assert lease is not None
+            lease = present(await journal.claim(run, "gone", 60))
             opened = ev.IncidentOpened(incident_id=f"i-{run}", fault=FAULT)
             await journal.append(lease, [ev.RunStarted(epoch=1), opened])
             await journal.answer(ev.IncidentAnswered(incident_id=f"i-{run}", revision=1, option="abort"))

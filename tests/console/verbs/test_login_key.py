@@ -11,7 +11,7 @@ from textual.widgets import Input
 from runtime.link.client.client import LinkQuality
 from tests.console.app.test_app import answers, armed, broken, console, text_of
 from tests.screens.stories import digest
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +28,8 @@ async def test_r_logs_in_again_and_the_line_says_so() -> None:
         link.lose("ssh: Permission denied: a login is needed")
         await until(pilot, lambda: "r logs in again" in text_of(pilot))
         assert "a login is needed" in text_of(pilot)
-        await pilot.press("r")
-        await until(pilot, lambda: bool(link.logins))
-        await pilot.press("b")
-        await until(pilot, lambda: link.logins == 2)
+        await press(pilot, "r", then=lambda: bool(link.logins))
+        await press(pilot, "b", then=lambda: link.logins == 2)
 
 
 async def test_where_no_login_is_needed_r_stays_what_it_was() -> None:
@@ -39,8 +37,7 @@ async def test_where_no_login_is_needed_r_stays_what_it_was() -> None:
         await armed(pilot)
         link.lose("gone")
         await until(pilot, lambda: "b brings it back" in text_of(pilot))
-        await pilot.press("r")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "r", then=lambda: bool(link.said))
         assert link.logins == 0
 
 
@@ -50,8 +47,7 @@ async def test_over_a_prompt_whose_link_is_lost_r_logs_in_and_decides_nothing() 
         link.needs_login = True
         link.lose("a login is needed")
         await until(pilot, lambda: "logs in again" in text_of(pilot))
-        await pilot.press("r")
-        await until(pilot, lambda: bool(link.logins))
+        await press(pilot, "r", then=lambda: bool(link.logins))
         assert not answers(link)
 
 
@@ -62,8 +58,7 @@ async def test_with_several_hosts_the_prompt_of_one_that_is_there_keeps_its_r() 
         link.needs_login = True
         link.qualities = (LinkQuality("here", "connected"), LinkQuality("there", "lost"))
         link.changed()
-        await pilot.press("r")
-        await until(pilot, lambda: len(answers(link)) == 1)
+        await press(pilot, "r", then=lambda: len(answers(link)) == 1)
         assert link.logins == 0
 
 
@@ -71,8 +66,7 @@ async def test_a_field_in_which_someone_types_keeps_its_r() -> None:
     async with console(digest()) as (pilot, link):
         link.needs_login = True
         link.lose("a login is needed")
-        await pilot.press("slash")
-        await until(pilot, lambda: isinstance(pilot.app.focused, Input))
+        await press(pilot, "slash", then=lambda: isinstance(pilot.app.focused, Input))
         await pilot.press("r")
         field = pilot.app.focused
         assert isinstance(field, Input)

@@ -13,7 +13,6 @@ import pytest
 
 from console.cli import VERBS
 from runtime.config.loader import load_configuration
-from runtime.link.client.client import LinkClient
 from runtime.operations.handler_table import HANDLERS
 from runtime.operations.requests.answers import (
     AnswerEqual,
@@ -65,6 +64,7 @@ from runtime.record.state import events as ev
 from runtime.service.embedded import EmbeddedRuntime
 from tests.console.program import SWARM, Program
 from tests.runtime.link.link_bench import Bench
+from tests.runtime.link.linked import linked
 from tests.swarm_texts import BREAKER_CONFIG, DOWN
 
 PERMISSIONS = """
@@ -129,12 +129,8 @@ class Scene:
             with EmbeddedRuntime(
                 self.program.directory / ".orbiter", config, listening=False, driving=False
             ) as runtime:
-                client = LinkClient(runtime.transport())
-                client.start()
-                try:
+                async with linked(runtime.transport()) as client:
                     return [await client.command(each.verb, **encode(each)) for each in requests]
-                finally:
-                    await client.close()
 
         return asyncio.run(ask())
 

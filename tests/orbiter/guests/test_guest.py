@@ -37,6 +37,7 @@ from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST
 from orbiter.guests.pydantic_ai.tool_call import TOOL_CALL, ToolAsk
 from orbiter.guests.tool_settings import read_tool_settings
 from orbiter.types import AssistantMessage, ToolResult, UserMessage
+from tests.present import present
 
 ROOT = Path(__file__).parents[3]
 
@@ -134,8 +135,7 @@ def test_what_is_not_an_agent_is_refused(value: object) -> None:
 
 
 def test_recognising_needs_the_class_alone() -> None:
-    found = framework_of(Agent(answering("x")))
-    assert found is not None
+    found = present(framework_of(Agent(answering("x"))))
     assert found.name == "pydantic-ai"
     assert framework_of(TestModel()) is None
     assert framework_of(type("Agent", (), {})()) is None
@@ -204,8 +204,7 @@ def test_a_reply_is_recorded_whole_and_its_text_once(parts: list[Any]) -> None:
     for part in parts:
         if isinstance(part, TextPart) and part.content:
             assert json.dumps(written).count(json.dumps(part.content)[1:-1]) == 1
-    used = MODEL_REQUEST.usage(payload)
-    assert used is not None
+    used = present(MODEL_REQUEST.usage(payload))
     assert (used.total_tokens, used.cached_tokens) == (7, 1)
 
 

@@ -54,6 +54,7 @@ from orbiter.guests.openai_agents.model_request import MODEL_REQUEST, ModelAsk, 
 from orbiter.guests.openai_agents.runner import StepRunner
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, returned, value_of
 from orbiter.types import AssistantMessage, SystemMessage, ToolResult, UserMessage
+from tests.present import present
 
 
 @pytest.fixture(autouse=True)
@@ -133,8 +134,7 @@ async def test_a_conversation_goes_there_and_back() -> None:
     assert (reply.content, reply.tool_calls[0].name) == ("let me look", "double")
     assert (told.tool_name, told.content) == ("double", "2")
     await found.run("again?", messages=first.messages)
-    last = model.last_call
-    assert last is not None
+    last = present(model.last_call)
     assert to_ours(last.input)[:-1] == first.messages
 
 
@@ -157,8 +157,7 @@ def test_what_has_no_counterpart_is_left_out_and_instructions_are_not_handed_on(
 
 
 def test_recognising_needs_the_class_alone() -> None:
-    found = framework_of(Agent("x"))
-    assert found is not None
+    found = present(framework_of(Agent("x")))
     assert found.name == "openai-agents"
     assert framework_of(ScriptedModel()) is None
     (framework,) = (each for each in FRAMEWORKS if each.name == "openai-agents")
@@ -205,8 +204,7 @@ def test_a_reply_is_recorded_whole_and_its_text_once(output: list[Any]) -> None:
             for part in item.content:
                 if isinstance(part, ResponseOutputText) and part.text:
                     assert json.dumps(written).count(json.dumps(part.text)[1:-1]) == 1
-    used = MODEL_REQUEST.usage(payload)
-    assert used is not None
+    used = present(MODEL_REQUEST.usage(payload))
     assert (used.total_tokens, used.cached_tokens) == (7, 1)
     assert sdk.response_of_events(sdk.events_of_response(reply, "m")).output == reply.output
 
@@ -290,8 +288,7 @@ def test_what_changed_of_a_context_is_changed_again(make: Callable[[], Any]) -> 
 def test_a_refusal_is_told_and_other_failures_as_the_sdk_does() -> None:
     ask = ToolAsk("t", "id", {}, _nothing, _nothing)
     assert TOOL_CALL.absorb(ask, ValueError("x")) is None
-    refused = TOOL_CALL.absorb(ask, ToolCallError("no", tool_name="t"))
-    assert refused is not None
+    refused = present(TOOL_CALL.absorb(ask, ToolCallError("no", tool_name="t")))
     assert value_of(json.loads(json.dumps(TOOL_CALL.dump(refused)))) == "no"
     ask.late = "too late"
     assert value_of(TOOL_CALL.absorb(ask, TimeoutError()) or {}) == "too late"

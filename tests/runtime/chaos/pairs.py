@@ -28,6 +28,7 @@ from runtime.record.places import (
 from runtime.record.state.events import utc_now
 from runtime.worker.engines.local import LocalEngine
 from runtime.worker.engines.port import MakeEngine
+from tests.present import present
 
 if TYPE_CHECKING:
     from tests.postgres_server import PostgresServer
@@ -101,8 +102,7 @@ async def clone(pair: Pair, origin: Path, target: Path) -> None:
 
         (target / ADDRESS_FILE).unlink()
         await (await resolve_name(pair.journal)(target, utc_now)).close()
-        made = journal_address(target)
-        assert made is not None
+        made = present(journal_address(target))
         await write_tables(made, read_tables(address))
 
 
@@ -120,8 +120,7 @@ def dbos(
 ) -> MakeEngine:
     from runtime.worker.engines.dbos import DbosEngine
 
-    address = journal_address(state)
-    assert address is not None
+    address = present(journal_address(state))
     limited = {ref: SwarmLimit(**given) for ref, given in (limits or {}).items()}
     return partial(
         DbosEngine,

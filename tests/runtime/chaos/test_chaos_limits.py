@@ -17,6 +17,7 @@ from runtime.record.places import journal_address
 from runtime.worker.engines.dbos_schema import dispatch_queue
 from runtime.worker.engines.dbos_tables import QueueTables
 from tests.patience import PATIENCE_S
+from tests.present import present
 from tests.runtime.chaos.harness import Place, check
 from tests.runtime.chaos.pairs import PAIRS
 
@@ -55,8 +56,7 @@ async def test_no_more_drives_begin_within_a_time_than_a_limit_allows(place: Cal
     async with AsyncExitStack() as stack:
         found = await stack.enter_async_context(place("r"))
         runs = [await found.start("zoo:plain", f"task {number}") for number in range(3)]
-        address = journal_address(found.root)
-        assert address is not None
+        address = present(journal_address(found.root))
         options = {"limits": {"zoo.py:plain": {"starts": 2, "period_s": 3600.0}}}
         working = found.lives.begin("live", found.root, lease_s=10.0, stay=True, engine_options=options)
         queue = await stack.enter_async_context(QueueTables(address))
@@ -79,8 +79,7 @@ async def test_limits_hold_over_two_workers_while_one_dies_with_all_of_its_place
     async with AsyncExitStack() as stack:
         found = await stack.enter_async_context(place("w"))
         runs = [await found.start("chaos:patient", f"task {number}") for number in range(5)]
-        address = journal_address(found.root)
-        assert address is not None
+        address = present(journal_address(found.root))
         options = {"limits": {"chaos.py:patient": {"concurrency": 2}}}
         first = found.lives.begin("live", found.root, lease_s=1.0, stay=True, engine_options=options)
 

@@ -50,8 +50,7 @@ async def test_a_file_that_cannot_be_written_for_a_while(
         bench = Bench(tmp_path, journal)
         writer = writer_of(journal)
         async with bench.driving(grace_s=60.0) as supervisor:
-            run = await bench.start("saver")
-            (incident,) = await bench.incidents(run)
+            run, incident = await bench.asked("saver")
             await bench.answer(incident, "grant")
             await writer.run_exclusive(lambda connection: connection.execute("PRAGMA query_only = 1").fetchall())
             async with asyncio.timeout(60):

@@ -4,6 +4,7 @@ the server as there are attempts. Outside of it an agent is as its framework alo
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -42,16 +43,20 @@ def failing_thrice(name: str) -> list[Answer]:
     return [busy, busy, limited, Answer(headers=last, body=says.whole("Done"))]
 
 
-@pytest.mark.parametrize("name", [*ONE_MODEL, *TWO_MODELS])
-async def test_under_a_runtime_as_many_requests_are_made_as_attempts(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch, name: str) -> AsyncIterator[Loopback]:
+    """The server that the agent called `name` asks."""
     async with Loopback() as server:
         server.answers = failing_thrice(name)
         monkeypatch.setenv("ORBITER_TEST_URL", server.url)
-        async with bench.driving(policy=FOUR):
-            run = await start(bench, name)
-            state = await bench.until(run, lambda now: now.phase in RUN_TERMINAL or bool(now.open_incidents))
+        yield server
+
+
+@pytest.mark.parametrize("name", [*ONE_MODEL, *TWO_MODELS])
+async def test_under_a_runtime_as_many_requests_are_made_as_attempts(bench: Bench, server: Loopback, name: str) -> None:
+    async with bench.driving(policy=FOUR):
+        run = await start(bench, name)
+        state = await bench.until(run, lambda now: now.phase in RUN_TERMINAL or bool(now.open_incidents))
     models = 2 if name in TWO_MODELS else 1
     step = state.nodes["asking~0/llm~0"]
     assert (state.output, len(server.asked), step.attempts * models) == ("Done", 4, 4)
@@ -62,12 +67,9 @@ async def test_under_a_runtime_as_many_requests_are_made_as_attempts(
 
 @pytest.mark.parametrize("name", ["pydantic_openai", "langchain_openai", "openai_agents"])
 async def test_without_a_runtime_the_client_asks_again_as_it_does_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, server: Loopback, name: str
 ) -> None:
-    async with Loopback() as server:
-        server.answers = failing_thrice(name)
-        monkeypatch.setenv("ORBITER_TEST_URL", server.url)
-        alone = load_swarm(f"{FILE}:{name}", tmp_path)
-        with pytest.raises(Exception, match="slow down"):
-            await alone.run("go")
+    alone = load_swarm(f"{FILE}:{name}", tmp_path)
+    with pytest.raises(Exception, match="slow down"):
+        await alone.run("go")
     assert [each.headers["x-stainless-retry-count"] for each in server.asked] == ["0", "1", "2"]

@@ -26,8 +26,7 @@ async def test_each_call_is_a_step_and_what_its_helper_does_is_not_done_again(be
         await bench.until(run, parked)
     (bench.root / "down").unlink()
     async with bench.driving(grace_s=0.0, guest_tools={"task": {"composite": True}}):
-        await bench.answer(failed, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "retry")
     assert "the plan" in state.output
     assert [key for key in state.nodes if key.startswith("deep~0/task")] == [
         "deep~0/task~1.0", "deep~0/task~1.0/llm~0", "deep~0/task~1.0/reach~0.0", "deep~0/task~1.0/llm~1",

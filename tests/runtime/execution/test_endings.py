@@ -76,12 +76,10 @@ def swarm(bench: Bench) -> Path:
 
 async def test_code_that_cancels_itself_is_asked_about_and_not_lost(bench: Bench, swarm: Path) -> None:
     async with bench.driving():
-        run = await bench.decisions.start(f"{swarm}:one", "go", by=ME)
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await bench.decisions.start(f"{swarm}:one", "go", by=ME))
         assert "though it was not cancelled" in incident.opened.message
         offered = [option.id for option in incident.opened.options]
-        await bench.answer(incident, "retry" if "retry" in offered else "abort")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "retry" if "retry" in offered else "abort")
     assert state.phase == ("completed" if "retry" in offered else "aborted")
 
 
@@ -193,7 +191,6 @@ async def test_an_answer_that_comes_while_a_run_leaves_memory_begins_no_step_of_
         leaving = await bench.until(run, lambda state: any(node.warnings for node in state.nodes.values()))
         (asked,) = await bench.journal.incidents(run)
         assert leaving.phase == "running"
-        await bench.answer(asked, "grant")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "grant")
     assert (state.phase, state.lives, len(state.incidents)) == ("completed", 2, 1)
     assert bench.effects == ["wiped"]

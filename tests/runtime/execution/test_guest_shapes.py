@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import LANGGRAPH, effects, parked, starts
+from tests.runtime.guest_bench import LANGGRAPH, effects, output_alone, two_lives
 
 FILE = LANGGRAPH.with_name("guest_shapes.py")
-start = starts(FILE)
 
 
 @pytest.mark.parametrize(
@@ -27,18 +25,7 @@ async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, gives: tuple[str, list[str]]
 ) -> None:
     output, done = gives
-    async with bench.driving(grace_s=0.0):
-        run = await start(bench, name)
-        (asked,) = await bench.incidents(run)
-        assert "/llm~" in asked.opened.node_id
-        await bench.until(run, parked)
-    async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
-    assert (state.output, state.lives) == (output, 2)
+    state = await two_lives(bench, FILE, name, at="/llm~")
+    assert state.output == output
     assert sorted(effects(bench)) == sorted(done)
-    (tmp_path / "alone").mkdir()
-    (tmp_path / "alone" / "reached").touch()
-    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
-    alone = load_swarm(f"{FILE}:{name}", tmp_path)
-    assert (await alone.run("go")).output == output
+    assert await output_alone(FILE, name, tmp_path / "alone", monkeypatch) == output

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.swarms.loader import load_swarm
 from tests.data.swarms import guest_toolsets as agents  # the frameworks, before a limit of time holds for the import
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import effects, parked, starts
+from tests.runtime.guest_bench import effects, output_alone, starts, two_lives
 
 FILE = Path(agents.__file__)
 start = starts(FILE)
@@ -33,35 +32,21 @@ start = starts(FILE)
 async def test_it_gives_what_it_gives_alone_also_in_a_second_life(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, done: list[str]
 ) -> None:
-    async with bench.driving(grace_s=0.0):
-        run = await start(bench, name)
-        (asked,) = await bench.incidents(run)
-        assert "/llm~" in asked.opened.node_id
-        assert asked.opened.message == "out of reach"
-        await bench.until(run, parked)
-    async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
-    assert (state.phase, state.lives) == ("completed", 2)
+    state = await two_lives(bench, FILE, name, at="/llm~")
+    assert {each.opened.message for each in state.incidents.values()} == {"out of reach"}
     assert sorted(effects(bench)) == done
-    (tmp_path / "alone").mkdir()
-    (tmp_path / "alone" / "reached").touch()
-    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
-    alone = load_swarm(f"{FILE}:{name}", tmp_path)
-    assert state.output == (await alone.run("go")).output
+    assert await output_alone(FILE, name, tmp_path / "alone", monkeypatch) == state.output
 
 
 async def test_a_name_that_two_tool_sets_have_is_refused_as_by_the_framework_alone(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await start(bench, "same_names")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "same_names"))
     assert "defines a tool whose name conflicts" in asked.opened.message
     assert effects(bench) == []
 
 
 async def test_what_a_tool_would_put_into_the_conversation_is_refused_in_words(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await start(bench, "enqueuing")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "enqueuing"))
     assert asked.opened.node_id == "enqueuing~0/push~0.0"
     assert "`ctx.enqueue()` is not supported inside a durable step" in asked.opened.message

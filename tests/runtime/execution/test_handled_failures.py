@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from runtime.judgement.recovery.retry import RetryPolicy
-from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import LANGGRAPH, effects, parked, starts
+from tests.runtime.guest_bench import LANGGRAPH, effects, output_alone, parked, starts, two_lives
 
 FILE = LANGGRAPH.with_name("handled_failures.py")
 start = starts(FILE)
@@ -23,23 +22,11 @@ AFTER_RETRIES = "Tool 'charge' failed after 3 attempts with Declined: 1 was decl
 async def test_the_agent_is_told_as_it_is_alone_also_in_a_second_life(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    async with bench.driving(grace_s=0.0):
-        run = await start(bench, name)
-        (asked,) = await bench.incidents(run)
-        assert "/llm~" in asked.opened.node_id
-        await bench.until(run, parked)
-    async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+    state = await two_lives(bench, FILE, name, at="/llm~")
     assert state.output == f"{AFTER_RETRIES if name == 'retrying' else TOLD}; charged 2"
     tries = 3 if name == "retrying" else 1
     assert sorted(effects(bench)) == [*["note charge 1"] * tries, "note charge 2"]
-    assert state.lives == 2
-    (tmp_path / "alone").mkdir()
-    (tmp_path / "alone" / "reached").touch()
-    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
-    alone = load_swarm(f"{FILE}:{name}", tmp_path)
-    assert (await alone.run("go")).output == state.output
+    assert await output_alone(FILE, name, tmp_path / "alone", monkeypatch) == state.output
 
 
 @pytest.mark.parametrize("name", ["hook_raises", "inner_raises", "outer_raises", "function_raises"])
@@ -53,8 +40,7 @@ async def test_what_it_raises_again_is_asked_once_at_the_step_and_a_retry_goes_o
     async with bench.driving(grace_s=0.0):
         await bench.until(run, parked)
         assert await bench.incidents(run) == [asked]
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert state.output == "charged 102; Declined funds: 3 was declined"
     assert sorted(effects(bench)) == ["note charge 102", "note charge 102", "note charge 3"]
     assert len(state.incidents) == 1

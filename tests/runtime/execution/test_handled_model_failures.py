@@ -11,12 +11,11 @@ import pytest
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.record.state.durable_run import RUN_TERMINAL
-from runtime.swarms.loader import load_swarm
 from tests.data.swarms import (
     handled_model_failures as agents,  # the frameworks, before a limit of time holds for the import
 )
 from tests.runtime.bench import Bench
-from tests.runtime.guest_bench import parked, starts
+from tests.runtime.guest_bench import output_alone, parked, starts, two_lives
 
 FILE = Path(agents.__file__)
 start = starts(FILE)
@@ -47,21 +46,10 @@ async def test_the_agent_is_told_as_it_is_alone_and_also_in_a_second_life(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, gives: tuple[str, list[str]]
 ) -> None:
     output, expected = gives
-    async with bench.driving(grace_s=0.0):
-        run = await start(bench, name)
-        (asked,) = await bench.incidents(run)
-        assert "/wait~" in asked.opened.node_id
-        await bench.until(run, parked)
-    async with bench.driving(grace_s=0.0):
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
-    assert (state.output, state.lives, len(state.incidents)) == (output, 2, 1)
+    state = await two_lives(bench, FILE, name, at="/wait~")
+    assert (state.output, len(state.incidents)) == (output, 1)
     assert requests(bench.effects) == expected
-    (tmp_path / "alone").mkdir()
-    (tmp_path / "alone" / "reached").touch()
-    monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "alone" / "effects"))
-    alone = load_swarm(f"{FILE}:{name}", tmp_path)
-    assert (await alone.run("go")).output == output
+    assert await output_alone(FILE, name, tmp_path / "alone", monkeypatch) == output
     made = (tmp_path / "alone" / "effects").read_text().splitlines()
     assert requests(made) == expected
 
@@ -79,8 +67,7 @@ async def test_what_comes_out_is_asked_once_and_a_retry_goes_on(bench: Bench, na
         await bench.until(run, parked)
         assert await bench.incidents(run) == [asked]
         assert requests(bench.effects) == before
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.phase, len(state.incidents)) == ("completed", 1)
     assert bench.effects.count("note wait x") == 1
 
@@ -88,11 +75,9 @@ async def test_what_comes_out_is_asked_once_and_a_retry_goes_on(bench: Bench, na
 async def test_the_retries_of_middleware_and_ours_are_not_multiplied(bench: Bench) -> None:
     (bench.root / "reached").touch()
     async with bench.driving(grace_s=0.0, policy=RetryPolicy(max_attempts=4, base=0.01)):
-        run = await start(bench, "retrying")
-        (asked,) = await bench.incidents(run)
+        (asked,) = await bench.incidents(await start(bench, "retrying"))
         assert bench.effects == ["ask first 1"] * 3
-        await bench.answer(asked, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "retry")
     assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
     assert bench.effects.count("ask first 1") == 4
 
@@ -124,7 +109,6 @@ async def test_an_open_breaker_that_comes_out_of_the_agent_is_waited_for_and_the
         await bench.until(run, parked)
         assert bench.effects.count("ask first 1") == 1
     async with bench.driving(errors=BREAKING, grace_s=0.0):
-        await bench.answer(asked, "reset")
-        state = await bench.ended(run)
+        state = await bench.ended_by(asked, "reset")
     assert (state.output, len(state.incidents)) == ("first: waited for x", 1)
     assert bench.effects.count("ask first 1") == 2

@@ -17,57 +17,10 @@ from tests.runtime.guest_bench import asked, effects, options, parked, starts, t
 start = starts(GRAPHS)
 
 
-async def test_a_bare_agent_takes_the_name_of_its_reference(bench: Bench) -> None:
-    async with bench.driving():
-        state = await bench.ended(await start(bench, "plain"))
-    assert state.output == "you said go"
-    node = state.nodes["plain~0"]
-    assert (node.kind, node.name, node.info["framework"]) == ("agent", "plain", "langgraph")
-    assert node.warnings == []
-    asked = state.nodes["plain~0/llm~0"]
-    assert (asked.kind, asked.name, asked.requested["messages"]) == (
-        "llm", "scripted", [{"role": "user", "content": "go"}],
-    )  # fmt: skip
-    assert (asked.input_tokens, asked.output_tokens) == (10, 5)
-
-
-async def test_calls_that_end_in_reverse_order_have_the_places_of_the_reply(bench: Bench) -> None:
-    async with bench.driving():
-        state = await bench.ended(await start(bench, "reverse"))
-    steps = {key: node.requested["arguments"] for key, node in state.nodes.items() if node.kind == "tool"}
-    assert steps == {
-        "reverse~0/note~0.0": {"text": "p0"},
-        "reverse~0/note~0.1": {"text": "p1"},
-        "reverse~0/note~0.2": {"text": "p2"},
-        "reverse~0/look~0.3": {"what": "p"},
-    }
-    assert [each for each in effects(bench) if each.startswith("note")] == ["note p2", "note p1", "note p0"]
-    assert state.nodes["reverse~0/look~0.3"].idempotent
-    assert state.output == "three notes: noted p0; noted p1; noted p2; saw p"
-
-
-async def test_another_exception_of_a_tool_is_an_incident_and_an_edit_reaches_the_tool(bench: Bench) -> None:
-    async with bench.driving():
-        run = await start(bench, "broken")
-        (failed,) = await bench.incidents(run)
-        assert failed.opened.action == {"tool": "reach", "arguments": {"host": "h"}}
-        assert failed.opened.arguments_schema is not None
-        await bench.answer(failed, "edit", arguments={"host": "up"})
-        state = await bench.ended(run)
-    assert effects(bench)[-1] == "reach up"
-    assert state.output == "went on: reached up"
-
-
 async def test_structured_output_survives_replay_as_its_type(bench: Bench) -> None:
     async with bench.driving():
         state = await bench.ended(await start(bench, "structured"))
     assert json.loads(state.output) == {"total": 3, "paid": ["ann", "bob"]}
-
-
-async def test_a_guest_and_another_stand_in_one_swarm(bench: Bench) -> None:
-    async with bench.driving():
-        state = await bench.ended(await start(bench, "both"))
-    assert state.output == "three notes: noted p0; noted p1; noted p2; saw p"
 
 
 async def test_decisions_of_the_human_in_the_loop_middleware_are_grants_edits_and_refusals(bench: Bench) -> None:
@@ -79,8 +32,7 @@ async def test_decisions_of_the_human_in_the_loop_middleware_are_grants_edits_an
         }  # fmt: skip
         assert {"grant", "deny", "edit", "result"} <= set(options(first))
         await bench.answer(second, "deny", message="not bob")
-        await bench.answer(first, "edit", arguments={"to": "ann", "amount": 5})
-        state = await bench.ended(run)
+        state = await bench.ended_by(first, "edit", arguments={"to": "ann", "amount": 5})
     assert effects(bench) == ["note paid ann 5"]
     assert state.nodes["banker~0/pay~0.0"].requested["arguments"] == {"to": "ann", "amount": 5}
     assert "paid ann 5" in state.output
@@ -92,8 +44,7 @@ async def test_an_approval_for_each_call_has_its_own_interrupt(bench: Bench) -> 
         run = await start(bench, "banker_per_call")
         first, second = await two(bench, run)
         await bench.answer(second, "result", value="bob was paid in cash")
-        await bench.answer(first, "edit", arguments={"to": "ann", "amount": 7})
-        state = await bench.ended(run)
+        state = await bench.ended_by(first, "edit", arguments={"to": "ann", "amount": 7})
     assert effects(bench) == ["note paid ann 7"]
     assert state.output.endswith("paid ann 7; bob was paid in cash")
 
@@ -115,12 +66,10 @@ async def test_tools_that_ask_side_by_side_get_each_its_own_answers(bench: Bench
 async def test_a_node_that_fails_is_done_again_and_its_finished_siblings_are_not(bench: Bench) -> None:
     (bench.root / "down").touch()
     async with bench.driving():
-        run = await start(bench, "nodes", '{"text": "t", "notes": []}')
-        (failed,) = await bench.incidents(run)
+        (failed,) = await bench.incidents(await start(bench, "nodes", '{"text": "t", "notes": []}'))
         assert (failed.opened.error_type, "refused" in failed.opened.message) == ("ConnectionRefusedError", True)
         (bench.root / "down").unlink()
-        await bench.answer(failed, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "retry")
     assert json.loads(state.output)["notes"] == ["planned t", "charged 0", "charged 1", "charged 2", "shipped all"]
     assert sorted(effects(bench)) == ["note charged 0", "note charged 1", "note charged 2", "note shipped all"]
     (warned,) = state.nodes["nodes~0"].warnings
@@ -146,8 +95,7 @@ async def test_questions_in_parallel_in_a_loop_and_in_a_graph_within_a_node(benc
             await bench.answer(found, "input", value=said)
         found = await asked(bench, run, "which one?")
         assert set((found.opened.answer_schema or {})["properties"]) == {"colour", "size"}
-        await bench.answer(found, "input", value={"colour": "red", "size": 3})
-        state = await bench.ended(run)
+        state = await bench.ended_by(found, "input", value={"colour": "red", "size": 3})
     assert json.loads(state.output)["notes"] == ["left=L", "right=R", "n=3", "deep=D", "red 3"]
 
 
@@ -179,8 +127,7 @@ async def test_a_graph_with_a_checkpointer_of_its_own_stops_where_it_was_compile
         run = await start(bench, "stopping")
         found = await asked(bench, run, "The graph stops before 'close', as it was compiled to. Go on?")
         assert "note shipped all" not in bench.effects
-        await bench.answer(found, "input", value=True)
-        state = await bench.ended(run)
+        state = await bench.ended_by(found, "input", value=True)
     assert json.loads(state.output)["notes"][-1] == "shipped all"
     assert bench.effects.count("note charged 1") == 1
 
@@ -198,24 +145,12 @@ async def test_the_older_schema_of_interrupts_is_answered_like_a_permission(
     bench: Bench, option: str, params: dict[str, Any], note: str
 ) -> None:
     async with bench.driving():
-        run = await start(bench, "older")
-        (found,) = await bench.incidents(run)
+        (found,) = await bench.incidents(await start(bench, "older"))
         assert found.opened.action == {
             "tool": "approve mail", "arguments": {"to": "ann"}, "permission": "approval.mail",
         }  # fmt: skip
-        await bench.answer(found, option, **params)
-        state = await bench.ended(run)
+        state = await bench.ended_by(found, option, **params)
     assert json.loads(state.output)["notes"] == [note]
-
-
-async def test_the_model_is_one_of_those_that_were_given(bench: Bench) -> None:
-    async with bench.driving():
-        run = await start(bench, "switching")
-        (failed,) = await bench.incidents(run)
-        await bench.answer(failed, "switch_model", model="spare")
-        state = await bench.ended(run)
-    assert state.output == "the spare one"
-    assert state.nodes["switching~0/llm~0"].effective["model"] == "spare"
 
 
 async def test_a_coarse_run_is_turned_back_to_what_a_node_wrote_and_the_node_runs_again(bench: Bench) -> None:
@@ -266,8 +201,7 @@ async def test_a_fine_agent_reads_messages_stops_at_breakpoints_and_is_forked_fr
         )
         (stopped,) = await bench.incidents(run)
         assert bench.effects.count("reach h") == 1
-        await bench.answer(stopped, "edit", arguments={"host": "up"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(stopped, "edit", arguments={"host": "up"})
         told = state.nodes["broken~0/llm~1"].requested
         forked = await bench.ended(await controls.fork(run, "broken~0/llm~1", by=ME))
     assert state.output == "went on: "  # the latest message is the operator's
@@ -282,8 +216,7 @@ async def test_an_input_that_a_graph_does_not_take_is_asked_for_with_its_fields(
         (failed,) = await bench.incidents(run)
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(failed, "input", value={"start": "Bern", "end": "Ulm", "days": 2})
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "input", value={"start": "Bern", "end": "Ulm", "days": 2})
     assert "the graph takes 'start', 'end', 'days': write the input as a JSON object" in failed.opened.question
     assert (failed.opened.answer_schema or {})["properties"]["days"]["type"] == "integer"
     assert json.loads(state.output) == {"start": "Bern", "end": "Ulm for 2", "days": 2}
@@ -297,8 +230,7 @@ async def test_what_a_tool_writes_to_the_state_by_itself_is_there_when_the_call_
         await bench.until(run, parked)
     (bench.root / "down").unlink()
     async with bench.driving(grace_s=0.0):
-        await bench.answer(failed, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "retry")
     assert state.output == "the end: one, two"
     assert sorted(effects(bench)) == ["note kept one", "note kept two"]
 
@@ -313,8 +245,7 @@ async def test_tasks_of_the_functional_api_that_ended_are_not_done_again(bench: 
         await bench.until(run, lambda state: any("refused" in each.opened.message for each in state.open_incidents))
         (failed,) = await bench.incidents(run)
         (bench.root / "down").unlink()
-        await bench.answer(failed, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "retry")
     assert state.output == "go: A, B, settled yes"
     assert sorted(bench.effects) == ["note fetched a", "note fetched b", "note settled yes"]
 

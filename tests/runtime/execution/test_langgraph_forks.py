@@ -109,8 +109,7 @@ async def test_a_fork_of_a_run_that_failed_and_waits_does_the_failed_node_alone(
 async def test_calls_in_parallel_tasks_have_the_places_of_their_tasks_from_the_first_superstep(bench: Bench) -> None:
     async with bench.driving():
         run = await start(bench, "flow")
-        await bench.answer(await asked(bench, run, "go on?"), "input", value="yes")
-        state = await bench.ended(run)
+        state = await bench.ended_by(await asked(bench, run, "go on?"), "input", value="yes")
         forked = await bench.ended(await RunControls(bench.journal).fork(run, first(state, writes_of("push")), by=ME))
     assert forked.output == state.output
     assert Counter(effects(bench)) == Counter(["note fetched a", "note fetched b", "note settled yes"])

@@ -16,6 +16,7 @@ from runtime.operations.run_controls import RunControls
 from runtime.record.journal import StaleSequence
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
+from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.interleaving import World
 from tests.runtime.execution.lost_runs import lose
@@ -94,8 +95,7 @@ async def test_a_rewind_to_a_node_that_another_rewind_has_dropped_is_refused(ben
     state = await bench.state(run)
     top, leaf = next(iter(state.nodes)), list(state.nodes)[-1]
     await RunControls(bench.journal).rewind(run, top, confirm=True, by=ME)
-    lease = await bench.journal.claim(run, "me", 60)
-    assert lease is not None
+    lease = present(await bench.journal.claim(run, "me", 60))
     told = (await bench.journal.read(run))[-1].seq
     rewound = [ev.RunStarted(epoch=lease.epoch), ev.RunRewound(node_id=top), ev.RunParked(reason="stop")]
     await bench.journal.append(lease, rewound, seen=told)
@@ -127,12 +127,10 @@ async def test_a_message_for_a_run_that_has_ended_meanwhile_is_refused_and_a_fre
 async def test_a_message_that_comes_to_a_step_that_waits_is_part_of_what_was_asked(bench: Bench) -> None:
     """Else the run, taken up again, differs from its own record."""
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("dead")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("dead")
         await bench.until(run, lambda s: s.phase == "waiting")
         await RunControls(bench.journal).inject(run, "dead", "mind this", by=ME)
-        await bench.answer(incident, "result", value="by hand")
-        await bench.ended(run)
+        await bench.ended_by(incident, "result", value="by hand")
     state = await bench.state(run)
     llm = next(node for node in state.nodes.values() if node.kind == "llm")
     assert (state.phase, state.anomalies) == ("completed", 0)
@@ -157,10 +155,8 @@ async def test_runs_that_earlier_programs_lost_are_driven_again(bench: Bench) ->
 
 async def test_the_end_that_a_standstill_was_answered_with_outlives_the_driver(bench: Bench) -> None:
     run = await bench.start("plain")
-    lease = await bench.journal.claim(run, "gone", 60)
-    assert lease is not None
-    fault = no_progress(0.0, 100.0, 1.0)
-    assert fault is not None
+    lease = present(await bench.journal.claim(run, "gone", 60))
+    fault = present(no_progress(0.0, 100.0, 1.0))
     option = ev.Option(id="abort", label="Abort execution")
     stall = ev.IncidentOpened(incident_id="i-stall", fault=fault, options=(option,))
     await bench.journal.append(lease, [ev.RunStarted(epoch=lease.epoch), stall])

@@ -17,8 +17,7 @@ async def test_a_call_of_an_mcp_tool_set_is_a_step_and_is_not_repeated_when_its_
         assert failed.opened.action == {"tool": "fail", "arguments": {"how": "die"}}
         await bench.until(run, parked)
     async with bench.driving(grace_s=0.0):
-        await bench.answer(failed, "result", value="it was done by hand")
-        state = await bench.ended(run)
+        state = await bench.ended_by(failed, "result", value="it was done by hand")
     assert state.output == "the end: it was done by hand"
     steps = {key: node.kind for key, node in state.nodes.items() if node.kind != "llm"}
     assert steps == {

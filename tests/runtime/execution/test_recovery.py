@@ -39,12 +39,10 @@ def offered(found: OpenIncident) -> list[str]:
 
 async def test_accept_takes_what_a_groups_members_came_to_and_the_run_ends_degraded(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("gathered")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("gathered"))
         assert incident.opened.lineage == ("swarm(gathered...)", "gathered")
         assert "accept" in offered(incident)
-        await bench.answer(incident, "accept")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "accept")
     assert (state.phase, state.output) == ("degraded", "done: noted\n\ndone: go")
     group = state.nodes["swarm(gathered...)~0/gathered~0"]
     assert group.phase == "degraded"
@@ -54,8 +52,7 @@ async def test_accept_takes_what_a_groups_members_came_to_and_the_run_ends_degra
 
 async def test_a_group_is_only_offered_what_it_has(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("gathered")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("gathered"))
     assert offered(incident) == ["retry", "accept", "skip", "abort"]
 
 
@@ -67,8 +64,7 @@ async def test_wait_and_retry_waits_as_long_as_the_operator_says_and_shows_it(be
         run = await bench.start("throttled")
         incident = await only(bench, run)
         assert offered(incident)[0] == "wait_retry"
-        await bench.answer(incident, "wait_retry", seconds=0.2)
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "wait_retry", seconds=0.2)
     assert state.phase == "completed"
     events = await bench.journal.read(run)
     answered = next(e for e in events if isinstance(e, ev.IncidentAnswered))
@@ -115,8 +111,7 @@ async def test_an_input_has_the_type_that_the_question_asks_for(
 ) -> None:
     async with bench.driving():
         run = await bench.start(f"quiz_{kind}")
-        await bench.answer(await only(bench, run), "input", value=value)
-        state = await bench.ended(run)
+        state = await bench.ended_by(await only(bench, run), "input", value=value)
     assert (bench.effects, state.output) == ([effect], output)
 
 
@@ -148,10 +143,8 @@ async def test_an_input_of_another_type_is_refused_and_nothing_happens(
 
 async def test_an_empty_answer_and_none_are_told_apart(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("quiz_text")
-        incident = await only(bench, run)
-        await bench.answer(incident, "skip")
-        state = await bench.ended(run)
+        incident = await only(bench, await bench.start("quiz_text"))
+        state = await bench.ended_by(incident, "skip")
     assert bench.effects == []
     result = state.nodes["quiz_text~0/quiz~0.0"].result
     assert "did not answer: text?" in result["error"]
@@ -167,13 +160,11 @@ def journal_text(bench: Bench) -> bytes:
 
 async def test_a_secret_reaches_the_tool_and_no_file(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("quiz_secret")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("quiz_secret"))
         assert incident.opened.traceback == "", "a question is not a failure of code"
         with pytest.raises(InvalidCommand, match="given with input"):
             await bench.decisions.answer(incident.opened.incident_id, "skip", {"value": "correct horse"}, by=ME)
-        await bench.answer(incident, "input", value="correct horse battery")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "input", value="correct horse battery")
         assert bench.effects == [f"quiz secret {'*' * 21}"]
         assert b"correct horse" not in journal_text(bench)
     assert state.phase == "completed"
@@ -252,8 +243,7 @@ async def test_a_secret_is_asked_for_again_after_a_restart_and_masked_in_errors(
         again = await only(bench, run)
         assert again.opened.question == "password for db?"
         assert again.opened.incident_id != more.opened.incident_id
-        await bench.answer(again, "input", value="hunter3hunter3")
-        state = await bench.ended(run)
+        state = await bench.ended_by(again, "input", value="hunter3hunter3")
     assert bench.effects == ["login 14", "login 14"]
     assert state.anomalies == 0
     # What the tool itself tells the model is its author's; nothing of ours wrote it down.
@@ -281,8 +271,7 @@ async def test_another_worker_with_the_workspaces_keys_goes_on_with_a_secret(
                 assert more.opened.question == "anything else?"
                 assert add_key(keys) == 2, "what was sealed to the older one can still be opened"
             else:
-                await bench.answer(more, "input", value="no")
-                state = await bench.ended(run)
+                state = await bench.ended_by(more, "input", value="no")
     assert bench.effects == ["login 14", "login 14"]
     asked = [each.opened.question for each in state.incidents.values()]
     assert asked == ["password for db?", "anything else?"], "it is not asked again"
@@ -326,8 +315,7 @@ async def test_an_edit_is_checked_against_the_tools_schema_before_it_is_sent(
     bench: Bench, arguments: dict[str, object], said: str
 ) -> None:
     async with bench.driving():
-        run = await bench.start("reacher")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("reacher"))
         with pytest.raises(InvalidCommand, match=said):
             await bench.decisions.answer(incident.opened.incident_id, "edit", {"arguments": arguments}, by=ME)
     assert bench.effects == ["reach db"]
@@ -345,8 +333,7 @@ async def test_an_edit_still_holds_in_a_later_life(bench: Bench) -> None:
     async with bench.driving():
         third = await only(bench, run)
         assert third.opened.action["arguments"] == {"host": "backup"}
-        await bench.answer(third, "result", value="by phone")
-        state = await bench.ended(run)
+        state = await bench.ended_by(third, "result", value="by phone")
     assert bench.effects == ["reach db", "reach backup", "reach backup"]
     assert state.output == "reached: by phone"
     assert all(found.opened.fault.rule_id != "recall-difference" for found in state.incidents.values())
@@ -354,11 +341,9 @@ async def test_an_edit_still_holds_in_a_later_life(bench: Bench) -> None:
 
 async def test_a_denial_with_words_goes_to_the_model_even_where_failures_fail(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("reacher")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("reacher"))
         assert next(o for o in incident.opened.options if o.id == "deny").label == "Tell the agent what to do instead"
-        await bench.answer(incident, "deny", message="call them instead")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "deny", message="call them instead")
     assert state.phase == "completed"
     assert "call them instead" in state.output
 
@@ -369,8 +354,7 @@ async def test_a_skipped_call_is_recalled_with_its_value(bench: Bench) -> None:
         await bench.answer(await only(bench, run), "skip", value="nothing there")
         await bench.until(run, lambda s: any(i.opened.question for i in s.open_incidents))
     async with bench.driving():
-        await bench.answer(await only(bench, run), "input", value="ok")
-        state = await bench.ended(run)
+        state = await bench.ended_by(await only(bench, run), "input", value="ok")
     assert state.phase == "completed"
     assert state.nodes["reacher_then_ask~0/reach~0.0"].result["content"] == "nothing there"
     assert bench.effects == ["reach db", "asked well?"]
@@ -378,8 +362,7 @@ async def test_a_skipped_call_is_recalled_with_its_value(bench: Bench) -> None:
 
 async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("dead")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("dead"))
         for model, said in (
             ("antropic:claude", "did you mean 'anthropic:claude'"),
             ("openai:", "names no model"),
@@ -392,8 +375,7 @@ async def test_an_unknown_provider_is_refused_at_the_desk(bench: Bench) -> None:
 
 async def test_a_parameter_that_the_option_does_not_take_is_refused(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("dead")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("dead"))
         with pytest.raises(InvalidCommand, match="'retry' does not take 'model'"):
             await bench.decisions.answer(incident.opened.incident_id, "retry", {"model": "openai:x"}, by=ME)
 
@@ -414,13 +396,11 @@ async def test_output_that_stays_invalid_is_corrected_where_it_is(
     bench: Bench, option: str, more: dict[str, str], output: str
 ) -> None:
     async with bench.driving():
-        run = await bench.start("former")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("former"))
         assert incident.opened.fault.cause == "output_invalid"
         assert offered(incident) == ["input", "retry", "result", "skip", "abort"]
     async with bench.driving():
-        await bench.answer(incident, option, **more)
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, option, **more)
     assert state.output == output
     assert len(state.incidents) == 1
     assert state.anomalies == 0
@@ -441,8 +421,7 @@ async def test_a_result_by_hand_fits_what_is_expected_or_is_refused_by_field(
         with pytest.raises(InvalidCommand, match=r"'n'|object"):
             await bench.decisions.answer(incident.opened.incident_id, "result", {"value": wrong}, by=ME)
         assert (await only(bench, run)).opened == incident.opened
-        await bench.answer(incident, "result", value='{"n": 7}')
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "result", value='{"n": 7}')
     assert (state.phase, state.output) == ("completed", output)
     assert len(state.incidents) == 1
 
@@ -465,8 +444,7 @@ async def test_a_result_that_only_the_tools_own_type_can_refuse_is_asked_for_aga
     await bench.answer(second, "result", value="2026-11-29")
     async with bench.driving():  # no process carried the step when that was said
         await bench.until(run, lambda s: len(s.incidents) == 3)
-        await bench.answer(await only(bench, run), "result", value='["2026-11-21"]')
-        state = await bench.ended(run)
+        state = await bench.ended_by(await only(bench, run), "result", value='["2026-11-21"]')
     assert (state.phase, state.output) == ("completed", 'free on ["2026-11-21"]')
     assert bench.effects == ["dates"]
     assert state.anomalies == 0
@@ -475,12 +453,10 @@ async def test_a_result_that_only_the_tools_own_type_can_refuse_is_asked_for_aga
 @pytest.mark.parametrize(("option", "more"), [("retry", {}), ("input", {"value": "look elsewhere"})])
 async def test_a_loop_goes_on_when_somebody_says_so(bench: Bench, option: str, more: dict[str, str]) -> None:
     async with bench.driving():
-        run = await bench.start("looper")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("looper"))
         assert incident.opened.fault.cause == "loop_detected"
         assert offered(incident) == ["input", "retry", "skip", "abort"]
-        await bench.answer(incident, option, **more)
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, option, **more)
     assert state.phase == "completed"
     assert state.output.startswith("out of the loop")
     assert bench.effects == ["look same"] * 3
@@ -493,16 +469,12 @@ async def test_the_tool_gets_what_was_checked(bench: Bench) -> None:
     (bench.root / "real").mkdir()
     (bench.root / "all.md").symlink_to(bench.root / "real" / "all.md")
     async with bench.driving():
-        run = await bench.start("wiper")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("wiper"))
         assert incident.opened.action["permission"] == f"fs.write:{bench.root}/real/all.md"
-        await bench.answer(incident, "grant")
-        await bench.ended(run)
-        fetching = await bench.start("fetcher")
-        incident = await only(bench, fetching)
+        await bench.ended_by(incident, "grant")
+        incident = await only(bench, await bench.start("fetcher"))
         assert incident.opened.action["permission"] == "net:api.example.com:443"
-        await bench.answer(incident, "grant")
-        state = await bench.ended(fetching)
+        state = await bench.ended_by(incident, "grant")
     assert bench.effects == [f"wipe {bench.root}/real/all.md False", "fetch https://api.example.com/v1?q=1"]
     assert state.nodes["fetcher~0/fetch~0.0"].requested["arguments"]["url"].startswith("HTTPS://API")
 
@@ -545,8 +517,7 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
             await bench.decisions.answer(
                 incident.opened.incident_id, "grant", {"for": "run", "pattern": "elsewhere/**"}, by=ME
             )
-        await bench.answer(incident, "grant", **{"for": "run", "pattern": "data/*"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "grant", **{"for": "run", "pattern": "data/*"})
     assert len(state.incidents) == 1
     assert bench.effects == ["save one.md", "save two.md"]
     used = [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
@@ -626,8 +597,7 @@ async def test_each_permission_is_asked_about_and_a_grant_is_used_when_all_are_t
         second = await only(bench, run)
         assert second.opened.action["permission"] == "shell"
         assert not [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
-        await bench.answer(second, "grant")
-        await bench.ended(run)
+        await bench.ended_by(second, "grant")
     used = [e.need for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
     assert used == [f"fs.write:{bench.root}/out"]
     assert bench.effects == ["build out"]
@@ -691,8 +661,7 @@ async def test_a_grant_that_cannot_cover_a_command_is_refused_with_the_reason(
                 by=ME,
             )
         assert not await bench.journal.grants()
-        await bench.answer(incident, "grant")
-        await bench.ended(incident.run_id)
+        await bench.ended_by(incident, "grant")
     assert len(bench.effects) == 1
 
 
@@ -770,23 +739,16 @@ async def test_a_grant_against_its_revocation_never_lets_a_later_call_through(be
 async def test_invoking_an_agent_is_asked_about_where_the_configuration_says_so(bench: Bench) -> None:
     rules = policy(bench, ask=["lead agent.invoke:asker"], deny=["agent.invoke:nobody"])
     async with bench.driving(permissions=rules):
-        run = await bench.start("team")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("team"))
         assert incident.opened.action == {"agent": "lead", "invokes": "asker", "permission": "agent.invoke:asker"}
         assert offered(incident) == ["grant", "deny", "skip", "abort"]
-        await bench.answer(incident, "deny", message="ask nobody")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "deny", message="ask nobody")
         assert (state.phase, state.output) == ("degraded", "team done")
         told = next(n for n in state.nodes.values() if n.name == "delegate_to_asker")
         assert "ask nobody" in told.error or "ask nobody" in told.output
         second = await bench.start("team")
         await bench.answer(await only(bench, second), "grant", **{"for": "always"})
-        await bench.answer(
-            await anext_question(bench, second),
-            "input",
-            value="yes",
-        )
-        await bench.ended(second)
+        await bench.ended_by(await anext_question(bench, second), "input", value="yes")
         third = await bench.start("team")
         question = await anext_question(bench, third)
         assert question.opened.question
@@ -834,8 +796,7 @@ async def test_an_incident_whose_sibling_ended_the_branch_closes_itself_with_the
 
 async def test_at_the_deadline_the_safe_default_is_taken_and_never_a_grant(bench: Bench) -> None:
     async with bench.driving(deadline_s=0.1):
-        run = await bench.start("saver")
-        state = await bench.ended(run)
+        state = await bench.ended(await bench.start("saver"))
     (incident,) = state.incidents.values()
     assert incident.answer is not None
     assert (incident.answer.option, incident.answer.by.name) == ("deny", "deadline")
@@ -851,12 +812,10 @@ async def test_at_the_deadline_the_safe_default_is_taken_and_never_a_grant(bench
 
 async def test_what_a_hook_made_of_the_arguments_is_what_is_asked_about_in_every_life(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("hooked")
-        incident = await only(bench, run)
+        incident = await only(bench, await bench.start("hooked"))
         assert incident.opened.action["permission"] == f"fs.write:{bench.root}/moved.md"
     async with bench.driving():
-        await bench.answer(incident, "grant")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "grant")
     assert bench.effects == ["save moved.md"]
     assert Counter(found.opened.fault.rule_id for found in state.incidents.values()) == {"permission-needed": 1}
 
@@ -868,8 +827,7 @@ async def test_a_permission_is_granted_once_with_other_arguments_and_what_is_den
         assert offered(first) == ["grant", "deny", "edit", "result", "skip", "abort"]
         await bench.answer(first, "edit", arguments={"path": "elsewhere/a", "text": "y"})
         await bench.answer(second, "edit", arguments={"path": "etc/passwd", "text": "y"})
-        await bench.answer(third, "deny")
-        state = await bench.ended(run)
+        state = await bench.ended_by(third, "deny")
     assert bench.effects == ["save a"]
     made, refused = (state.nodes[each.opened.node_id] for each in (first, second))
     assert made.result["content"].startswith("saved 1 characters")

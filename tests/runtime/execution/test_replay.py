@@ -98,6 +98,5 @@ async def test_a_rewind_to_a_racer_lets_the_race_be_run_again(bench: Bench) -> N
                 await asyncio.sleep(0.01)
         (bench.root / "b").touch()
         (again,) = await bench.incidents(run)
-        await bench.answer(again, "input", value="yes")
-        state = await bench.ended(run)
+        state = await bench.ended_by(again, "input", value="yes")
     assert state.output == "asked about: b won"

@@ -95,13 +95,11 @@ async def test_what_an_import_raises_becomes_an_incident_that_names_the_file(tmp
     with pytest.raises(SwarmLoadError, match=r"bad\.py, line 10"):
         await check_swarm("bad.py:swarm", tmp_path)
     async with runtime(tmp_path) as (bench, _):
-        bad = await bench.decisions.start("bad.py:swarm", "go", by=ME)
-        (incident,) = await bench.incidents(bad)
+        (incident,) = await bench.incidents(await bench.decisions.start("bad.py:swarm", "go", by=ME))
         assert "bad.py, line 10" in incident.opened.message
         assert "retry" in [each.id for each in incident.opened.options]
         (tmp_path / "bad.py").write_text(GOOD.replace("good =", "swarm ="))
-        await bench.answer(incident, "retry")
-        assert (await bench.ended(bad)).output == "all is well"
+        assert (await bench.ended_by(incident, "retry")).output == "all is well"
 
 
 @pytest.fixture
@@ -137,8 +135,7 @@ async def test_an_import_that_hangs_holds_up_its_own_run_alone(tmp_path: Path, g
         assert "4 s" in incident.opened.message
         # Another thread hangs in the file's first version for ever; the mended file is loaded all the same.
         (tmp_path / "hang.py").write_text(GOOD)
-        await bench.answer(incident, "retry")
-        assert (await bench.ended(hanging)).output == "all is well"
+        assert (await bench.ended_by(incident, "retry")).output == "all is well"
         assert host.is_alive
     assert not host.is_alive
 

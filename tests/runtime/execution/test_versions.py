@@ -16,8 +16,7 @@ from tests.runtime.bench import Bench
 
 async def _parked(bench: Bench) -> tuple[str, str]:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("saver")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("saver")
         await bench.until(run, lambda s: s.phase == "waiting")
     return run, incident.opened.incident_id
 

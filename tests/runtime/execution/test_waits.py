@@ -172,8 +172,7 @@ async def test_a_clock_set_back_while_nobody_was_alive_is_seen_at_the_start(benc
 
 async def test_a_retry_that_is_parked_is_made_in_time_though_the_clock_was_set_back(bench: Bench, clock: Clock) -> None:
     async with driving(bench, clock, gap_s=5.0) as supervisor:
-        run = await bench.start("throttled")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("throttled")
         await bench.answer(incident, "wait_retry", seconds=5)
         await bench.until(run, lambda s: s.phase == "waiting" and s.wake_at is not None)
         while supervisor.driving:  # noqa: ASYNC110 - no event tells of it
@@ -232,8 +231,7 @@ async def test_a_wait_that_was_asked_for_before_the_clock_was_set_back_is_as_lon
     bench: Bench, clock: Clock
 ) -> None:
     async with driving(bench, clock):
-        run = await bench.start("throttled")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("throttled")
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.answer(incident, "wait_retry", seconds=0.3)
     clock.jump(-24 * HOUR)

@@ -76,6 +76,12 @@ class Driver:
         )
 
 
+async def watched(client: LinkClient, run_id: str = "run-1") -> None:
+    """Watch a run, until the console has been told it."""
+    client.watch(run_id)
+    await client.wait_until(lambda: client.run(run_id) is not None)
+
+
 class Bench:
     """A workspace. `serve` may be called again after `stop`: another life of the runtime on the same journal."""
 
@@ -133,6 +139,12 @@ class Bench:
         self.clients.append(client)
         client.start()
         await client.wait_until(lambda: client.ready)
+        return client
+
+    async def watching(self, run_id: str = "run-1", role: Role = "operator", **settings: Any) -> LinkClient:
+        """A console that has been told a run."""
+        client = await self.console(role, **settings)
+        await watched(client, run_id)
         return client
 
     async def driver(self, run_id: str) -> Driver:

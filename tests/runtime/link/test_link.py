@@ -15,7 +15,8 @@ from runtime.daemon import sockets
 from runtime.link.client.client import CommandRefused, LinkLost
 from runtime.link.wire import protocol as p
 from runtime.record.state import events as ev
-from tests.runtime.link.link_bench import SWARM, Bench, Raw
+from tests.present import present
+from tests.runtime.link.link_bench import SWARM, Bench, Raw, watched
 
 
 async def test_a_console_is_told_the_picture_and_its_changes(bench: Bench) -> None:
@@ -43,9 +44,7 @@ async def test_a_watched_run_is_told_from_its_beginning_and_goes_on(bench: Bench
     driver = await bench.started()
     await driver.nodes("a", "b")
     await bench.serve()
-    console = await bench.console()
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    console = await bench.watching()
     await driver.nodes("c")
     await driver.incident("i-1", node_id="c", schema={"type": "string"})
     await console.wait_until(lambda: (state := console.run("run-1")) is not None and "i-1" in state.incidents)
@@ -59,14 +58,11 @@ async def test_a_big_run_and_long_values_come_through(bench: Bench) -> None:
     await driver.nodes(*(f"n{number}" for number in range(1200)))
     await driver.write(ev.NodeClosed(node_id="n0", state="succeeded", output="ü€😀\n\x00" * 200_000))
     await bench.serve()
-    console = await bench.console()
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    console = await bench.watching()
     await driver.write(ev.NodeClosed(node_id="n1", state="succeeded", output="\x1b" * 500_000))
     last = driver.state.last_seq + 1
     await console.wait_until(lambda: (state := console.run("run-1")) is not None and state.nodes["n1"].terminal)
-    state = console.run("run-1")
-    assert state is not None
+    state = present(console.run("run-1"))
     assert len(state.nodes) == 1200
     assert state.nodes["n0"].output == "ü€😀\n\x00" * 200_000
     assert state.nodes["n1"].output == "\x1b" * 500_000
@@ -86,10 +82,8 @@ async def test_commands_start_answer_and_abort(bench: Bench) -> None:
     assert result["option"] == "retry"
     await console.wait_until(lambda: "i-1" not in console.incidents)
     journal = await bench.open()
-    found = await journal.incident("i-1")
-    assert found is not None
-    answer = found[2]
-    assert answer is not None
+    found = present(await journal.incident("i-1"))
+    answer = present(found[2])
     assert (answer.by.channel, answer.reason) == ("console", "net is back")
     assert answer.by.name
     await console.command("abort", run_id=run_id, reason="enough")
@@ -149,8 +143,7 @@ async def test_a_viewer_can_do_nothing_but_look(bench: Bench) -> None:
     viewer = await bench.console("viewer")
     assert viewer.hello is not None
     assert viewer.hello.role == "viewer"
-    viewer.watch("run-1")
-    await viewer.wait_until(lambda: viewer.run("run-1") is not None)
+    await watched(viewer)
     assert (await viewer.command("events", run_id="run-1"))[0]["type"] == "run.created"
     acts = {
         "start": {"ref": SWARM},
@@ -230,9 +223,7 @@ async def test_controls_over_runs(bench: Bench) -> None:
     assert (await console.command("rewind", run_id="run-1", node_id="a", confirm=True))["dropped"] == ["a", "a/s"]
     forked = (await console.command("fork", run_id="run-1"))["id"]
     await console.wait_until(lambda: forked in console.summaries)
-    late = await bench.console()
-    late.watch("run-1")
-    await late.wait_until(lambda: late.run("run-1") is not None)
+    late = await bench.watching()
     assert late.run("run-1") == await driver.truth()
 
 
@@ -242,8 +233,7 @@ async def test_texts_stream_to_who_watches_and_to_who_comes_later(bench: Bench) 
     assert not bench.streams.wants("run-1")
     early = await bench.console()
     assert bench.streams.wants("run-1")
-    early.watch("run-1")
-    await early.wait_until(lambda: early.run("run-1") is not None)
+    await watched(early)
     await driver.write(ev.StepStarted(node_id="s", kind="llm", name="m", agent="a", attempt=1, epoch=1))
     put = bench.streams.put
     await asyncio.to_thread(lambda: [put("run-1", "s", 1, "text", piece) for piece in ("Hel", "lo ", "world")])
@@ -252,8 +242,7 @@ async def test_texts_stream_to_who_watches_and_to_who_comes_later(bench: Bench) 
     late = await bench.console()
     late.watch("run-1")
     await late.wait_until(lambda: (text := late.text("run-1", "s")) is not None and text.text == "Hello world")
-    found = early.text("run-1", "s")
-    assert found is not None
+    found = present(early.text("run-1", "s"))
     assert (found.text, found.reasoning, found.attempt) == ("Hello world", "hm", 1)
     bench.streams.put("run-1", "s", 2, "text", "again")
     await early.wait_until(lambda: (text := early.text("run-1", "s")) is not None and text.text == "again")
@@ -265,9 +254,7 @@ async def test_texts_stream_to_who_watches_and_to_who_comes_later(bench: Bench) 
 async def test_the_runtime_is_killed_the_console_says_so_and_goes_on_when_it_is_back(bench: Bench) -> None:
     driver = await bench.started()
     await bench.serve()
-    console = await bench.console()
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    console = await bench.watching()
     await bench.stop()
     await console.wait_until(lambda: console.status.phase == "lost")
     assert "no runtime works on" in console.status.reason
@@ -336,9 +323,7 @@ async def test_a_command_sent_twice_at_once_is_done_once(bench: Bench) -> None:
 async def test_one_signal_for_many_changes(bench: Bench) -> None:
     driver = await bench.started()
     await bench.serve()
-    console = await bench.console()
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    console = await bench.watching()
     signals: list[int] = []
     end = console.subscribe(lambda: signals.append(1))
     await driver.nodes(*(f"n{number}" for number in range(500)))
@@ -535,8 +520,7 @@ async def test_who_is_at_the_far_end_of_a_pump(bench: Bench) -> None:
     args = {"incident_id": "i-1", "option": "retry", "revision": 1}
     raw.say(p.Command(id="a", verb="answer", args=args).line() + b"\n")
     assert isinstance(await raw.hear(), p.CommandReply)
-    found = await driver.journal.incident("i-1")
-    assert found is not None
+    found = present(await driver.journal.incident("i-1"))
     assert found[2] is not None
     assert found[2].by.name.startswith("anna (")
     await raw.end()

@@ -155,9 +155,7 @@ async def test_a_console_that_stalls_shows_the_present_when_it_goes_on(
 ) -> None:
     driver = await bench.started()
     await bench.serve(window=20, capacity=40)
-    console = await bench.console()
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    console = await bench.watching()
     assert console.connection.receiver is not None
     slow, acknowledge = console.connection.receiver.session, HandshakeResult.acknowledge
     # takes in, but never says so: it does not draw

@@ -28,6 +28,7 @@ from runtime.record.state.fault_taxonomy import (
 )
 from runtime.worker.duties.notifier import Notifier
 from runtime.worker.supervisor import Supervisor
+from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import writer_of
 
@@ -119,10 +120,8 @@ async def test_what_was_answered_by_itself_and_proved_right_is_given_to_the_rest
         waiting = await several(bench, "reacher", 4)
         canary, *rest = waiting
         assert await precedent(bench.journal, canary.opened) is None
-        await bench.answer(canary, "result", value="by phone")
-        await bench.ended(canary.run_id)
-        before = await precedent(bench.journal, rest[0].opened)
-        assert before is not None
+        await bench.ended_by(canary, "result", value="by phone")
+        before = present(await precedent(bench.journal, rest[0].opened))
         assert (before.answer.incident_id, before.state, before.detail) == (
             canary.opened.incident_id, "went on", "succeeded",
         )  # fmt: skip
@@ -147,8 +146,7 @@ async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Benc
         first, second = await several(bench, "reacher", 2)
         await bench.answer(first, "retry")
         await bench.until(first.run_id, lambda state: len(state.incidents) == 2 and bool(state.open_incidents))
-        before = await precedent(bench.journal, second.opened)
-        assert before is not None
+        before = present(await precedent(bench.journal, second.opened))
         assert (before.answer.option, before.state) == ("retry", "failed again")
         items = await answer_equal_incidents(
             bench.decisions, bench.journal, AnswerEqual(first.opened.incident_id, "retry"), by=ME
@@ -254,10 +252,8 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
 async def test_a_grant_that_lasts_is_given_to_the_rest_for_once(bench: Bench) -> None:
     async with bench.driving():
         first, second = await several(bench, "saver", 2)
-        await bench.answer(first, "grant", **{"for": "run"})
-        await bench.ended(first.run_id)
-        before = await precedent(bench.journal, second.opened)
-        assert before is not None
+        await bench.ended_by(first, "grant", **{"for": "run"})
+        before = present(await precedent(bench.journal, second.opened))
         assert before.reusable == {"for": "once"}
         items = await answer_equal_incidents(
             bench.decisions, bench.journal, AnswerEqual(first.opened.incident_id, "grant"), by=ME
@@ -374,8 +370,7 @@ async def test_a_storm_of_a_thousand_is_a_handful_of_posts_and_each_is_told_once
     state = DurableRun()
     state.apply(created)
     await bench.journal.create(created, state.summary())
-    lease = await bench.journal.claim("storm", "test", 60)
-    assert lease is not None
+    lease = present(await bench.journal.claim("storm", "test", 60))
     fault = Classification(origin=Origin.TOOL, cause=Cause.NETWORK, persistence=Persistence.TRANSIENT)
     storm = [ev.IncidentOpened(incident_id=f"i-{n}", fault=fault, message=f"host {n} is gone") for n in range(1_000)]
     async with Hook(500, 200).open() as hook:

@@ -15,8 +15,12 @@ from runtime.operations.run_controls import RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import reader_of
+
+LAST_STEP = "swarm(noter...)~0/plain~2/llm~0"
+"""The last step of the swarm `workflow`."""
 
 
 @pytest.fixture
@@ -28,11 +32,9 @@ async def test_a_frozen_run_begins_nothing_until_it_is_thawed(bench: Bench, cont
     run = await bench.start("workflow")
     assert await controls.freeze(run, by=ME) == [run]
     async with bench.driving(grace_s=0.0):
-        other = await bench.start("plain")
-        await bench.ended(other)
+        await bench.ended(await bench.start("plain"))
         assert bench.effects == []
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert summary.state == "frozen"
         await controls.thaw(run, by=ME)
         state = await bench.ended(run)
@@ -52,8 +54,7 @@ async def test_freezing_a_run_that_is_driven_drains_it_and_lets_it_go(bench: Ben
             else:
                 await bench.answer(incident, "grant")
         # Answered, but frozen: no process takes it up.
-        probe = await bench.start("plain")
-        await bench.ended(probe)
+        await bench.ended(await bench.start("plain"))
         assert run not in supervisor.driving
         assert "save out.md" not in bench.effects
         assert await controls.thaw(by=ME) == [run]
@@ -79,8 +80,7 @@ async def test_a_breakpoint_stops_once_before_a_tool(bench: Bench, controls: Run
         assert incident.opened.action == {"tool": "note", "arguments": {"text": "b"}}
         assert bench.effects == ["look a"]
         assert incident.opened.options[0].label == "Go on"
-        await bench.answer(incident, "edit", arguments={"text": "edited"})
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "edit", arguments={"text": "edited"})
     assert state.phase == "completed"
     assert bench.effects == ["look a", "note edited"]
 
@@ -93,8 +93,7 @@ async def test_a_breakpoint_before_an_agent(bench: Bench, controls: RunControls)
         assert incident.opened.lineage[-1] == "parallel"
         await bench.until(run, lambda s: s.phase == "waiting")
         assert bench.effects == ["note one", "note two"]
-        await bench.answer(incident, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "retry")
     assert (state.phase, len(state.incidents)) == ("completed", 1)
     with pytest.raises(InvalidCommand, match="has ended"):
         await controls.set_breakpoint(run, "agent", "x", by=ME)
@@ -109,8 +108,7 @@ async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench:
         await controls.inject(run, "chatty", "stop after this", by=ME)
         with pytest.raises(InvalidCommand, match="has no agent 'nobody'"):
             await controls.inject(run, "nobody", "x", by=ME)
-        await bench.answer(incident, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "retry")
     assert state.output == "heard: stop after this"
     assert state.nodes["chatty~0"].delivered == {2: ("stop after this",)}
     assert not state.injected
@@ -119,6 +117,11 @@ async def test_an_injected_message_is_read_at_the_next_turn_in_every_life(bench:
 async def _completed(bench: Bench, name: str) -> tuple[str, DurableRun]:
     run = await bench.start(name)
     return run, await bench.ended(run)
+
+
+async def _rewound(bench: Bench, run: str) -> DurableRun:
+    """The run once it ended again."""
+    return await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
 
 
 async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_repeating(
@@ -134,9 +137,9 @@ async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_r
             at,
             "swarm(noter...)~0/parallel~1/llm~1",
             "swarm(noter...)~0/plain~2",
-            "swarm(noter...)~0/plain~2/llm~0",
+            LAST_STEP,
         }
-        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        state = await _rewound(bench, run)
     assert (state.phase, state.output) == ("completed", "done: three notes")
     counted = Counter(bench.effects)
     assert counted["note p1"] == 2
@@ -146,11 +149,10 @@ async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_r
 async def test_rewind_with_another_model(bench: Bench, controls: RunControls) -> None:
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
-        node = "swarm(noter...)~0/plain~2/llm~0"
-        await controls.rewind(run, node, changes={"model": "scripted:zoo/handing"}, by=ME)
-        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        await controls.rewind(run, LAST_STEP, changes={"model": "scripted:zoo/handing"}, by=ME)
+        state = await _rewound(bench, run)
     assert state.output == "noter"
-    assert state.nodes[node].effective == {"model": "scripted:zoo/handing"}
+    assert state.nodes[LAST_STEP].effective == {"model": "scripted:zoo/handing"}
 
 
 async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_to(
@@ -158,16 +160,15 @@ async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_
 ) -> None:
     async with bench.driving():
         run, before = await _completed(bench, "workflow")
-    node = "swarm(noter...)~0/plain~2/llm~0"
     for model, said in (
         ("antropic:claude", "did you mean 'anthropic:claude'"),
         ("openai:", "names no model"),
         ("nonsense", "names no provider"),
     ):
         with pytest.raises(InvalidCommand, match=said):
-            await controls.rewind(run, node, changes={"model": model}, by=ME)
+            await controls.rewind(run, LAST_STEP, changes={"model": model}, by=ME)
         with pytest.raises(InvalidCommand, match=said):
-            await controls.fork(run, node, changes={"model": model}, by=ME)
+            await controls.fork(run, LAST_STEP, changes={"model": model}, by=ME)
     assert (await bench.state(run)).last_seq == before.last_seq
 
 
@@ -175,16 +176,14 @@ async def test_a_waiting_run_is_rewound_and_its_incident_goes_with_the_node(
     bench: Bench, controls: RunControls
 ) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         await controls.rewind(run, "asker~0/llm~0", by=ME)
         await bench.until(run, lambda s: len(s.incidents) == 2)
         (second,) = await bench.journal.incidents(run)
         assert second.opened.incident_id != incident.opened.incident_id
         late = await bench.decisions.answer(incident.opened.incident_id, "input", {"value": "x"}, by=ME)
         assert "rewound" in getattr(late, "detail", "")
-        await bench.answer(second, "input", value="y")
-        state = await bench.ended(run)
+        state = await bench.ended_by(second, "input", value="y")
     assert state.output == "answered: the operator says y"
 
 
@@ -194,9 +193,7 @@ async def test_a_fork_goes_on_from_what_was_completed_and_leaves_its_source_alon
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
         before = list(bench.effects)
-        fork = await controls.fork(
-            run, "swarm(noter...)~0/plain~2/llm~0", changes={"model": "scripted:zoo/handing"}, by=ME
-        )
+        fork = await controls.fork(run, LAST_STEP, changes={"model": "scripted:zoo/handing"}, by=ME)
         forked = await bench.ended(fork)
         source = await bench.state(run)
     assert bench.effects == before
@@ -214,8 +211,7 @@ async def test_a_fork_of_a_run_that_waits_asks_its_own_question(bench: Bench, co
         await bench.until(run, lambda s: s.nodes["swarm(noter...)~0/asker~0.1"].phase == "succeeded")
         fork = await controls.fork(run, by=ME)
         (again,) = await bench.incidents(fork)
-        await bench.answer(again, "deny")
-        forked = await bench.ended(fork)
+        forked = await bench.ended_by(again, "deny")
         assert (await bench.state(run)).open_incidents
         await bench.decisions.abort(run, by=ME)
         await bench.ended(run)
@@ -249,8 +245,7 @@ async def test_a_run_of_a_frozen_swarm_is_frozen_with_its_creation(bench: Bench,
             assert isinstance(created, ev.RunCreated)
             assert isinstance(frozen, ev.RunFrozen), "in one transaction: there is no moment in which a step may begin"
             assert frozen.reason == "no money"
-            summary = await bench.journal.summary(run)
-            assert summary is not None
+            summary = present(await bench.journal.summary(run))
             assert summary.state == "frozen"
         await controls.thaw(ref=ref, by=ME)
         assert (await bench.ended(later)).phase == "completed"
@@ -309,23 +304,20 @@ async def test_the_drain_of_a_freeze_is_seen_until_the_last_step_has_ended(bench
         state = await bench.until(run, lambda s: s.phase == "frozen")
         assert [node.name for node in state.in_flight] == ["linger"]
         assert state.freezing
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert (summary.state, summary.in_flight, summary.freezing) == ("frozen", 1, True)
         (bench.root / "go").touch()
         state = await bench.until(run, lambda s: not s.freezing)
         assert (state.phase, state.in_flight) == ("frozen", [])
         await bench.until(run, lambda s: s.parked is not None)
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert not summary.freezing
         assert bench.effects == ["lingered"], "what was under way has come to its end, and nothing new began"
 
 
 async def test_a_frozen_run_whose_driver_died_is_looked_at_and_lies_still(bench: Bench, controls: RunControls) -> None:
     run = await bench.start("slow")
-    lease = await bench.journal.claim(run, "somebody", 0.0)
-    assert lease is not None
+    lease = present(await bench.journal.claim(run, "somebody", 0.0))
     step = ev.StepStarted(node_id="slow~0/llm~0", parent_id="", kind="llm", name="x", agent="slow", attempt=1, epoch=1)
     await bench.journal.append(lease, [ev.RunStarted(epoch=1), step])
     await controls.freeze(run, by=ME)
@@ -351,7 +343,7 @@ async def test_rewind_with_another_input(bench: Bench, controls: RunControls) ->
     async with bench.driving():
         run, _ = await _completed(bench, "plain")
         await controls.rewind(run, "plain~0", changes={"input": "something else"}, by=ME)
-        state = await bench.until(run, lambda s: s.lives >= 2 and s.terminal and s.rewind is None)
+        state = await _rewound(bench, run)
         forked = await controls.fork(run, "plain~0", changes={"input": "yet another"}, by=ME)
         assert (await bench.ended(forked)).output == "done: yet another"
     assert state.output == "done: something else"
@@ -365,15 +357,13 @@ async def test_a_frozen_run_that_is_turned_back_stays_frozen(bench: Bench, contr
         await controls.freeze(run, by=ME)
         await controls.rewind(run, "asker~0", by=ME)
         await bench.ended(await bench.start("plain"))
-        summary = await bench.journal.summary(run)
-        assert summary is not None
+        summary = present(await bench.journal.summary(run))
         assert (summary.state, (await bench.state(run)).lives) == ("frozen", 1)
         await controls.thaw(run, by=ME)
         state = await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
         assert len(state.incidents) == 2, "it asks again"
         (incident,) = await bench.journal.incidents(run)
-        await bench.answer(incident, "input", value="you")
-        assert (await bench.ended(run)).phase == "completed"
+        assert (await bench.ended_by(incident, "input", value="you")).phase == "completed"
 
 
 async def test_what_is_under_way_is_let_go_of_before_a_rewind(bench: Bench, controls: RunControls) -> None:
@@ -400,8 +390,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
     bench: Bench, controls: RunControls, *, by_answer: bool
 ) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         if by_answer:
             await bench.answer(incident, "abort")
         else:
@@ -411,8 +400,7 @@ async def test_a_run_that_was_aborted_can_be_turned_back_and_lives_again(
         await bench.until(run, lambda s: bool(s.rewound) and bool(s.open_incidents))
         (again,) = await bench.journal.incidents(run)
         assert again.opened.incident_id != incident.opened.incident_id
-        await bench.answer(again, "input", value="you")
-        assert (await bench.ended(run)).phase == "completed"
+        assert (await bench.ended_by(again, "input", value="you")).phase == "completed"
         await controls.rewind(run, "asker~0", by=ME)
         await bench.until(run, lambda s: len(s.rewound) == 2 and bool(s.open_incidents))
         await bench.decisions.abort(run, by=ME)
@@ -425,8 +413,7 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
     async with bench.driving(grace_s=0.0):
         run = await bench.start("stage")
         (one, other) = await bench.incidents(run, 2)
-        await bench.answer(one, "abort")
-        before = await bench.ended(run)
+        before = await bench.ended_by(one, "abort")
         beside = other.opened.node_id
         with pytest.raises(InvalidCommand, match=re.escape(one.opened.node_id)):
             await controls.rewind(run, beside, confirm=True, by=ME)
@@ -467,8 +454,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
 
 async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench, controls: RunControls) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.answer(incident, "abort")
     with pytest.raises(InvalidCommand, match="is being aborted"):

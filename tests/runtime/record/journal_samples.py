@@ -17,6 +17,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from tests.present import present
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,15 +51,13 @@ def grant(grant_id: str = "g1") -> ev.GrantAdded:
 async def started(journal: Journal, run_id: str = "r1", owner: str = "me", ttl_s: float = 10.0) -> Lease:
     """A run that exists and is driven by `owner`."""
     await journal.create(created(run_id), summary(run_id))
-    lease = await journal.claim(run_id, owner, ttl_s)
-    assert lease is not None
+    lease = present(await journal.claim(run_id, owner, ttl_s))
     await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner=owner)])
     return lease
 
 
 async def state_of(journal: Journal, run_id: str = "r1") -> str:
-    found = await journal.summary(run_id)
-    assert found is not None
+    found = present(await journal.summary(run_id))
     return found.state
 
 

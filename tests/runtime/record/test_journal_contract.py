@@ -13,6 +13,7 @@ import pytest
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Fenced, Journal, JournalError, Lease
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary, fold_events
+from tests.present import present
 from tests.runtime.record.journal_samples import (
     answer,
     created,
@@ -144,8 +145,7 @@ async def test_half_an_emoji_keeps_no_run_from_being_written(journal: Journal) -
 async def test_one_fenced_append_fails_alone(journal: Journal, clock: Clock) -> None:
     stale = await started(journal, "r1")
     clock.jump(60)
-    taken = await journal.claim("r1", "other", 10)
-    assert taken is not None
+    taken = present(await journal.claim("r1", "other", 10))
     assert taken.epoch == stale.epoch + 1
     healthy = [await started(journal, f"r{n}") for n in range(2, 6)]
     results = await asyncio.gather(
@@ -173,8 +173,7 @@ async def test_a_lease_given_back_writes_no_more(journal: Journal) -> None:
 async def test_an_old_lease_of_the_same_owner_is_over_too(journal: Journal) -> None:
     old = await started(journal, owner="me")
     await journal.release(old)
-    new = await journal.claim("r1", "me", 10)
-    assert new is not None
+    new = present(await journal.claim("r1", "me", 10))
     with pytest.raises(Fenced):
         await journal.append(old, [warned("old")])
     with pytest.raises(Fenced):
@@ -194,8 +193,7 @@ async def test_leases_of_the_dead_run_out_at_once_and_no_others(journal: Journal
     await journal.renew(dead)  # no other took it: the holder that was taken for dead goes on
     assert await journal.claim("r1", "other", 10) is None
     assert await journal.expire_leases(lambda owner: owner.startswith("here:1:")) == ["r1"]
-    taken = await journal.claim("r1", "other", 10)
-    assert taken is not None
+    taken = present(await journal.claim("r1", "other", 10))
     assert taken.epoch == dead.epoch + 1
     with pytest.raises(Fenced):
         await journal.append(dead, [warned("from the grave")])
@@ -434,8 +432,7 @@ async def test_an_own_append_after_the_answer_does_not_count_as_having_seen_it(j
     await journal.append(lease, [ev.RunParked(reason="waiting")])
     assert await state_of(journal) == "queued"
     await journal.release(lease)
-    again = await journal.claim("r1", "me", 10)
-    assert again is not None
+    again = present(await journal.claim("r1", "me", 10))
     await journal.append(again, [ev.RunStarted(epoch=again.epoch), ev.RunParked(reason="waiting")])
     assert await state_of(journal) == "waiting", "what was there at the claim counts as seen"
 
@@ -567,12 +564,10 @@ async def test_summaries_follow_what_the_desk_does(journal: Journal, clock: Cloc
         [opened("i1"), opened("i2"), ev.RunParked(reason="waiting", wake_at=wake)],
         summary=Summary(id="r1", title="t", steps=7),
     )
-    found = await journal.summary("r1")
-    assert found is not None
+    found = present(await journal.summary("r1"))
     assert (found.state, found.open_incidents, found.steps, found.wake_at) == ("waiting", 2, 7, wake)
     await journal.answer(answer("i2"))
-    found = await journal.summary("r1")
-    assert found is not None
+    found = present(await journal.summary("r1"))
     assert (found.state, found.open_incidents, found.steps) == ("queued", 1, 7)
     assert [(row.run_id, row.title) for row in await journal.incidents("r1")] == [("r1", "t")]
     assert await journal.incidents("r2") == []
@@ -583,8 +578,7 @@ async def test_summaries_follow_what_the_desk_does(journal: Journal, clock: Cloc
 async def test_runs_are_listed_newest_first_and_by_state(journal: Journal) -> None:
     for number in range(6):
         await journal.create(created(f"r{number}"), summary(f"r{number}"))
-    lease = await journal.claim("r3", "me", 10)
-    assert lease is not None
+    lease = present(await journal.claim("r3", "me", 10))
     await journal.append(lease, [ev.RunStarted(epoch=1)])
     assert [run.id for run in await journal.runs(3)] == ["r5", "r4", "r3"]
     assert [run.id for run in await journal.runs(states=["running", "failed"])] == ["r3"]
@@ -635,8 +629,7 @@ async def test_the_next_instant_that_a_run_waits_for(journal: Journal) -> None:
         lease = await started(journal, f"r{number}")
         await journal.append(lease, [ev.RunParked(reason="waiting", wake_at=wake_at)])
         await journal.release(lease)
-    found = await journal.next_wake()
-    assert found is not None
+    found = present(await journal.next_wake())
     assert abs(found - wakes[1]) < timedelta(milliseconds=1)
     assert await journal.claim("r1", "me", 10.0) is None  # it is not due, and stands
 

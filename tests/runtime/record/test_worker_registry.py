@@ -11,6 +11,7 @@ from runtime.record.journal import StaleSequence
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.workers import FORGOTTEN_AFTER_S, LOST_AFTER_S, PlacedRun, WorkerNeed, WorkerReport
+from tests.present import present
 from tests.runtime.record.conftest import Clock, Store
 from tests.runtime.record.journal_samples import created, summary
 
@@ -91,8 +92,7 @@ async def test_a_labelled_run_is_for_workers_of_its_label(journal: JournalCare, 
     assert await journal.runnable(code="v1") == ["any", "old"]
     assert await journal.claim("old", "me#1", 60, code="v2") is None
     assert await journal.placed_runs() == [PlacedRun("old", WorkerNeed("v1"))]
-    lease = await journal.claim("any", "me#1", 60, code="v2")
-    assert lease is not None
+    lease = present(await journal.claim("any", "me#1", 60, code="v2"))
     await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner=lease.owner, code="v2")])
     await journal.append(lease, [ev.RunParked(reason="stop")])
     await journal.release(lease)
@@ -106,15 +106,13 @@ async def test_a_moved_run_is_for_another_label(journal: JournalCare, clock: Clo
     assert (await journal.runnable(code="v1"), await journal.runnable(code="v2")) == ([], ["r1"])
     await journal.post("r1", ev.RunMoved(code=""))
     assert await journal.runnable(code="v3") == ["r1"]
-    lease = await journal.claim("r1", "me#1", 60, code="v3")
-    assert lease is not None
+    lease = present(await journal.claim("r1", "me#1", 60, code="v3"))
     await journal.post("r1", ev.RunMoved(code="v4"))
     await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner=lease.owner, code="v3")])
     assert lease.run_id not in await journal.runnable(code="v3")
     await journal.release(lease)
     assert await journal.runnable(code="v4") == ["r1"], "said after the claim, it holds"
-    lease = await journal.claim("r1", "me#2", 60)
-    assert lease is not None
+    lease = present(await journal.claim("r1", "me#2", 60))
     await journal.append(lease, [ev.RunFinished(state="completed")])
     with pytest.raises(StaleSequence, match="it has ended"):
         await journal.post("r1", ev.RunMoved(code="v5"), effective=True)
@@ -146,6 +144,5 @@ async def test_a_run_is_for_workers_that_take_its_queue(journal: JournalCare) ->
     assert await journal.placed_runs() == [PlacedRun("big", WorkerNeed("v2", "mail"))]
     await journal.post("big", ev.RunMoved(code=""), effective=True)
     assert await journal.runnable(queues=("mail",)) == ["big"], "a move of the code alone leaves it in its queue"
-    lease = await journal.claim("big", "me#1", 60, queues=("mail",))
-    assert lease is not None
+    assert await journal.claim("big", "me#1", 60, queues=("mail",)) is not None
     assert await journal.placed_runs() == []

@@ -23,6 +23,7 @@ from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
+from tests.runtime.link.linked import linked
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("console", "orbiter", "runtime", "screens", "themes")
@@ -86,13 +87,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 @asynccontextmanager
 async def attached(state: Path) -> AsyncIterator[LinkClient]:
-    console = LinkClient(UnixTransport(state))
-    console.start()
-    try:
-        await console.wait_until(lambda: console.ready)
+    async with linked(UnixTransport(state), ready=True) as console:
         yield console
-    finally:
-        await console.close()
 
 
 async def _logged(state: Path, words: str) -> None:

@@ -23,6 +23,7 @@ from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
 from runtime.worker import driving_thread
 from runtime.worker.rescue import NOTE_NAME, rescue_directories
+from tests.runtime.link.linked import linked
 from tests.runtime.record.journal_samples import ROOT
 
 SWARM = """
@@ -55,13 +56,8 @@ def workspace(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def _console(runtime: EmbeddedRuntime) -> AsyncIterator[LinkClient]:
-    console = LinkClient(runtime.transport())
-    console.start()
-    try:
-        await console.wait_until(lambda: console.ready)
+    async with linked(runtime.transport(), ready=True) as console:
         yield console
-    finally:
-        await console.close()
 
 
 async def _saving(console: LinkClient) -> str:

@@ -18,18 +18,15 @@ from runtime.link.client.client import CommandRefused, LinkClient
 from runtime.record.state import events as ev
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.export_viewer import ExportViewer
+from tests.runtime.link.linked import linked
 
 ZOO = Path(__file__).parents[2] / "data" / "swarms" / "zoo.py"
 
 
 @asynccontextmanager
 async def console(runtime: EmbeddedRuntime | ExportViewer) -> AsyncIterator[LinkClient]:
-    client = LinkClient(runtime.transport())
-    client.start()
-    try:
+    async with linked(runtime.transport()) as client:
         yield client
-    finally:
-        await client.close()
 
 
 @pytest.fixture

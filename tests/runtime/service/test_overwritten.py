@@ -23,6 +23,7 @@ from runtime.record.state.durable_run import Summary
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
 from runtime.worker.rescue import NOTE_NAME, rescue_directories
+from tests.present import present
 from tests.runtime.service.test_displaced import SWARM, _console, _other, _saving
 
 
@@ -103,8 +104,7 @@ async def _watched(runtime: EmbeddedRuntime, journal: Path) -> None:
     host = runtime._runtime._driving_thread
     assert isinstance(host._journal, SqliteJournal)
     assert host._journal._files is not None
-    content = host._journal._files.content
-    assert content is not None
+    content = present(host._journal._files.content)
     log = journal.with_name("journal.db-wal")
     while (content._size, content._log_size) != (journal.stat().st_size, log.stat().st_size):
         assert host.check_files() == ""
@@ -120,8 +120,7 @@ async def _fill(journal: SqliteJournal, name: str, count: int) -> None:
 async def _at_rest(journal: SqliteJournal) -> None:
     """Return when a look has seen the file as it is now."""
     assert journal._files is not None
-    content = journal._files.content
-    assert content is not None
+    content = present(journal._files.content)
     while content._stamp != content._stamp_now():
         assert journal.displaced() == ""
         await asyncio.sleep(0.01)
@@ -202,8 +201,7 @@ async def test_checkpoints_prunes_vacuums_and_other_processes_are_no_change_of_c
 
 
 async def _end(journal: SqliteJournal, run_id: str) -> None:
-    lease = await journal.claim(run_id, "me", 60)
-    assert lease is not None
+    lease = present(await journal.claim(run_id, "me", 60))
     await journal.append(lease, [ev.RunFinished(state="completed")])
     await journal.release(lease)
 

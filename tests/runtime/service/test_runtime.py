@@ -30,6 +30,8 @@ from runtime.service.serve import (
     build_execution_config,
     serve,
 )
+from tests.present import present
+from tests.runtime.link.linked import linked
 
 SWARM = '''
 import time
@@ -118,8 +120,7 @@ async def test_a_run_outlives_the_console_that_started_it(workspace: Path, state
     (workspace / "go").touch()
     second.watch(run_id)
     await second.wait_until(lambda: _finished(second, run_id) is not None)
-    state = second.run(run_id)
-    assert state is not None
+    state = present(second.run(run_id))
     assert (state.phase, state.output) == ("completed", "seen")
     assert "a tool printed this" in log_path(state_dir).read_text()
 
@@ -149,8 +150,7 @@ async def test_the_runtime_is_killed_and_revived_and_the_run_goes_on(
     assert incident.in_doubt
     await console.command("answer", incident_id=incident.incident_id, option="retry", revision=incident.revision)
     await console.wait_until(lambda: _finished(console, run_id) is not None)
-    state = console.run(run_id)
-    assert state is not None
+    state = present(console.run(run_id))
     assert (state.phase, state.output) == ("completed", "seen")
     assert not console.incidents
 
@@ -161,8 +161,7 @@ async def test_stop_ends_it_and_the_run_is_found_as_it_was(
     assert await asyncio.to_thread(daemon.status, state_dir) is None
     assert await asyncio.to_thread(daemon.stop, state_dir) is False
     started = await asyncio.to_thread(daemon.ensure_runtime, state_dir)
-    told = await asyncio.to_thread(daemon.status, state_dir)
-    assert told is not None
+    told = present(await asyncio.to_thread(daemon.status, state_dir))
     assert (told.pid, told.state_dir, told.driving) == (started.pid, str(state_dir), True)
     assert await asyncio.to_thread(daemon.stop, state_dir) is True
     assert await asyncio.to_thread(daemon.running_runtime, state_dir) is None
@@ -229,8 +228,7 @@ def test_the_runtime_has_the_keys_of_its_env_file(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (tmp_path / "keys.env").write_text("OPENAI_API_KEY=not-a-key\n")
     daemon.ensure_runtime(state_dir, env_file=tmp_path / "keys.env")
-    told = daemon.status(state_dir)
-    assert told is not None
+    told = present(daemon.status(state_dir))
     assert "OPENAI_API_KEY" in told.keys
 
 
@@ -238,14 +236,11 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
     (workspace / "go").touch()
     state_dir = workspace / ".orbiter"
     with EmbeddedRuntime(state_dir, build_execution_config(workspace, {})) as runtime:
-        console = LinkClient(runtime.transport())
-        console.start()
-        try:
+        async with linked(runtime.transport()) as console:
             run_id = (await console.command("start", ref="swarm.py:looker", input="look"))["id"]
             console.watch(run_id)
             await console.wait_until(lambda: _finished(console, run_id) is not None)
-            state = console.run(run_id)
-            assert state is not None
+            state = present(console.run(run_id))
             assert (state.phase, state.output) == ("completed", "seen")
             with pytest.raises(workspace_lock.Locked):
                 EmbeddedRuntime(state_dir, build_execution_config(workspace, {})).start()
@@ -254,8 +249,6 @@ async def test_embedded_is_the_same_over_a_pair(workspace: Path) -> None:
             await console.command("stop")
             await console.wait_until(lambda: console.status.phase == "lost")
             assert "open the console again" in console.status.reason
-        finally:
-            await console.close()
     assert workspace_lock.holder(state_dir) is None
     with pytest.raises(sockets.RuntimeNotRunning):
         sockets.dial(state_dir)

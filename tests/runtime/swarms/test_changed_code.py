@@ -83,6 +83,5 @@ async def test_a_swarm_that_can_no_longer_be_loaded_parks_and_goes_on_when_it_ca
         assert "half edited" in incident.opened.message
         assert "swarm.py, line" in incident.opened.message
         path.write_text(BEFORE)
-        await bench.answer(incident, "retry")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "retry")
     assert state.output == "second got first's secret"

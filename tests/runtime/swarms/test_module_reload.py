@@ -67,12 +67,10 @@ async def test_a_new_run_sees_edited_files_and_a_live_one_does_not(bench: Bench,
         (bench.root / f"words_{mark}.py").write_text("WORD = 'two'\n")
         (bench.root / f"pack_{mark}" / "inner.py").write_text("def shout(word):\n    return word + '?'\n")
         assert (await bench.ended(await bench.decisions.start(ref, "go", by=ME))).output == "two?"
-        await bench.answer(stopped, "retry")
-        assert (await bench.ended(live)).output == "one!"
+        assert (await bench.ended_by(stopped, "retry")).output == "one!"
         os.utime(bench.root / f"pack_{mark}" / "inner.py")
         (bench.root / f"words_{mark}.py").unlink()
-        gone = await bench.decisions.start(ref, "go", by=ME)
-        (incident,) = await bench.incidents(gone)
+        (incident,) = await bench.incidents(await bench.decisions.start(ref, "go", by=ME))
         assert f"words_{mark}" in incident.opened.message
     assert not list(bench.root.rglob("__pycache__"))
 

@@ -125,8 +125,7 @@ async def test_idle_runs_leave_before_their_grace_where_others_wait_for_room(ben
             state = await bench.until(run, lambda s: s.phase == "waiting")
             assert len(state.open_incidents) == 1
             (incident,) = await bench.journal.incidents(run)
-            await bench.answer(incident, "input", value="you")
-            assert (await bench.ended(run)).phase == "completed"
+            assert (await bench.ended_by(incident, "input", value="you")).phase == "completed"
     finally:
         supervisor.stop()
         await serving

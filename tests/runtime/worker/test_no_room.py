@@ -30,6 +30,7 @@ from runtime.record.state.fault_taxonomy import (
 )
 from runtime.worker import driving_thread
 from runtime.worker.driving_thread import DrivingThread
+from tests.present import present
 from tests.runtime.record.journal_samples import ROOT
 from tests.runtime.record.sqlite_parts import writer_of
 from tests.runtime.worker.test_lost_end import ME
@@ -103,8 +104,7 @@ class Place:
     async def pragma(self, words: str) -> None:
         """Say a PRAGMA to the connection that drives, in its loop."""
         writer = writer_of(self._driving[0])
-        loop = self.host._loop
-        assert loop is not None
+        loop = present(self.host._loop)
         work = writer.run_exclusive(lambda connection: connection.execute(f"PRAGMA {words}").fetchall())
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
@@ -167,8 +167,7 @@ async def test_a_stop_does_not_wait_for_room_and_what_is_asked_then_is_true(
 async def test_without_a_host_an_append_fails_at_once(tmp_path: Path) -> None:
     async with await open_journal(tmp_path) as journal:
         await create_run(journal, ev.RunCreated(ref="x:y", input="go", by=ME, run_id="one"))
-        lease = await journal.claim("one", "me", 10.0)
-        assert lease is not None
+        lease = present(await journal.claim("one", "me", 10.0))
         await writer_of(journal).run_exclusive(
             lambda connection: connection.execute("PRAGMA query_only = 1").fetchall()
         )
@@ -233,8 +232,7 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
     async with await open_journal(left / ".orbiter") as journal:
         created = next(each for each in recorded if isinstance(each, ev.RunCreated))
         await journal.create(created, fold_events([created]).summary())
-        lease = await journal.claim("one", f"{socket.gethostname()}:{pid}:gone#1", 0.001)
-        assert lease is not None
+        lease = present(await journal.claim("one", f"{socket.gethostname()}:{pid}:gone#1", 0.001))
         node = next(each.node_id for each in recorded if isinstance(each, ev.StepStarted) and "/save~" in each.node_id)
         kept = [each.model_copy(update={"epoch": 1}) if isinstance(each, ev.StepStarted) else each for each in recorded]
         kept = [

@@ -60,16 +60,14 @@ async def test_what_takes_too_long_is_asked_about(bench: Bench) -> None:
     async with bench.driving(grace_s=0.0):
         (incident,) = await bench.incidents(run)
         assert incident.opened.in_doubt
-        await bench.answer(incident, "result", value="seen to be sent")
-        ended = await bench.ended(run)
+        ended = await bench.ended_by(incident, "result", value="seen to be sent")
     assert ended.phase == "completed"
     assert (bench.root / "sent").read_text() == "1\n2\n"
 
 
 async def test_a_run_that_only_waits_for_a_person_is_waiting_after_a_stop(bench: Bench) -> None:
     async with bench.driving():
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
     summary = await bench.journal.summary(run)
     assert summary is not None
     assert summary.state == "waiting"

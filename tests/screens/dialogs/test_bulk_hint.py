@@ -15,7 +15,7 @@ from screens.shell.context import ConsoleContext
 from tests.console.app.test_app import prompt_of, settled, text_of
 from tests.screens.run_link import RunLink
 from tests.screens.stories import limited
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 NOT_YET: dict[str, Any] = {"id": "run-1-inc-1", "run_id": "run-1", "option": "retry", "state": "not proven"}
 
@@ -30,8 +30,7 @@ async def answering(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Pilo
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(pilot)
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("r")
-        await until(pilot, lambda: "answer" in [verb for verb, _ in link.said])
+        await press(pilot, "r", then=lambda: "answer" in [verb for verb, _ in link.said])
         await until(pilot, lambda: "run-1-inc-1" not in link.incidents)
         yield pilot, link
 
@@ -43,12 +42,10 @@ async def test_when_it_proved_right_a_line_says_how_many_wait_and_by_which_key(m
         assert " worked: " not in text_of(pilot)
         link.precedent = {**NOT_YET, "state": "went on"}
         link.stories["run-1"].finish(output="done")
-        link.changed()
-        await until(pilot, lambda: "retry worked: 2 alike wait; B in the inbox answers" in text_of(pilot))
+        await changed(pilot, link, then="retry worked: 2 alike wait; B in the inbox answers")
         assert pilot.app.focused is focused
         assert {verb for verb, _ in link.said} == {"answer", "precedent"}
-        await pilot.press("f5")
-        await until(pilot, lambda: " worked: " not in text_of(pilot))
+        await press(pilot, "f5", then=lambda: " worked: " not in text_of(pilot))
 
 
 @pytest.mark.parametrize("state", ["failed again", "not proven"])

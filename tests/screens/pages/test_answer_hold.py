@@ -20,7 +20,7 @@ from tests.screens.pictures import asks
 from tests.screens.run_link import RunLink
 from tests.screens.stepping import Clock
 from tests.screens.stories import Story, limited
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 LONG_S = 600.0
 """Longer than any test: it is not the clock that sends."""
@@ -38,8 +38,7 @@ async def held(
         await settled(pilot)
         await until(pilot, lambda: prompt_of(pilot).armed)
         if key:
-            await pilot.press(key)
-            await until(pilot, lambda: session.hold.held is not None or bool(answers(link)))
+            await press(pilot, key, then=lambda: session.hold.held is not None or bool(answers(link)))
             await settled(pilot)
         yield pilot, link
 
@@ -52,19 +51,16 @@ async def test_while_it_is_held_nothing_is_sent_and_the_prompt_says_how_to_take_
     async with held() as (pilot, link):
         await until(pilot, lambda: "u takes it back, enter sends now" in text_of(pilot))
         assert answers(link) == []
-        await pilot.press("u")
-        await until(pilot, lambda: "Taken back: nothing was sent." in text_of(pilot))
+        await press(pilot, "u", then="Taken back: nothing was sent.")
         assert prompt_of(pilot).mode == "choose"
-        await pilot.press("v")
-        await until(pilot, lambda: prompt_of(pilot).mode == "type")
+        await press(pilot, "v", then=lambda: prompt_of(pilot).mode == "type")
         assert answers(link) == []
 
 
 async def test_enter_sends_at_once() -> None:
     async with held() as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).mode == "held" and prompt_of(pilot).armed)
-        await pilot.press("enter")
-        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
+        await press(pilot, "enter", then=lambda: answers(link) == [("run-1-inc-1", "retry")])
         await until(pilot, lambda: "openai:gpt-4o: Retry operation" in text_of(pilot))
 
 
@@ -74,10 +70,8 @@ async def test_what_is_said_of_an_answer_names_the_step_as_the_prompt_does() -> 
         field = prompt.query_one("#editor", Editor)
         await until(pilot, lambda: prompt.mode == "type" and field.has_focus)
         assert "analyst asks" in text_of(pilot)
-        await pilot.press(*"Q4")
-        await until(pilot, lambda: field.text == "Q4")
-        await pilot.press("enter")
-        await until(pilot, lambda: "analyst: your answer" in text_of(pilot))
+        await press(pilot, *"Q4", then=lambda: field.text == "Q4")
+        await press(pilot, "enter", then="analyst: your answer")
 
 
 async def test_after_its_time_it_is_sent() -> None:
@@ -87,20 +81,16 @@ async def test_after_its_time_it_is_sent() -> None:
 
 async def test_what_asks_before_is_not_held_after() -> None:
     async with held(key="") as (pilot, link):
-        await pilot.press("a")
-        await until(pilot, lambda: prompt_of(pilot).mode == "confirm" and prompt_of(pilot).armed)
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "abort")])
+        await press(pilot, "a", then=lambda: prompt_of(pilot).mode == "confirm" and prompt_of(pilot).armed)
+        await press(pilot, "y", then=lambda: answers(link) == [("run-1-inc-1", "abort")])
         await until(pilot, lambda: "R starts again from here" in text_of(pilot))
 
 
 async def test_on_another_screen_it_is_said_and_ctrl_t_takes_it_back() -> None:
     async with held() as (pilot, link):
-        await pilot.press("escape", "1")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", "1", then=InboxScreen)
         await until(pilot, lambda: "Retry operation sends in" in text_of(pilot))
-        await pilot.press("ctrl+t")
-        await until(pilot, lambda: "Taken back, nothing was sent: openai:gpt-4o: Retry operation." in text_of(pilot))
+        await press(pilot, "ctrl+t", then="Taken back, nothing was sent: openai:gpt-4o: Retry operation.")
         await until(pilot, lambda: "sends in" not in text_of(pilot))
         assert answers(link) == []
 
@@ -115,16 +105,14 @@ async def test_a_console_that_is_killed_sends_nothing_and_the_decision_stays_ope
 
 async def test_leaving_the_console_sends_it() -> None:
     async with held() as (pilot, link):
-        await pilot.press("q")
-        await until(pilot, lambda: not pilot.app.is_running)
+        await press(pilot, "q", then=lambda: not pilot.app.is_running)
     assert answers(link) == [("run-1-inc-1", "retry")]
 
 
 async def test_the_answer_of_a_second_console_wins_and_the_held_one_is_dropped() -> None:
     async with held() as (pilot, link):
         link.stories["run-1"].answer("run-1-inc-1", "deny", who="bob")
-        link.changed()
-        await until(pilot, lambda: "bob answered this" in text_of(pilot))
+        await changed(pilot, link, then="bob answered this")
         assert "Yours was not sent: openai:gpt-4o: Retry operation." in text_of(pilot)
         assert pilot.app.screen.session.hold.held is None  # type: ignore[attr-defined]
         assert answers(link) == []
@@ -132,26 +120,20 @@ async def test_the_answer_of_a_second_console_wins_and_the_held_one_is_dropped()
 
 async def test_a_bulk_answer_sends_first_what_is_held() -> None:
     async with held(*(limited(n, n) for n in (1, 2, 3))) as (pilot, link):
-        await pilot.press("escape", "1")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", "1", then=InboxScreen)
         await settled(pilot)
-        await pilot.press("home", "B")
-        await until(pilot, lambda: isinstance(pilot.app.screen, BulkAnswerScreen))
+        await press(pilot, "home", "B", then=BulkAnswerScreen)
         await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
-        await pilot.press("r")
-        await until(pilot, lambda: "the other 2 too" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "1 refused, 2 went on" in text_of(pilot))
+        await press(pilot, "r", then="the other 2 too")
+        await press(pilot, "y", then="1 refused, 2 went on")
         assert [verb for verb, _ in link.said if verb.startswith("answer")] == ["answer", "answer_like"]
 
 
 async def test_a_second_answer_sends_the_first() -> None:
     async with held(limited(1), limited(2, 1)) as (pilot, link):
-        await pilot.press("n")
-        await until(pilot, lambda: prompt_of(pilot).opened is not None and "chapter 2" in text_of(pilot))
+        await press(pilot, "n", then=lambda: prompt_of(pilot).opened is not None and "chapter 2" in text_of(pilot))
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("r")
-        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
+        await press(pilot, "r", then=lambda: answers(link) == [("run-1-inc-1", "retry")])
         await until(pilot, lambda: prompt_of(pilot).mode == "held")
 
 
@@ -171,8 +153,7 @@ async def prompted() -> AsyncIterator[tuple[Pilot[None], RunLink, Clock]]:
 async def test_a_word_is_no_decision(word: str) -> None:
     """The first letter decides, and the next one that comes at once says that it was typed as text."""
     async with prompted() as (pilot, link, _):
-        await pilot.press(*word)
-        await until(pilot, lambda: prompt_of(pilot).mode == "choose")
+        await press(pilot, *word, then=lambda: prompt_of(pilot).mode == "choose")
         if word[1] != "u":  # that takes it back, as it always does
             await until(pilot, lambda: "look like typing: nothing was sent." in text_of(pilot))
         assert answers(link) == []
@@ -180,14 +161,11 @@ async def test_a_word_is_no_decision(word: str) -> None:
 
 async def test_a_letter_that_comes_later_leaves_what_is_held() -> None:
     async with prompted() as (pilot, link, clock):
-        await pilot.press("r")
-        await until(pilot, lambda: prompt_of(pilot).mode == "held")
+        await press(pilot, "r", then=lambda: prompt_of(pilot).mode == "held")
         clock.now += ARM_AFTER_S
-        await pilot.press("k")
-        await until(pilot, lambda: prompt_of(pilot).armed)
+        await press(pilot, "k", then=lambda: prompt_of(pilot).armed)
         assert prompt_of(pilot).mode == "held"
-        await pilot.press("enter")
-        await until(pilot, lambda: answers(link) == [("run-1-inc-1", "retry")])
+        await press(pilot, "enter", then=lambda: answers(link) == [("run-1-inc-1", "retry")])
 
 
 async def test_a_text_that_is_taken_back_stands_in_its_field_again() -> None:
@@ -195,10 +173,7 @@ async def test_a_text_that_is_taken_back_stands_in_its_field_again() -> None:
         prompt = prompt_of(pilot)
         field = prompt.query_one("#editor", Editor)
         await until(pilot, lambda: prompt.mode == "type" and field.has_focus)
-        await pilot.press(*"Q4")
-        await until(pilot, lambda: field.text == "Q4")
-        await pilot.press("enter")
-        await until(pilot, lambda: prompt.mode == "held")
-        await pilot.press("u")
-        await until(pilot, lambda: prompt.mode == "type" and field.text == "Q4")
+        await press(pilot, *"Q4", then=lambda: field.text == "Q4")
+        await press(pilot, "enter", then=lambda: prompt.mode == "held")
+        await press(pilot, "u", then=lambda: prompt.mode == "type" and field.text == "Q4")
         assert answers(link) == []

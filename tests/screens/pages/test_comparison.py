@@ -11,7 +11,7 @@ from screens.shell.context import ConsoleContext
 from tests.screens.lonely import showing, text_of
 from tests.screens.pictures import PICTURES
 from tests.screens.stories import digest, finished, limited
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 
 def compared(left: str, right: str) -> Callable[[ConsoleContext], ComparisonScreen]:
@@ -24,23 +24,18 @@ async def test_two_selected_runs_are_compared_the_earlier_one_on_the_left_and_es
     async with app.run_test(size=(100, 40)) as pilot:
         await picture.take(pilot)
         assert isinstance(app.screen, ComparisonScreen)
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.run_id == "run-3")
+        await press(pilot, "enter", then=lambda: isinstance(app.screen, RunScreen) and app.screen.run_id == "run-3")
         await pilot.press("escape", "escape")
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.run_id == "run-8")
-        await pilot.press("1", "space", "C")
-        await until(pilot, lambda: "it takes two runs" in text_of(pilot))
-        await pilot.press("home", "escape", "space", "space", "C")
-        await until(pilot, lambda: "they part at" in text_of(pilot))
+        await press(pilot, "1", "space", "C", then="it takes two runs")
+        await press(pilot, "home", "escape", "space", "space", "C", then="they part at")
         assert "left   [run-3]" in text_of(pilot)
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, InboxScreen))
+        await press(pilot, "escape", then=lambda: isinstance(app.screen, InboxScreen))
 
 
 async def test_a_run_that_is_no_fork_says_how_two_runs_are_compared() -> None:
     async with showing(lambda session: RunScreen(session, "run-0"), finished()) as (pilot, _):
-        await pilot.press("C")
-        await until(pilot, lambda: "this run is not a fork" in text_of(pilot))
+        await press(pilot, "C", then="this run is not a fork")
 
 
 async def test_the_runs_are_compared_again_when_one_of_them_moves_and_only_then() -> None:
@@ -53,8 +48,7 @@ async def test_the_runs_are_compared_again_when_one_of_them_moves_and_only_then(
         await page.fetch()
         assert [verb for verb, _ in link.said] == ["diff"]
         left.finish("aborted")
-        link.changed()
-        await until(pilot, lambda: "aborted" in text_of(pilot))
+        await changed(pilot, link, then="aborted")
 
 
 async def test_a_run_that_is_gone_is_said() -> None:

@@ -43,7 +43,7 @@ from screens.views.shared.row_cache import RowCache
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished, limited
 from tests.screens.twelve_incidents import TWELVE, network
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 
 
 def waiting_of(*stories: Story) -> list[OpenIncident]:
@@ -283,10 +283,8 @@ def test_of_those_that_are_alike_only_what_tells_them_apart_is_named() -> None:
 
 async def test_a_key_of_a_decision_says_in_the_inbox_what_comes_before_it() -> None:
     async with showing(InboxScreen, limited(1), limited(2), limited(3, fingerprint="other")) as (pilot, link):
-        await pilot.press("r")
-        await until(pilot, lambda: "enter opens the decision first: r answers there; B answers all" in text_of(pilot))
-        await pilot.press("down", "s")
-        await until(pilot, lambda: "enter opens the decision first: s answers there." in text_of(pilot))
+        await press(pilot, "r", then="enter opens the decision first: r answers there; B answers all")
+        await press(pilot, "down", "s", then="enter opens the decision first: s answers there.")
         assert [verb for verb, _ in link.said if verb.startswith("answer")] == []
 
 
@@ -310,19 +308,14 @@ def test_that_one_did_not_happen_says_nothing_of_the_others() -> None:
 
 async def test_before_a_retry_of_what_may_have_happened_each_is_asked_about_and_only_those_are_repeated() -> None:
     async with showing(InboxScreen, *[doubtful(n) for n in (1, 2, 3)], size=(140, 40)) as (pilot, link):
-        await pilot.press("B")
-        await until(pilot, lambda: "3 alike" in text_of(pilot))
+        await press(pilot, "B", then="3 alike")
         await pilot.press("r")
         await until(pilot, lambda: "1 of 3: Did it happen?" in text_of(pilot) and "pay(sum=1)" in text_of(pilot))
-        await pilot.press("n")
-        await until(pilot, lambda: "2 of 3: Did it happen?" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "3 of 3: Did it happen?" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "the other too" in text_of(pilot))
+        await press(pilot, "n", then="2 of 3: Did it happen?")
+        await press(pilot, "y", then="3 of 3: Did it happen?")
+        await press(pilot, "y", then="the other too")
         assert link.said == [] or {verb for verb, _ in link.said} == {"precedent"}
-        await pilot.press("y")
-        await until(pilot, lambda: any(verb == "answer_like" for verb, _ in link.said))
+        await press(pilot, "y", then=lambda: any(verb == "answer_like" for verb, _ in link.said))
         said = next(args for verb, args in link.said if verb == "answer_like")
         assert (said["incident_id"], said["option"]) == ("r2-inc-1", "retry")
         assert said["only"] == said["looked_at"] == ["r2-inc-1", "r3-inc-1"]
@@ -330,14 +323,10 @@ async def test_before_a_retry_of_what_may_have_happened_each_is_asked_about_and_
 
 async def test_where_all_of_them_may_have_happened_nothing_is_repeated() -> None:
     async with showing(InboxScreen, *[doubtful(n) for n in (1, 2)], size=(140, 40)) as (pilot, link):
-        await pilot.press("B")
-        await until(pilot, lambda: "2 alike" in text_of(pilot))
-        await pilot.press("r")
-        await until(pilot, lambda: "1 of 2: Did it happen?" in text_of(pilot))
-        await pilot.press("n")
-        await until(pilot, lambda: "2 of 2: Did it happen?" in text_of(pilot))
-        await pilot.press("n")
-        await until(pilot, lambda: "Nothing was repeated" in text_of(pilot))
+        await press(pilot, "B", then="2 alike")
+        await press(pilot, "r", then="1 of 2: Did it happen?")
+        await press(pilot, "n", then="2 of 2: Did it happen?")
+        await press(pilot, "n", then="Nothing was repeated")
         assert not [verb for verb, _ in link.said if verb == "answer_like"]
 
 
@@ -390,19 +379,15 @@ def test_what_shows_before_the_runtime_tells_what_came_of_each() -> None:
 async def test_b_answers_the_oldest_and_the_rest_after_y_and_lists_what_came_of_each() -> None:
     stories = [limited(n, n) for n in (1, 2, 3)]
     async with showing(InboxScreen, *stories, size=(140, 40)) as (pilot, link):
-        await pilot.press("B")
-        await until(pilot, lambda: "None of them was answered yet" in text_of(pilot))
+        await press(pilot, "B", then="None of them was answered yet")
         await pilot.press("enter", "y")
         assert not any(verb == "answer_like" for verb, _ in link.said)
-        await pilot.press("r")
-        await until(pilot, lambda: "the other 2 too" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: "the other 2 too" not in text_of(pilot))
+        await press(pilot, "r", then="the other 2 too")
+        await press(pilot, "escape", then=lambda: "the other 2 too" not in text_of(pilot))
         await pilot.press("r", "enter")
         assert not any(verb == "answer_like" for verb, _ in link.said), "enter answers nothing"
         stories[2].answer("run-3-inc-1", "deny", who="bob")
-        await pilot.press("y")
-        await until(pilot, lambda: "2 went on, 1 refused" in text_of(pilot))
+        await press(pilot, "y", then="2 went on, 1 refused")
         said = next(args for verb, args in link.said if verb == "answer_like")
         assert said == {
             "incident_id": "run-1-inc-1",
@@ -410,17 +395,14 @@ async def test_b_answers_the_oldest_and_the_rest_after_y_and_lists_what_came_of_
             "only": ["run-1-inc-1", "run-2-inc-1", "run-3-inc-1"],
         }
         assert "ada answered" in line_with(pilot, "chapter 3 ·")
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", then=InboxScreen)
 
 
 async def test_b_answers_the_rest_as_the_one_that_proved_right() -> None:
     async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, link):
         link.precedent = {"id": "i-0", "option": "switch_model", "by": "ada", "state": "went on", "detail": "succeeded"}
-        await pilot.press("B")
-        await until(pilot, lambda: "Answer all 2 the same: switch_model" in text_of(pilot))
-        await pilot.press("B", "y")
-        await until(pilot, lambda: "2 went on" in text_of(pilot))
+        await press(pilot, "B", then="Answer all 2 the same: switch_model")
+        await press(pilot, "B", "y", then="2 went on")
         said = next(args for verb, args in link.said if verb == "answer_like")
         assert (said["incident_id"], said["option"], "params" in said) == ("i-0", "switch_model", False)
 
@@ -430,28 +412,22 @@ async def test_what_was_not_proven_yet_is_looked_at_again_when_its_run_went_on()
     async with showing(InboxScreen, first, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, link):
         link.precedent = {"id": "i-0", "run_id": "run-7", "option": "retry", "by": "ada", "state": "not proven"}
         pilot.app.screen.row_list.go_to("group::f-rate")  # type: ignore[attr-defined]
-        await pilot.press("B")
-        await until(pilot, lambda: "not proven" in text_of(pilot))
+        await press(pilot, "B", then="not proven")
         link.precedent = {**link.precedent, "state": "went on"}
         first.answer("run-7-inc-1", "retry")
-        link.changed()
-        await until(pilot, lambda: "Answer all 2 the same: retry" in text_of(pilot))
+        await changed(pilot, link, then="Answer all 2 the same: retry")
 
 
 async def test_an_answer_that_needs_a_value_is_typed_once_and_mistakes_are_said() -> None:
     async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, link):
         link.precedent = {"id": "i-0", "option": "retry", "by": "ada", "state": "failed again", "detail": "i-1"}
-        await pilot.press("B")
-        await until(pilot, lambda: "failed again" in text_of(pilot))
+        await press(pilot, "B", then="failed again")
         await pilot.press("B")
         assert "y answers" not in text_of(pilot), "what failed again is not offered"
-        await pilot.press("m", "enter")
-        await until(pilot, lambda: "something is needed here: model" in text_of(pilot))
-        await pilot.press(*"openai:o", "enter")
-        await until(pilot, lambda: "Retry with another model: openai:o" in text_of(pilot))
+        await press(pilot, "m", "enter", then="something is needed here: model")
+        await press(pilot, *"openai:o", "enter", then="Retry with another model: openai:o")
         link.refuses["answer_like"] = "unknown provider 'x'"
-        await pilot.press("y")
-        await until(pilot, lambda: "unknown provider 'x'" in text_of(pilot))
+        await press(pilot, "y", then="unknown provider 'x'")
         assert "2 not yet" in text_of(pilot)
 
 
@@ -481,13 +457,10 @@ async def test_a_decision_is_not_explained_where_the_list_needs_the_rows() -> No
 async def test_for_all_of_them_a_model_is_chosen_from_the_list_of_providers() -> None:
     async with showing(InboxScreen, *[limited(n, n) for n in (1, 2)], size=(140, 40)) as (pilot, link):
         link.keys = ("ANTHROPIC_API_KEY",)
-        await pilot.press("B")
-        await until(pilot, lambda: "None of them was answered" in text_of(pilot))
-        await pilot.press("m")
-        await until(pilot, lambda: "1 anthropic: · its key is there; you name the model" in text_of(pilot))
+        await press(pilot, "B", then="None of them was answered")
+        await press(pilot, "m", then="1 anthropic: · its key is there; you name the model")
         await pilot.press("1", "enter")
-        await pilot.press(*"claude-haiku-4-5", "enter")
-        await until(pilot, lambda: "Retry with another model: anthropic:claude-haiku-4-5" in text_of(pilot))
+        await press(pilot, *"claude-haiku-4-5", "enter", then="Retry with another model: anthropic:claude-haiku-4-5")
 
 
 def asks(number: int, schema: dict[str, Any]) -> Story:
@@ -502,16 +475,14 @@ def asks(number: int, schema: dict[str, Any]) -> Story:
 async def test_several_answers_are_ticked_once_for_all_that_ask_the_same() -> None:
     several = {"type": "array", "items": {"enum": ["Rome, Italy", "Bern", "Oslo"]}, "minItems": 1}
     async with showing(InboxScreen, *[asks(n, several) for n in (1, 2)], size=(140, 40)) as (pilot, link):
-        await pilot.press("B")
-        await until(pilot, lambda: isinstance(pilot.app.screen, BulkAnswerScreen))
+        await press(pilot, "B", then=BulkAnswerScreen)
         await pilot.press("i", "enter")
         await until(pilot, lambda: "Nothing is ticked" in text_of(pilot) and "with commas" not in text_of(pilot))
         await pilot.press("1", "1", "enter", "enter")  # ticked, and not ticked any more
         await until(pilot, lambda: "at least 1 items" in text_of(pilot) and "space ticks" in text_of(pilot))
         await pilot.press("3", "1", "enter")
         await until(pilot, lambda: "Rome, Italy, Oslo" in text_of(pilot) and "y answers" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: any(verb == "answer_like" for verb, _ in link.said))
+        await press(pilot, "y", then=lambda: any(verb == "answer_like" for verb, _ in link.said))
         said = next(args for verb, args in link.said if verb == "answer_like")
         assert (said["option"], said["params"]) == ("input", {"value": ["Rome, Italy", "Oslo"]})
 
@@ -540,15 +511,11 @@ async def test_what_is_like_no_other_has_no_such_key() -> None:
 
 async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was() -> None:
     async with showing(InboxScreen, digest(), finished(), size=(80, 24)) as (pilot, _):
-        await pilot.press("slash", *"manual")
-        await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
-        await pilot.press("enter", "escape")
-        await until(pilot, lambda: "left out" not in text_of(pilot))
+        await press(pilot, "slash", *"manual", then="/manual · 2 left out")
+        await press(pilot, "enter", "escape", then=lambda: "left out" not in text_of(pilot))
         assert "weekly digest" in text_of(pilot)
-        await pilot.press("slash")
-        await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
-        await pilot.press(*"!(", "enter")
-        await until(pilot, lambda: "not a valid regular expression: missing )" in text_of(pilot))
+        await press(pilot, "slash", then="/manual · 2 left out")
+        await press(pilot, *"!(", "enter", then="not a valid regular expression: missing )")
         assert "weekly digest" in text_of(pilot)
 
 
@@ -560,17 +527,14 @@ async def test_the_filter_goes_through_inputs_and_results_that_no_row_shows() ->
             await until(pilot, lambda: "weekly digest" in text_of(pilot))
             await pilot.press("slash", *"quetzal")
             await until(pilot, lambda: "translate manual" in text_of(pilot) and "weekly digest" not in text_of(pilot))
-            await pilot.press(*"x")
-            await until(pilot, lambda: "translate manual" not in text_of(pilot))
-            await pilot.press("escape")
-            await until(pilot, lambda: "weekly digest" in text_of(pilot))
+            await press(pilot, *"x", then=lambda: "translate manual" not in text_of(pilot))
+            await press(pilot, "escape", then="weekly digest")
 
 
 async def test_a_filter_goes_on_without_a_runtime_through_what_is_shown() -> None:
     async with showing(InboxScreen, digest(), finished(), size=(80, 24)) as (pilot, link):
         link.lose("the runtime was stopped")
-        await pilot.press("slash", *"manual")
-        await until(pilot, lambda: "/manual · 2 left out" in text_of(pilot))
+        await press(pilot, "slash", *"manual", then="/manual · 2 left out")
         await until(pilot, lambda: "Only what is shown is searched" in text_of(pilot))
 
 
@@ -596,8 +560,7 @@ async def test_faults_only_and_sorting_by_the_columns() -> None:
 
 async def confirmed(pilot: Pilot[None], key: str, question: str) -> None:
     """Press a key and confirm what it asks."""
-    await pilot.press(key)
-    await until(pilot, lambda: question in text_of(pilot) and "takes keys" not in text_of(pilot))
+    await press(pilot, key, then=lambda: question in text_of(pilot) and "takes keys" not in text_of(pilot))
     await pilot.press("y")
 
 
@@ -609,25 +572,18 @@ async def test_what_is_selected_is_frozen_together_and_aborted_after_its_number_
         assert "2 selected" in text_of(pilot)
         await confirmed(pilot, "p", "Freeze 2 runs?")
         await until(pilot, lambda: "2 frozen" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", then=InboxScreen)
         await confirmed(pilot, "p", "Thaw 2 runs?")
         await until(pilot, lambda: "2 thawed" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
-        await pilot.press("ctrl+a", "A")
-        await until(pilot, lambda: "Abort 3 runs?" in text_of(pilot))
-        await pilot.press("enter", "n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", then=InboxScreen)
+        await press(pilot, "ctrl+a", "A", then="Abort 3 runs?")
+        await press(pilot, "enter", "n", then=InboxScreen)
         assert not any(verb == "abort" for verb, _ in link.said)
-        await pilot.press("A")
-        await until(pilot, lambda: isinstance(pilot.app.screen, BatchActionScreen))
+        await press(pilot, "A", then=BatchActionScreen)
         stories[1].finish("failed", error="too late")
-        await pilot.press("y")
-        await until(pilot, lambda: "2 aborting, 1 refused" in text_of(pilot))
+        await press(pilot, "y", then="2 aborting, 1 refused")
         assert "has ended: it is failed" in line_with(pilot, "✗ refused")
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", then=InboxScreen)
         await pilot.press("escape")
         await drawn(pilot)
         assert "selected" not in text_of(pilot)
@@ -650,8 +606,7 @@ async def test_a_page_that_is_closed_stops_nothing_and_what_came_of_it_is_said()
         await pilot.press("ctrl+a")
         await confirmed(pilot, "p", "Freeze 3 runs?")
         await until(pilot, lambda: "1 under way, 2 not yet" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+        await press(pilot, "escape", then=InboxScreen)
         go_on.set()
         await until(pilot, lambda: "Freeze 3 runs: 3 frozen" in text_of(pilot))
 
@@ -675,8 +630,7 @@ async def test_a_decision_that_came_is_marked_as_new() -> None:
         assert not line_with(pilot, "asks permission").startswith("+")
         new = limited(8, 60)
         link.stories[new.run_id] = new
-        link.changed()
-        await until(pilot, lambda: "rate limited" in text_of(pilot))
+        await changed(pilot, link, then="rate limited")
         assert line_with(pilot, "rate limited").startswith("+")
         new.wait(120)
         link.changed()

@@ -29,7 +29,7 @@ from screens.widgets.text_page import TextPage
 from tests.console.app.test_app import NEVER, prompt_of, settled, text_of, typing
 from tests.screens.run_link import RunLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 
 @asynccontextmanager
@@ -65,8 +65,7 @@ def shown(pilot: Pilot[None], words: str) -> bool:
 
 async def act(pilot: Pilot[None], key: str) -> ConfirmActionScreen:
     """Press a key that asks before it acts."""
-    await pilot.press(key)
-    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
+    await press(pilot, key, then=ConfirmActionScreen)
     screen = pilot.app.screen
     assert isinstance(screen, ConfirmActionScreen)
     await pilot.pause()
@@ -79,26 +78,21 @@ async def act(pilot: Pilot[None], key: str) -> ConfirmActionScreen:
 async def test_w_goes_to_what_holds_it_up_and_back_to_the_page() -> None:
     async with opened(digest()) as (pilot, _):
         await pilot.press("home")
-        await pilot.press("w")
-        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        await press(pilot, "w", then=lambda: str(page_of(pilot).border_title).startswith("Waits for"))
         assert "weekly_digest  waits for researcher" in page_text(pilot)
         assert tree_of(pilot).cursor_key.endswith("write_file~2")
-        await pilot.press("w")
-        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Report"))
+        await press(pilot, "w", then=lambda: str(page_of(pilot).border_title).startswith("Report"))
 
 
 async def test_the_chain_goes_away_when_the_cursor_moves_on() -> None:
     async with opened(digest()) as (pilot, _):
-        await pilot.press("home", "w")
-        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
-        await pilot.press("up")
-        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Node"))
+        await press(pilot, "home", "w", then=lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        await press(pilot, "up", then=lambda: str(page_of(pilot).border_title).startswith("Node"))
 
 
 async def test_t_shows_bars_in_place_of_the_page_and_enter_leads_back_to_it() -> None:
     async with opened(digest()) as (pilot, _):
-        await pilot.press("T")
-        await until(pilot, lambda: shown(pilot, "5m00s from 09:00:00"))
+        await press(pilot, "T", then=lambda: shown(pilot, "5m00s from 09:00:00"))
         assert not page_of(pilot).display
         assert shown(pilot, "▒▒▒▒")
         await pilot.press("enter")
@@ -108,22 +102,17 @@ async def test_t_shows_bars_in_place_of_the_page_and_enter_leads_back_to_it() ->
 
 async def test_faults_only_and_the_filter_leave_out_the_rest_until_escape() -> None:
     async with opened(digest()) as (pilot, _):
-        await pilot.press("F")
-        await until(pilot, lambda: len(tree_of(pilot).keys) == 3)
+        await press(pilot, "F", then=lambda: len(tree_of(pilot).keys) == 3)
         assert shown(pilot, "faults only")
-        await pilot.press("escape")
-        await until(pilot, lambda: len(tree_of(pilot).keys) > 3)
-        await pilot.press("slash", *"planner")
-        await until(pilot, lambda: len(tree_of(pilot).keys) == 3)
+        await press(pilot, "escape", then=lambda: len(tree_of(pilot).keys) > 3)
+        await press(pilot, "slash", *"planner", then=lambda: len(tree_of(pilot).keys) == 3)
         await pilot.press("enter")
         assert not pilot.app.screen.query(Input).filter("#filter")
         assert tree_of(pilot).has_focus
         assert shown(pilot, "/planner")
-        await pilot.press("escape")
-        await until(pilot, lambda: len(tree_of(pilot).keys) > 3)
+        await press(pilot, "escape", then=lambda: len(tree_of(pilot).keys) > 3)
         assert isinstance(pilot.app.screen, RunScreen)
-        await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "escape", then=lambda: not isinstance(pilot.app.screen, RunScreen))
 
 
 async def test_letters_typed_into_the_filter_answer_nothing() -> None:
@@ -138,8 +127,7 @@ async def test_letters_typed_into_the_filter_answer_nothing() -> None:
 async def test_a_pattern_that_cannot_be_read_says_so_and_hides_nothing() -> None:
     async with opened(digest()) as (pilot, _):
         before = len(tree_of(pilot).keys)
-        await pilot.press("slash", "left_square_bracket")
-        await until(pilot, lambda: shown(pilot, "not a valid regular expression"))
+        await press(pilot, "slash", "left_square_bracket", then=lambda: shown(pilot, "not a valid regular expression"))
         assert len(tree_of(pilot).keys) == before
 
 
@@ -152,8 +140,7 @@ async def test_a_reference_in_an_analysis_leads_to_the_event_and_its_node() -> N
         page_of(pilot).focus()
         await pilot.press("right", "right")  # the first link is the rules' own evidence
         await until(pilot, lambda: shown(pilot, f">#{call.seq}]"))
-        await pilot.press("enter")
-        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Event"))
+        await press(pilot, "enter", then=lambda: str(page_of(pilot).border_title).startswith("Event"))
         assert tree_of(pilot).cursor_key == call.node_id
         assert "step.started" in page_text(pilot)
 
@@ -163,8 +150,7 @@ async def test_new_nodes_are_marked_and_the_cursor_stays() -> None:
     async with opened(story) as (pilot, link):
         await pilot.press("home")
         story.wait(1).start("tool", "late", story.state.roots[0], 9)
-        link.changed()
-        await until(pilot, lambda: any(line.startswith("+") for line in tree_of(pilot).plain_lines()))
+        await changed(pilot, link, then=lambda: any(line.startswith("+") for line in tree_of(pilot).plain_lines()))
         assert ["late" in line for line in tree_of(pilot).plain_lines() if line.startswith("+")] == [True]
         assert tree_of(pilot).cursor_key == story.state.roots[0]
 
@@ -180,12 +166,10 @@ async def test_a_freeze_is_read_confirmed_and_its_drain_is_seen() -> None:
         await pilot.press("enter")
         assert link.said == []
         await until(pilot, lambda: shown(pilot, "y: freeze it"))
-        await pilot.press("y")
-        await until(pilot, lambda: link.said == [("freeze", {"run_id": "run-1"})])
+        await press(pilot, "y", then=lambda: link.said == [("freeze", {"run_id": "run-1"})])
         await until(pilot, lambda: shown(pilot, "freezing: 1 call still out: search_releases"))
         story.end(next(key for key in story.state.nodes if "search_" in key), "x")
-        link.changed()
-        await until(pilot, lambda: shown(pilot, "frozen: no call is out"))
+        await changed(pilot, link, then=lambda: shown(pilot, "frozen: no call is out"))
         await act(pilot, "p")
         assert shown(pilot, "Thaw this run")
 
@@ -193,16 +177,14 @@ async def test_a_freeze_is_read_confirmed_and_its_drain_is_seen() -> None:
 async def test_escape_leaves_it_undone() -> None:
     async with opened(digest()) as (pilot, link):
         await act(pilot, "p")
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "escape", then=RunScreen)
         assert link.said == []
 
 
 async def test_before_the_run_has_come_a_key_that_would_touch_it_says_so() -> None:
     async with opened(digest()) as (pilot, link):
         known, link.stories = link.stories, {}
-        await pilot.press("p")
-        await until(pilot, lambda: shown(pilot, "The run is still being loaded"))
+        await press(pilot, "p", then=lambda: shown(pilot, "The run is still being loaded"))
         assert isinstance(pilot.app.screen, RunScreen)
         link.stories = known
         await act(pilot, "p")
@@ -220,10 +202,8 @@ async def test_a_key_that_was_on_its_way_does_nothing_and_is_said_to_be_ignored(
 async def test_an_abort_takes_a_reason_and_a_fresh_key() -> None:
     async with opened(digest()) as (pilot, link):
         screen = await act(pilot, "A")
-        await pilot.press(*"yes y", "enter")
-        await until(pilot, lambda: screen.armed)
-        await pilot.press("y")
-        await until(pilot, lambda: link.said == [("abort", {"run_id": "run-1", "reason": "yes y"})])
+        await press(pilot, *"yes y", "enter", then=lambda: screen.armed)
+        await press(pilot, "y", then=lambda: link.said == [("abort", {"run_id": "run-1", "reason": "yes y"})])
         await until(pilot, lambda: shown(pilot, "being aborted by ada"))
 
 
@@ -233,10 +213,8 @@ async def test_running_again_from_here_says_afterwards_where_it_was_turned_back_
         await pilot.press("home")
         screen = await act(pilot, "R")
         assert shown(pilot, "dropped: 7 nodes")
-        await pilot.press("enter")
-        await until(pilot, lambda: screen.armed)
-        await pilot.press("y")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "enter", then=lambda: screen.armed)
+        await press(pilot, "y", then=lambda: bool(link.said))
         assert link.said[0][1]["confirm"] is True
         await until(pilot, lambda: shown(pilot, "started again from weekly_digest by ada"))
         assert shown(pilot, "Nothing has run yet")
@@ -247,10 +225,8 @@ async def test_a_fork_is_shown_at_once() -> None:
     async with opened(digest()) as (pilot, link):
         await pilot.press("home")
         screen = await act(pilot, "K")
-        await pilot.press(*"openai:o1", "enter")
-        await until(pilot, lambda: screen.armed)
-        await pilot.press("y")
-        await until(pilot, lambda: shown(pilot, "fork of weekly digest"))
+        await press(pilot, *"openai:o1", "enter", then=lambda: screen.armed)
+        await press(pilot, "y", then=lambda: shown(pilot, "fork of weekly digest"))
         assert link.said[0][1]["changes"] == {"model": "openai:o1"}
 
 
@@ -269,8 +245,7 @@ async def test_from_which_step_on_another_model_is_asked_is_chosen_from_the_runs
             assert shown(pilot, row)
         await pilot.press("down", "enter")
         await until(pilot, lambda: screen.armed and shown(pilot, "Asked from here on: openai:gpt-4o"))
-        await pilot.press("y")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "y", then=lambda: bool(link.said))
         assert link.said[0][1]["changes"] == {"model": "openai:gpt-4o"}
 
 
@@ -278,8 +253,7 @@ async def test_a_model_that_would_be_refused_is_said_before_anything_is_sent() -
     async with opened(limited(1)) as (pilot, link):
         await pilot.press("home")
         screen = await act(pilot, "R")
-        await pilot.press(*"antropic:x", "enter")
-        await until(pilot, lambda: shown(pilot, "did you mean 'anthropic:x'?"))
+        await press(pilot, *"antropic:x", "enter", then=lambda: shown(pilot, "did you mean 'anthropic:x'?"))
         assert not screen.armed
         await pilot.press(*["backspace"] * 10, *"nonsense", "enter")
         await until(pilot, lambda: shown(pilot, "'nonsense' names no provider"))
@@ -292,8 +266,7 @@ async def test_a_message_is_typed_and_sent_without_another_question() -> None:
         await act(pilot, "M")
         await pilot.press("enter")
         assert shown(pilot, "something is needed here")
-        await pilot.press(*"hurry", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, *"hurry", "enter", then=lambda: bool(link.said))
         verb, args = link.said[0]
         assert (verb, args["text"], args["agent"].endswith("researcher~1")) == ("inject", "hurry", True)
 
@@ -302,8 +275,7 @@ async def test_a_breakpoint_is_set_where_the_cursor_is_and_stands_in_the_head() 
     async with opened(digest()) as (pilot, _):
         screen = await act(pilot, "B")
         await until(pilot, lambda: screen.armed)
-        await pilot.press("y")
-        await until(pilot, lambda: shown(pilot, "stops before tool write_file"))
+        await press(pilot, "y", then=lambda: shown(pilot, "stops before tool write_file"))
 
 
 async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
@@ -311,39 +283,32 @@ async def test_what_cannot_be_done_is_said_and_what_is_refused_too() -> None:
         await until(pilot, lambda: not shown(pilot, "p freeze"))
         foot = text_of(pilot).splitlines()[-1]
         assert "enter read on   R again from here   K another run   T timeline   esc back" in foot
-        await pilot.press("A")
-        await until(pilot, lambda: shown(pilot, "Abort: the run has ended."))
+        await press(pilot, "A", then=lambda: shown(pilot, "Abort: the run has ended."))
         link.refused = {"rewind": "run run-0 is looked at only"}
         screen = await act(pilot, "R")
-        await pilot.press("enter")
-        await until(pilot, lambda: screen.armed)
-        await pilot.press("y")
-        await until(pilot, lambda: shown(pilot, "run run-0 is looked at only"))
+        await press(pilot, "enter", then=lambda: screen.armed)
+        await press(pilot, "y", then=lambda: shown(pilot, "run run-0 is looked at only"))
 
 
 async def test_escape_leads_from_the_page_to_the_tree_and_from_there_back() -> None:
     async with opened(digest()) as (pilot, _):
-        await pilot.press("enter")
-        await until(pilot, lambda: page_of(pilot).has_focus)
+        await press(pilot, "enter", then=lambda: page_of(pilot).has_focus)
         await pilot.press("escape")
         assert tree_of(pilot).has_focus
-        await pilot.press("escape")
-        await until(pilot, lambda: not isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "escape", then=lambda: not isinstance(pilot.app.screen, RunScreen))
 
 
 async def test_a_viewer_is_told_that_it_only_looks() -> None:
     async with opened(digest()) as (pilot, link):
         link.role = "viewer"
-        await pilot.press("p")
-        await until(pilot, lambda: shown(pilot, "A viewer may look, not act"))
+        await press(pilot, "p", then=lambda: shown(pilot, "A viewer may look, not act"))
         assert isinstance(pilot.app.screen, RunScreen)
 
 
 async def test_where_only_looking_is_possible_it_is_said_why() -> None:
     async with opened(digest(), who_may="this is an export, a file: no run is behind it") as (pilot, link):
         link.role = "viewer"
-        await pilot.press("p")
-        await until(pilot, lambda: shown(pilot, "A viewer may look, not act; this is an export, a file"))
+        await press(pilot, "p", then=lambda: shown(pilot, "A viewer may look, not act; this is an export, a file"))
 
 
 async def test_letters_of_acts_are_letters_where_someone_types() -> None:
@@ -385,20 +350,17 @@ async def test_a_question_that_comes_as_the_first_nodes_do_takes_what_is_typed(m
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and bool(story.state.open_incidents))
         link.changed()
         await typing(pilot)
-        await pilot.press("q", "3", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "q", "3", "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"value": "q3"}
 
 
 async def test_an_answer_that_does_not_fit_is_mended_where_it_was_typed() -> None:
     async with opened(asks({"type": "integer"})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("i", *"four", "enter")
-        await until(pilot, lambda: shown(pilot, "integer"))
+        await press(pilot, "i", *"four", "enter", then=lambda: shown(pilot, "integer"))
         assert link.said == []
         assert pilot.app.screen.query_one(Prompt).query_one("#editor", Editor).text == "four"
-        await pilot.press(*["backspace"] * 4, "4", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, *["backspace"] * 4, "4", "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"value": "4"}
 
 
@@ -418,8 +380,7 @@ async def test_several_answers_are_ticked_in_a_list_and_a_stray_enter_sends_none
         await pilot.press("down", "space", "3", "1", "1", "A", "q", "n")
         await until(pilot, lambda: shown(pilot, "enter sends [bold]green, blue"))
         assert shown(pilot, "[ ] red")
-        await pilot.press("enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "enter", then=lambda: bool(link.said))
         assert [(verb, args["params"]) for verb, args in link.said] == [("answer", {"value": ["[bold]green", "blue"]})]
 
 
@@ -428,11 +389,9 @@ async def test_one_of_several_answers_is_marked_and_sent_with_enter_and_escape_g
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("i")
         await until(pilot, lambda: shown(pilot, "down or a digit marks one · enter sends it · esc other options"))
-        await pilot.press("down", "escape")
-        await until(pilot, lambda: prompt_of(pilot).armed)
+        await press(pilot, "down", "escape", then=lambda: prompt_of(pilot).armed)
         assert link.said == []
-        await pilot.press("i", "down", "down", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "i", "down", "down", "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"value": 7}
 
 
@@ -441,16 +400,13 @@ async def test_a_file_is_named_by_its_path_and_read_where_the_console_is(tmp_pat
     picture.write_bytes(b"\x89PNG\x00")
     async with opened(asks({"type": "string", "contentEncoding": "base64"})) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("i")
-        await until(pilot, lambda: shown(pilot, "the path of a file on this machine"))
+        await press(pilot, "i", then=lambda: shown(pilot, "the path of a file on this machine"))
         editor = prompt_of(pilot).query_one("#editor", Editor)
         editor.load_text(str(tmp_path / "nowhere"))
-        await pilot.press("enter")
-        await until(pilot, lambda: shown(pilot, "no such file here"))
+        await press(pilot, "enter", then=lambda: shown(pilot, "no such file here"))
         assert link.said == []
         editor.load_text(str(picture))
-        await pilot.press("enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"value": base64.b64encode(b"\x89PNG\x00").decode()}
 
 
@@ -480,8 +436,7 @@ async def test_ones_own_editor_is_offered_where_there_is_one_and_sends_nothing(
         await until(pilot, lambda: editor.text == "LOUD")
         assert link.said == []
         editor.load_text("bad")
-        await pilot.press("f4")
-        await until(pilot, lambda: shown(pilot, "sh ended with code 3"))
+        await press(pilot, "f4", then=lambda: shown(pilot, "sh ended with code 3"))
         assert editor.text == "bad"
         monkeypatch.delenv("EDITOR")
         assert editor.check_action("external", ()) is False
@@ -503,10 +458,8 @@ async def test_how_an_answer_is_sent_is_said_however_many_choices_there_are() ->
 async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
     async with opened(asks({"type": "string", "format": "password"}, secret_key="k")) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("i", *"hunt")
-        await until(pilot, lambda: shown(pilot, "masked only where it stands by itself"))
-        await pilot.press(*"er2")
-        await until(pilot, lambda: not shown(pilot, "masked only"))
+        await press(pilot, "i", *"hunt", then=lambda: shown(pilot, "masked only where it stands by itself"))
+        await press(pilot, *"er2", then=lambda: not shown(pilot, "masked only"))
         secret = pilot.app.screen.query_one(SecretInput)
         assert secret.value == "hunter2"
         assert not shown(pilot, "hunter2")
@@ -514,8 +467,7 @@ async def test_a_secret_is_typed_unseen_and_gone_when_it_is_left() -> None:
         await pilot.press("escape")
         assert secret.value == ""
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("i", *"hunter2", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "i", *"hunter2", "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"value": "hunter2"}
 
 
@@ -535,8 +487,7 @@ async def test_somebody_elses_answer_is_said_with_who_gave_it() -> None:
     async with opened(story) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         story.answer("run-1-inc-1", "skip", who="grace")
-        link.changed()
-        await until(pilot, lambda: shown(pilot, "grace answered this: Skip."))
+        await changed(pilot, link, then=lambda: shown(pilot, "grace answered this: Skip."))
 
 
 async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
@@ -545,13 +496,10 @@ async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
     story.park(call, BROKEN_TOOL.model_copy(update={"retry_after_s": 3.0}))
     async with opened(story) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("w")
-        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        await press(pilot, "w", then=lambda: str(page_of(pilot).border_title).startswith("Waits for"))
         assert link.said == []
-        await pilot.press("u")
-        await until(pilot, lambda: shown(pilot, "seconds, empty: 3 s from the fault (server)"))
-        await pilot.press("enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "u", then=lambda: shown(pilot, "seconds, empty: 3 s from the fault (server)"))
+        await press(pilot, "enter", then=lambda: bool(link.said))
         said = link.said[0][1]
         assert (said["option"], said["params"]) == ("wait_retry", {"seconds": 3.0}), "what is left stood in the field"
 
@@ -559,8 +507,7 @@ async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
 async def test_an_operator_says_for_how_long_to_wait_and_is_told_what_is_no_wait() -> None:
     async with opened(limited(1)) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("u")
-        await until(pilot, lambda: shown(pilot, "empty: 30 s from the fault (retry-after header)"))
+        await press(pilot, "u", then=lambda: shown(pilot, "empty: 30 s from the fault (retry-after header)"))
         editor = prompt_of(pilot).query_one("#editor", Editor)
         for wrong, why in (("soon", "'soon'; give a number of 0 or more"), ("4e7", "the most is 31622400")):
             editor.load_text(wrong)
@@ -569,8 +516,7 @@ async def test_an_operator_says_for_how_long_to_wait_and_is_told_what_is_no_wait
             assert editor.text == wrong
         assert link.said == []
         editor.load_text(" 90 ")
-        await pilot.press("enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "enter", then=lambda: bool(link.said))
         assert (link.said[0][1]["option"], link.said[0][1]["params"]) == ("wait_retry", {"seconds": 90.0})
 
 
@@ -582,8 +528,7 @@ async def test_every_state_of_the_screen_stands_at_any_size(size: tuple[int, int
             await pilot.pause()
         await pilot.resize_terminal(30, 8)
         await pilot.resize_terminal(*size)
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await press(pilot, "escape", then=RunScreen)
 
 
 SCHEMA = {
@@ -623,8 +568,7 @@ async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> No
         await until(pilot, lambda: shown(pilot, "1 to correct: lines") and form.rows[1].has_focus_within)
         assert shown(pilot, "should be a whole number")
         assert link.said == []
-        await pilot.press(*["backspace"] * 4, "5", "enter", "2", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, *["backspace"] * 4, "5", "enter", "2", "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"arguments": {"path": "/tmp/x", "lines": 5, "mode": "a"}}
 
 
@@ -634,11 +578,9 @@ async def test_a_form_that_is_left_changes_nothing_and_opens_anew() -> None:
         await pilot.press("e")
         form = pilot.app.screen.query_one(AnswerForm)
         await until(pilot, lambda: bool(form.rows) and form.rows[0].has_focus_within)
-        await pilot.press(*"abort", "escape")
-        await until(pilot, lambda: prompt_of(pilot).armed)
+        await press(pilot, *"abort", "escape", then=lambda: prompt_of(pilot).armed)
         assert link.said == []
-        await pilot.press("e")
-        await until(pilot, lambda: bool(form.rows) and form.rows[0].has_focus_within)
+        await press(pilot, "e", then=lambda: bool(form.rows) and form.rows[0].has_focus_within)
         assert form.filled == {("path",): "/nowhere", ("lines",): 3}
 
 
@@ -671,10 +613,8 @@ async def test_the_graph_of_the_swarm_stands_beside_the_tree_where_there_is_room
             await pilot.resize_terminal(width, height)
             await until(pilot, lambda: graph.display is beside)  # noqa: B023 - waited for within the loop
         assert not pilot.app.screen.query_one("#wide-graph").display
-        await pilot.press("z", "z")
-        await until(pilot, lambda: not tree.display and not graph.display)
-        await pilot.press("z")
-        await until(pilot, lambda: tree.display and graph.display)
+        await press(pilot, "z", "z", then=lambda: not tree.display and not graph.display)
+        await press(pilot, "z", then=lambda: tree.display and graph.display)
 
 
 async def test_a_graph_wider_than_the_page_stands_above_tree_and_page_where_there_is_room() -> None:

@@ -9,7 +9,7 @@ from tests.console.app.test_app import prompt_of, settled, text_of
 from tests.screens.pages.test_run import opened, page_text, tree_of
 from tests.screens.run_link import RunLink
 from tests.screens.stories import MISSING, RATE_LIMITED, Story, limited
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 
 def _go_on(link: RunLink, story: Story, node_id: str) -> None:
@@ -22,8 +22,7 @@ def _go_on(link: RunLink, story: Story, node_id: str) -> None:
 async def _retried(story: Story, link: RunLink, pilot: Pilot[None]) -> str:
     node_id = story.state.open_incidents[0].opened.node_id
     await until(pilot, lambda: prompt_of(pilot).armed)
-    await pilot.press("r")
-    await until(pilot, lambda: "answer" in [verb for verb, _ in link.said])
+    await press(pilot, "r", then=lambda: "answer" in [verb for verb, _ in link.said])
     return node_id
 
 
@@ -43,11 +42,7 @@ async def test_a_step_that_fails_again_says_so_and_which_key_goes_there() -> Non
         story.start("llm", "openai:gpt-4o", node_id.rpartition("/")[0], 1, attempt=2)
         story.fail(node_id, RATE_LIMITED, attempt=2)
         story.wait(1).park(node_id, RATE_LIMITED, fingerprint="f-rate", action={"model": "openai:gpt-4o"})
-        link.changed()
-        await until(
-            pilot,
-            lambda: "openai:gpt-4o: failed again after your Retry operation; f goes there" in text_of(pilot),
-        )
+        await changed(pilot, link, then="openai:gpt-4o: failed again after your Retry operation; f goes there")
 
 
 def _ends(link: RunLink, story: Story) -> None:
@@ -89,11 +84,9 @@ async def test_what_was_said_of_a_lost_runtime_goes_when_it_is_back() -> None:
         link.cannot_revive = "no runtime starts here"
         link.lose("gone")
         await settled(pilot)
-        await pilot.press("b")
-        await until(pilot, lambda: "no runtime starts here" in text_of(pilot))
+        await press(pilot, "b", then="no runtime starts here")
         link.status = LinkStatus("connected")
-        link.changed()
-        await until(pilot, lambda: "no runtime starts here" not in text_of(pilot))
+        await changed(pilot, link, then=lambda: "no runtime starts here" not in text_of(pilot))
 
 
 async def test_a_parent_of_what_waits_does_not_run() -> None:

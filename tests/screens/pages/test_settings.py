@@ -17,7 +17,7 @@ from screens.widgets.row_list import RowList
 from tests.console.app.test_app import redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 
 def test_settings_are_grouped_and_foreign_values_pass_the_gate() -> None:
@@ -34,23 +34,18 @@ async def test_the_page_says_what_is_set_and_by_whom(monkeypatch: pytest.MonkeyP
     app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now), preferences=preferred)
     async with app.run_test(size=(130, 44)) as pilot:
         await settled(pilot)
-        await pilot.press("6")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await press(pilot, "6", then=SettingsScreen)
         await redrawn(pilot)
         text = text_of(pilot)
         for words in ("orbiter-dark", "into files", "/w/orbiter.toml:3", "preset", "quiet after one", "state"):
             assert words in text
         listed = pilot.app.screen.query_one("#settings", RowList)
         listed.go_to("theme:orbiter-light")
-        await pilot.press("enter")
-        await until(pilot, lambda: app.theme == "orbiter-light")
-        await pilot.press("t")
-        await until(pilot, lambda: app.theme == "orbiter-contrast-dark")
+        await press(pilot, "enter", then=lambda: app.theme == "orbiter-light")
+        await press(pilot, "t", then=lambda: app.theme == "orbiter-contrast-dark")
         listed.go_to("Terminal/mouse")
-        await pilot.press("enter")
-        await until(pilot, lambda: "e opens the file" in text_of(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: type(pilot.app.screen).__name__ == "InboxScreen")
+        await press(pilot, "enter", then="e opens the file")
+        await press(pilot, "escape", then=lambda: type(pilot.app.screen).__name__ == "InboxScreen")
 
 
 async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
@@ -64,8 +59,7 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
     app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0))
     async with app.run_test(size=(150, 44)) as pilot:
         await settled(pilot)
-        await pilot.press("6")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await press(pilot, "6", then=SettingsScreen)
         for wrong, said in (
             ("[console\n", "no TOML"),
             ("[console]\nmous = true\n", f"{file}:2: console.mous: unknown key: did you mean 'mouse'?"),
@@ -80,18 +74,14 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
             "[console]\ntheme = 'orbiter-light'\ncopy = 'file'\nmouse = true\n"
             "[keys.everywhere]\nhelp = 'f9'\n[keys.decision]\ndeny = '.'\n[keys.help]\nclose = 'f9'\n"
         )
-        await pilot.press("R")
-        await until(pilot, lambda: "hold from now on; at the next start: mouse" in text_of(pilot))
+        await press(pilot, "R", then="hold from now on; at the next start: mouse")
         assert app.theme == "orbiter-light"
         assert (before.copy, app.preferences.copy) == ("terminal", "file")
-        await pilot.press("f9")
-        await until(pilot, lambda: "f9 closes" in text_of(pilot))
-        await pilot.press("f9", "n")
-        await until(pilot, lambda: ". Deny" in text_of(pilot))
+        await press(pilot, "f9", then="f9 closes")
+        await press(pilot, "f9", "n", then=". Deny")
         await pilot.press("6")
         file.unlink()
-        await pilot.press("R", "n")
-        await until(pilot, lambda: "d Deny" in text_of(pilot))
+        await press(pilot, "R", "n", then="d Deny")
 
 
 async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,11 +92,9 @@ async def test_without_an_editor_the_file_is_named(monkeypatch: pytest.MonkeyPat
     app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now))
     async with app.run_test(size=(200, 44)) as pilot:
         await settled(pilot)
-        await pilot.press("6")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await press(pilot, "6", then=SettingsScreen)
         app.session.said.append(Notice(START, "info", ""))
-        await pilot.press("e")
-        await until(pilot, lambda: f"edit {tmp_path / 'orbiter.toml'}, then" in app.session.said[-1].text)
+        await press(pilot, "e", then=lambda: f"edit {tmp_path / 'orbiter.toml'}, then" in app.session.said[-1].text)
 
 
 async def test_a_section_that_nobody_knows_is_said_when_the_console_opens() -> None:

@@ -55,7 +55,7 @@ from screens.views.shared.row_sort import RowSort
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import watch_repaints
 
 
@@ -262,32 +262,24 @@ async def test_a_key_on_a_swarms_line_is_about_all_of_its_runs_that_have_not_end
     ended = workflow(3, 4)
     ended.finish()
     async with showing(SwarmsScreen, workflow(1, 1), workflow(2, 2), ended, size=(100, 36)) as (pilot, link):
-        await pilot.press("p")
-        await until(pilot, lambda: "Freeze 2 runs?" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "2 frozen" in text_of(pilot))
+        await press(pilot, "p", then="Freeze 2 runs?")
+        await press(pilot, "y", then="2 frozen")
         assert [args["run_id"] for verb, args in link.said if verb == "freeze"] == ["run-1", "run-2"]
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
+        await press(pilot, "escape", then=SwarmsScreen)
         await drawn(pilot)
         assert "‖ frozen" in line_with(pilot, "translate 2")
-        await pilot.press("end", "A")
-        await until(pilot, lambda: "Abort the run translate 1?" in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: "1 aborting" in text_of(pilot))
+        await press(pilot, "end", "A", then="Abort the run translate 1?")
+        await press(pilot, "y", then="1 aborting")
 
 
 async def test_on_a_run_that_has_ended_nothing_is_frozen_and_it_is_not_offered() -> None:
     async with showing(SwarmsScreen, finished(), limited(3, 3), size=(120, 24)) as (pilot, link):
         await until(pilot, lambda: "p freeze" in foot_of(pilot))
-        await pilot.press("end", "p", "A")
-        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
+        await press(pilot, "end", "p", "A", then=lambda: "p freeze" not in foot_of(pilot))
         await until(pilot, lambda: "Abort: what is selected or under the cursor has ended." in text_of(pilot))
-        await pilot.press("home")
-        await until(pilot, lambda: "p freeze" in foot_of(pilot))
+        await press(pilot, "home", then=lambda: "p freeze" in foot_of(pilot))
         link.stories["run-3"].finish("failed", error="too late")
-        link.changed()
-        await until(pilot, lambda: "p freeze" not in foot_of(pilot))
+        await changed(pilot, link, then=lambda: "p freeze" not in foot_of(pilot))
         assert link.said == []
 
 
@@ -298,8 +290,7 @@ async def test_tokens_that_are_used_while_one_looks_are_drawn() -> None:
         story.wait(20)
         call = story.start("llm", "m", agent, agent="b")
         story.end(call, {"content": "x"}, tokens=(9_000, 100))
-        link.changed()
-        await until(pilot, lambda: "█  " in line_with(pilot, "translate 1").partition("done")[2])
+        await changed(pilot, link, then=lambda: "█ " in line_with(pilot, "translate 1").partition("done")[2])
 
 
 # -- the form --------------------------------------------------------------------------------------------------
@@ -351,8 +342,7 @@ async def test_where_workers_have_queues_the_form_has_a_field_for_one() -> None:
     )
     async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, link):
         link.workers = {"workers": workers}
-        await pilot.press("s")
-        await until(pilot, lambda: "default, gpu; empty: as the swarm says" in text_of(pilot))
+        await press(pilot, "s", then="default, gpu; empty: as the swarm says")
         await pilot.press("tab", *"go", "tab", "tab", *"gpu", "ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
         started = next(args for verb, args in link.said if verb == "start")
@@ -362,8 +352,7 @@ async def test_where_workers_have_queues_the_form_has_a_field_for_one() -> None:
 async def test_s_starts_the_swarm_under_the_cursor_and_opens_the_run_when_it_is_there() -> None:
     async with showing(SwarmsScreen, workflow(1, 1), size=(80, 24)) as (pilot, link):
         link.refs = ["new.py:team"]
-        await pilot.press("s")
-        await until(pilot, lambda: "new.py:team" in text_of(pilot))
+        await press(pilot, "s", then="new.py:team")
         assert "translate.py:swarm" in line_with(pilot, "Swarm ")
         await pilot.press("tab", *"two", "enter", *"lines", "tab", *"mine", "tab", *"max_steps=5", "ctrl+s")
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
@@ -384,15 +373,11 @@ async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
     app = OrbiterApp(ConsoleContext(link, clock=lambda: link.now, arm_after=0.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "2 s    starts a run" in text_of(pilot))
-        await pilot.press("2")
-        await until(pilot, lambda: "s starts one" in text_of(pilot) and isinstance(app.screen, SwarmsScreen))
-        await pilot.press("s")
-        await until(pilot, lambda: "one.py:a" in text_of(pilot))
-        await pilot.press("down", "enter", *"go", "ctrl+s")
-        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await press(pilot, "2", then=lambda: "s starts one" in text_of(pilot) and isinstance(app.screen, SwarmsScreen))
+        await press(pilot, "s", then="one.py:a")
+        await press(pilot, "down", "enter", *"go", "ctrl+s", then=lambda: isinstance(app.screen, RunScreen))
         assert link.watched == ["started-0"]
-        await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, SwarmsScreen))
+        await press(pilot, "escape", then=lambda: isinstance(app.screen, SwarmsScreen))
         await drawn(pilot)
         assert "one.py:a" in text_of(pilot)
 
@@ -400,11 +385,9 @@ async def test_in_the_console_2_then_s_starts_a_run_and_shows_it() -> None:
 async def test_a_suggestion_is_taken_with_the_arrow_keys() -> None:
     async with showing(SwarmsScreen) as (pilot, link):
         link.refs = ["one.py:a", "two.py:b"]
-        await pilot.press("s")
-        await until(pilot, lambda: "two.py:b" in text_of(pilot))
+        await press(pilot, "s", then="two.py:b")
         await pilot.press(*"two", "down", "up", "down", "enter")
-        await pilot.press(*"go", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, *"go", "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
         started = next(args for verb, args in link.said if verb == "start")
         assert (started["ref"], started["input"], "options" in started) == ("two.py:b", "go", False)
 
@@ -414,13 +397,10 @@ async def test_each_says_what_it_is_and_how_its_steps_are_made_finer() -> None:
         link.refs = ["translate.py:swarm", "new.py:graph"]
         link.kinds = {"translate.py:swarm": "agent (pydantic-ai)", "new.py:graph": "graph (langgraph)"}
         link.hints = {"new.py:graph": "Wrap [it]: \x1b[1mdurable(function)"}
-        await pilot.press("s")
-        await until(pilot, lambda: "graph (langgraph)" in line_with(pilot, "new.py:graph"))
+        await press(pilot, "s", then=lambda: "graph (langgraph)" in line_with(pilot, "new.py:graph"))
         assert "durable(function)" not in text_of(pilot)
-        await pilot.press(*"new.py:graph")
-        await until(pilot, lambda: "Wrap [it]: ␛[1mdurable(function)" in text_of(pilot))
-        await pilot.press("backspace")
-        await until(pilot, lambda: "durable(function)" not in text_of(pilot))
+        await press(pilot, *"new.py:graph", then="Wrap [it]: ␛[1mdurable(function)")
+        await press(pilot, "backspace", then=lambda: "durable(function)" not in text_of(pilot))
 
 
 async def test_the_list_says_what_a_swarm_is() -> None:
@@ -448,8 +428,7 @@ async def test_tab_passes_by_suggestions_whatever_is_suggested_by_then() -> None
 async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> None:
     async with showing(SwarmsScreen) as (pilot, link):
         link.refs = ["jk.py:a", "two.py:b"]
-        await pilot.press("s")
-        await until(pilot, lambda: "two.py:b" in text_of(pilot))
+        await press(pilot, "s", then="two.py:b")
         await pilot.press("down", *"jk")
         assert "jk" in line_with(pilot, "Swarm ")
         await pilot.press("down")
@@ -457,8 +436,7 @@ async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> N
         await until(pilot, lambda: "jk.py:a" in line_with(pilot, "Swarm "))
         await until(pilot, lambda: "Found." in text_of(pilot))
         assert "Nothing to suggest" not in text_of(pilot)
-        await pilot.press("tab", *"go", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, "tab", *"go", "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
         started = next(args for verb, args in link.said if verb == "start")
         assert (started["ref"], started["input"]) == ("jk.py:a", "go")
 
@@ -466,20 +444,17 @@ async def test_typing_and_pasting_into_the_suggestions_go_on_in_the_field() -> N
 async def test_what_stands_in_the_form_already_is_replaced_by_typing() -> None:
     async with showing(SwarmsScreen, workflow(1, 1)) as (pilot, link):
         link.refs = ["new.py:team"]
-        await pilot.press("s")
-        await until(pilot, lambda: "new.py:team" in text_of(pilot))
+        await press(pilot, "s", then="new.py:team")
         await pilot.press(*"new.py:team")
         assert "translate" not in line_with(pilot, "Swarm ")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
         assert next(args["ref"] for verb, args in link.said if verb == "start") == "new.py:team"
 
 
 async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing() -> None:
     async with showing(SwarmsScreen) as (pilot, link):
         link.status = LinkStatus("lost", "the runtime went away")
-        await pilot.press("s")
-        await until(pilot, lambda: "No runtime, b outside of here" in text_of(pilot))
+        await press(pilot, "s", then="No runtime, b outside of here")
         await pilot.press(*"typo.py:x", "ctrl+s")
         await pilot.pause()
         assert "typo.py:x" in text_of(pilot)
@@ -488,8 +463,7 @@ async def test_without_a_runtime_the_form_says_so_at_once_and_asks_for_nothing()
 
 async def test_on_a_tiny_terminal_the_field_with_the_focus_and_what_is_said_are_in_sight() -> None:
     async with showing(SwarmsScreen, size=(40, 10)) as (pilot, _):
-        await pilot.press("s", "x", "tab", "tab", "tab", *"no-limit", "ctrl+s")
-        await until(pilot, lambda: "no-limit: write" in text_of(pilot))
+        await press(pilot, "s", "x", "tab", "tab", "tab", *"no-limit", "ctrl+s", then="no-limit: write")
         assert "no-limit" in line_with(pilot, "Limits")
 
 
@@ -500,25 +474,21 @@ async def test_where_nothing_is_listed_no_key_for_runs_is_offered() -> None:
         await pilot.press("p", "A")
         story = workflow(1, 1)
         link.stories[story.run_id] = story
-        link.changed()
-        await until(pilot, lambda: "p freeze" in text_of(pilot))
+        await changed(pilot, link, then="p freeze")
 
 
 async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_lost() -> None:
     async with showing(SwarmsScreen, size=(100, 30)) as (pilot, link):
         link.refuses["check"] = "typo.py, line 2: '(' was never closed: correct it and try again"
-        await pilot.press("s", "ctrl+s")
-        await until(pilot, lambda: "Say which swarm" in text_of(pilot))
+        await press(pilot, "s", "ctrl+s", then="Say which swarm")
         await pilot.press(*"typo.py:x", "tab", *"my input", "tab", "tab", *"max_steps", "ctrl+s")
         await until(pilot, lambda: "write name=number" in text_of(pilot))
-        await pilot.press(*"=2", "ctrl+s")
-        await until(pilot, lambda: "typo.py, line 2" in text_of(pilot))
+        await press(pilot, *"=2", "ctrl+s", then="typo.py, line 2")
         for typed in ("typo.py:x", "my input", "max_steps=2"):
             assert typed in text_of(pilot)
         assert not any(verb == "start" for verb, _ in link.said)
         link.refuses = {"start": "budget max_step: Extra inputs are not permitted"}
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "budget max_step" in text_of(pilot))
+        await press(pilot, "ctrl+s", then="budget max_step")
         link.refuses = {}
         await pilot.press("ctrl+s")
         await until(pilot, lambda: bool(pilot.app.opened))  # type: ignore[attr-defined]
@@ -527,21 +497,16 @@ async def test_what_the_runtime_says_stands_in_the_form_and_nothing_typed_is_los
 async def test_esc_leaves_and_what_was_typed_stands_in_the_next_form_until_it_is_emptied() -> None:
     async with showing(SwarmsScreen, workflow(1, 1), size=(100, 30)) as (pilot, link):
         for keys in (["escape"], ["tab", *"some", "enter", *"text", "tab", *"mine", "escape"]):
-            await pilot.press("s")
-            await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
-            await pilot.press(*keys)
-            await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
-        await pilot.press("s")
-        await until(pilot, lambda: "As you left it" in text_of(pilot))
+            await press(pilot, "s", then=StartScreen)
+            await press(pilot, *keys, then=SwarmsScreen)
+        await press(pilot, "s", then="As you left it")
         assert "translate.py:swarm" in line_with(pilot, "Swarm ")
         assert "mine" in line_with(pilot, "Title")
-        await pilot.press("ctrl+n", *"a.py:b", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, "ctrl+n", *"a.py:b", "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
         started = next(args for verb, args in link.said if verb == "start")
         assert started == {"ref": "a.py:b"}
         await until(pilot, lambda: isinstance(pilot.app.screen, SwarmsScreen))
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        await press(pilot, "s", then=StartScreen)
         assert "As you left it" not in text_of(pilot)
 
 
@@ -549,27 +514,20 @@ async def test_a_limit_is_judged_where_it_is_typed_and_its_name_written_out() ->
     async with showing(SwarmsScreen, size=(80, 24)) as (pilot, link):
         await pilot.press("s", *"a.py:b", "tab", "tab", "tab", *"max_stepz=3")
         assert "no limit is called" not in text_of(pilot), "not before it is typed to its end"
-        await pilot.press("tab")
-        await until(pilot, lambda: "no limit is called 'max_stepz'" in text_of(pilot))
+        await press(pilot, "tab", then="no limit is called 'max_stepz'")
         assert "max_wall_time_s" in text_of(pilot), "the whole sentence is read"
-        await pilot.press("shift+tab", "end", *["backspace"] * len("epz=3"))
-        await until(pilot, lambda: "write name=number" in text_of(pilot))
-        await pilot.press("e")
-        await until(pilot, lambda: "max_steps=" in text_of(pilot))
-        await pilot.press("right", "0", "tab")
-        await until(pilot, lambda: "a whole number of 1 or more" in text_of(pilot))
-        await pilot.press("shift+tab", "end", "backspace", "7")
-        await until(pilot, lambda: "or more" not in text_of(pilot))
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, "shift+tab", "end", *["backspace"] * len("epz=3"), then="write name=number")
+        await press(pilot, "e", then="max_steps=")
+        await press(pilot, "right", "0", "tab", then="a whole number of 1 or more")
+        await press(pilot, "shift+tab", "end", "backspace", "7", then=lambda: "or more" not in text_of(pilot))
+        await press(pilot, "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
         assert next(args["options"] for verb, args in link.said if verb == "start") == {"budget": {"max_steps": 7}}
 
 
 async def test_without_an_answer_about_files_there_is_what_was_run_before() -> None:
     async with showing(SwarmsScreen, workflow(1, 1), limited(9), size=(100, 30)) as (pilot, link):
         link.refuses["swarms"] = "no command is called 'swarms'"
-        await pilot.press("s")
-        await until(pilot, lambda: "The workspace's swarms are not known" in text_of(pilot))
+        await press(pilot, "s", then="The workspace's swarms are not known")
         assert "/work/digest.py:swarm" in text_of(pilot)
 
 
@@ -579,10 +537,8 @@ async def test_on_several_hosts_the_form_asks_which() -> None:
         link.hosts = {"run-1": "west"}
         link.changed()
         await drawn(pilot)
-        await pilot.press("s")
-        await until(pilot, lambda: "west" in line_with(pilot, "Host"))
-        await pilot.press("tab", "tab", "x", "tab")
-        await until(pilot, lambda: "no host is called westx; there are: east, west" in text_of(pilot))
+        await press(pilot, "s", then=lambda: "west" in line_with(pilot, "Host"))
+        await press(pilot, "tab", "tab", "x", "tab", then="no host is called westx; there are: east, west")
         await pilot.press("shift+tab", "end", "backspace", "ctrl+s")
         await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
         assert next(args for verb, args in link.said if verb == "start")["where"] == "west"
@@ -592,8 +548,7 @@ async def test_a_host_that_is_lost_keeps_no_run_from_another() -> None:
     async with showing(SwarmsScreen, size=(100, 30)) as (pilot, link):
         link.status = LinkStatus("lost", "west: gone")
         link.host_names = ("east",)
-        await pilot.press("s", *"a.py:b", "ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, "s", *"a.py:b", "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
         assert next(args["where"] for verb, args in link.said if verb == "start") == "east"
 
 

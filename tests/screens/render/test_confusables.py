@@ -24,7 +24,7 @@ from screens.render.confusables import mark_confusables
 from screens.render.layout import plain_text
 from screens.render.sanitize import sanitize_line
 from screens.views.decisions import prompt
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.shared.render_context import RenderContext
 
 
@@ -104,16 +104,15 @@ def permission(need: str, agent: str = "wr\u0456ter") -> ev.IncidentOpened:
 
 def test_every_prompt_of_a_permission_marks_them() -> None:
     opened = permission("fs.write:/srv/d\u0430ta/x")
-    shown = "\n".join(map(plain_text, question_lines(opened, RenderContext(ev.utc_now()))))
+    shown = "\n".join(map(plain_text, question_lines(PromptContent(opened), RenderContext(ev.utc_now()))))
     lines = "\n".join(line.text for line in EventLines().incident(opened, DurableRun()))
     for text in (shown, lines, mark_confusables(prompt.grant_words(opened, "always"))):
         assert "d\u0430⟨U+0430⟩ta" in text
         assert "d\u0430ta" not in text
         assert "wr\u0456⟨U+0456⟩ter" in text
     assert "Marked letters look like other letters" in shown
-    usual = "\n".join(
-        map(plain_text, question_lines(permission("fs.write:/srv/x", "writer"), RenderContext(ev.utc_now())))
-    )
+    content = PromptContent(permission("fs.write:/srv/x", "writer"))
+    usual = "\n".join(map(plain_text, question_lines(content, RenderContext(ev.utc_now()))))
     assert "Marked" not in usual
     assert "⟨" not in usual
 

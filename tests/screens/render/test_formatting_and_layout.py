@@ -32,9 +32,9 @@ from screens.render.layout import (
     set_line,
     span,
     width_of,
-    wrap_spans,
 )
 from screens.render.sanitize import sanitize_line
+from screens.render.wrapping import wrap_spans
 from themes.tokens import STATES
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -35,7 +35,7 @@ from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.stories import DENIED, RATE_LIMITED, START, Story, digest, limited
 from tests.screens.test_desk_screens import filled
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 ROOT = Path(screens.__file__).parent.parent
 LONG = 60.0
@@ -285,8 +285,7 @@ async def test_no_key_acts_early_or_while_it_is_held_and_a_fresh_one_does(name: 
             assert sent(link, place.sends) == []
         assert f"ignored {1 + len(REPEATS)} keys" in text_of(pilot)
         clock.now += LONG
-        await pilot.press(place.key)
-        await until(pilot, lambda: bool(sent(link, place.sends)))
+        await press(pilot, place.key, then=lambda: bool(sent(link, place.sends)))
 
 
 # -- nothing is left out -------------------------------------------------------------------------------------------

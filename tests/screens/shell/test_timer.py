@@ -22,7 +22,7 @@ from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock, Owner, delays
 from tests.screens.stories import limited
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 
 ROOT = Path(screens.__file__).parent.parent
 
@@ -56,8 +56,7 @@ async def test_textual_itself_loses_a_timer_in_such_a_moment() -> None:
 async def drawing(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A screen shows what changed."""
     link.stories["run-1"].answer("run-1-inc-1", "skip")
-    link.changed()
-    await until(pilot, lambda: "1 decision" not in text_of(pilot))
+    await changed(pilot, link, then=lambda: "1 decision" not in text_of(pilot))
     await drawn(pilot)
 
 
@@ -69,14 +68,12 @@ async def prompting(pilot: Pilot[Any], link: MemoryLink) -> None:
 
 async def confirming(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A dialog takes keys."""
-    await pilot.press("p")
-    await until(pilot, lambda: "freeze it" in text_of(pilot))
+    await press(pilot, "p", then="freeze it")
 
 
 async def asking(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A screen asks the runtime."""
-    await pilot.press("4")
-    await until(pilot, lambda: any(verb == "breakers" for verb, _ in link.said))
+    await press(pilot, "4", then=lambda: any(verb == "breakers" for verb, _ in link.said))
 
 
 @pytest.mark.usefixtures("starved")

@@ -29,8 +29,9 @@ from screens.views.decisions.prompt import (
     is_whole,
     title_line,
 )
+from screens.views.decisions.prompt_block import mark_invisible
 from screens.views.decisions.prompt_choices import LATER_OPTION, prompt_choices
-from screens.views.decisions.prompt_lines import mark_invisible, question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.typed_answer import answer_params
 from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import (
@@ -404,7 +405,7 @@ def test_the_exact_action_is_shown_with_invisible_characters_marked() -> None:
     story.park(
         tool, DENIED, need="shell", action={"tool": "shell", "arguments": {"cmd": "ls \u202e; rm -rf /\x1b[8m\t"}}
     )
-    lines = question_lines(opened_in(story), looks_at(story))
+    lines = question_lines(PromptContent(opened_in(story)), looks_at(story))
     text = "\n".join(words(lines))
     assert "⟨U+202E⟩" in text
     assert "\\u001b[8m\\t" in text
@@ -493,7 +494,7 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
         *outcome_lines(story.state, context),
         *report_lines(build_report(story.state, incident.opened), context),
         *traceback_lines(build_report(story.state, incident.opened), context),
-        *question_lines(incident.opened, context),
+        *question_lines(PromptContent(incident.opened), context),
         title_line(incident.opened, context),
         head_line(story.state, context),
     ]

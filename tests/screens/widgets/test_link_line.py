@@ -18,7 +18,7 @@ from screens.widgets.prompts.prompt import Prompt
 from tests.console.app.test_app import console, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest, limited
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 LOST = "No runtime, b outside of here brings it back: its process ended"
 
@@ -32,8 +32,7 @@ async def test_the_form_says_that_the_runtime_is_gone_and_starts_when_it_is_back
     async with console(digest(), size=(120, 34)) as (pilot, link):
         await pilot.press("2")
         await settled(pilot)
-        await pilot.press("s")
-        await until(pilot, lambda: isinstance(pilot.app.screen, StartScreen))
+        await press(pilot, "s", then=StartScreen)
         await pilot.press(*"new.py:swarm", "tab")
         told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: LOST in text_of(pilot))
@@ -48,8 +47,7 @@ async def test_the_form_says_that_the_runtime_is_gone_and_starts_when_it_is_back
         await until(pilot, lambda: "Found." in text_of(pilot))  # the form asked again which swarms there are
         screen: Any = pilot.app.screen
         assert screen.query_one("#ref", Input).value == "new.py:swarm"
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: any(verb == "start" for verb, _ in link.said))
+        await press(pilot, "ctrl+s", then=lambda: any(verb == "start" for verb, _ in link.said))
 
 
 async def test_a_run_of_which_nothing_can_be_written_is_said_on_every_screen_until_it_goes_on() -> None:
@@ -57,10 +55,8 @@ async def test_a_run_of_which_nothing_can_be_written_is_said_on_every_screen_unt
         assert "cannot be carried on" not in text_of(pilot)
         why = "run r1: [b]disk[/b] full"
         link.qualities = (LinkQuality("", "connected", held_up=why), LinkQuality("far", "connected", held_up="r2, too"))
-        link.changed()
-        await until(pilot, lambda: f"{why}; far: r2, too · it is tried again by itself" in text_of(pilot))
-        await pilot.press("5")
-        await until(pilot, lambda: "› log" in text_of(pilot) and why in text_of(pilot))
+        await changed(pilot, link, then=f"{why}; far: r2, too · it is tried again by itself")
+        await press(pilot, "5", then=lambda: "› log" in text_of(pilot) and why in text_of(pilot))
         told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: "No runtime" in text_of(pilot) and why not in text_of(pilot))
         link.qualities = ()
@@ -84,8 +80,7 @@ def test_what_only_takes_long_is_said_calmly_and_not_beside_an_alarm() -> None:
 
 async def test_a_question_keeps_its_reason_and_is_answered_when_the_runtime_is_back() -> None:
     async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, link):
-        await pilot.press("A")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
+        await press(pilot, "A", then=ConfirmActionScreen)
         await pilot.press(*"costs")
         told(link, LinkStatus("lost", "its process ended"))
         await until(pilot, lambda: LOST in text_of(pilot))
@@ -98,8 +93,7 @@ async def test_a_question_keeps_its_reason_and_is_answered_when_the_runtime_is_b
         assert screen.query_one(Editor).text == "costs"
         told(link, LinkStatus("connected"))
         await until(pilot, lambda: "No runtime" not in text_of(pilot))
-        await pilot.press("y")
-        await until(pilot, lambda: ("abort", {"run_id": "run-1", "reason": "costs"}) in link.said)
+        await press(pilot, "y", then=lambda: ("abort", {"run_id": "run-1", "reason": "costs"}) in link.said)
 
 
 async def test_what_is_meant_for_many_waits_for_the_runtime() -> None:
@@ -125,8 +119,7 @@ async def test_what_is_meant_for_many_waits_for_the_runtime() -> None:
 
 async def test_a_link_that_is_sought_anew_is_said_too() -> None:
     async with console(digest(), size=(120, 34), run_id="run-1") as (pilot, link):
-        await pilot.press("A")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmActionScreen))
+        await press(pilot, "A", then=ConfirmActionScreen)
         told(link, LinkStatus("connecting", "nothing was heard for 20 s"))
         await until(pilot, lambda: "connecting: nothing was heard for 20 s; nothing here is lost" in text_of(pilot))
 
@@ -137,12 +130,9 @@ async def test_a_word_to_the_agent_that_could_not_be_sent_stands_there_again() -
         await until(pilot, lambda: prompt.armed)
         await pilot.press("d", *"use the wiki")
         told(link, LinkStatus("lost", "its process ended"))
-        await pilot.press("enter")
-        await until(pilot, lambda: prompt.mode == "choose")
+        await press(pilot, "enter", then=lambda: prompt.mode == "choose")
         told(link, LinkStatus("connected"))
         await until(pilot, lambda: prompt.armed)
-        await pilot.press("d")
-        await until(pilot, lambda: prompt.mode == "type")
+        await press(pilot, "d", then=lambda: prompt.mode == "type")
         assert prompt.query_one("#editor", Editor).text == "use the wiki"
-        await pilot.press("!", "enter")
-        await until(pilot, lambda: link.said[-1][1].get("params") == {"message": "use the wiki!"})
+        await press(pilot, "!", "enter", then=lambda: link.said[-1][1].get("params") == {"message": "use the wiki!"})

@@ -7,7 +7,7 @@ from screens.views.decisions.prompt_choices import explained_choices, prompt_cho
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.test_app import answers, console, pressed, text_of
 from tests.screens.stories import RATE_LIMITED, START, Story
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 
 def limited(*models: str) -> Story:
@@ -60,47 +60,37 @@ def test_a_hostile_name_is_cleaned_and_sent_as_it_is() -> None:
 
 async def test_a_model_is_chosen_from_the_list() -> None:
     async with console(limited("anthropic:claude-sonnet-4-5"), run_id="run-8") as (pilot, link):
-        await pressed(pilot, "m")
-        await until(pilot, lambda: "1 anthropic:claude-sonnet-4-5 · answered in this run" in text_of(pilot))
+        await pressed(pilot, "m", then="1 anthropic:claude-sonnet-4-5 · answered in this run")
         await pilot.press("1", "enter")
         await until(pilot, lambda: answers(link) == [("switch_model", {"model": "anthropic:claude-sonnet-4-5"})])
 
 
 async def test_another_model_is_typed_below_the_list() -> None:
     async with console(limited("anthropic:claude-sonnet-4-5"), run_id="run-8") as (pilot, link):
-        await pressed(pilot, "m")
-        await until(pilot, lambda: "2 another: type its name" in text_of(pilot))
-        await pilot.press("2", "enter")
-        await until(pilot, lambda: "as provider:model" in text_of(pilot))
-        await pilot.press(*"groq:x", "enter")
-        await until(pilot, lambda: answers(link) == [("switch_model", {"model": "groq:x"})])
+        await pressed(pilot, "m", then="2 another: type its name")
+        await press(pilot, "2", "enter", then="as provider:model")
+        await press(pilot, *"groq:x", "enter", then=lambda: answers(link) == [("switch_model", {"model": "groq:x"})])
 
 
 async def test_a_provider_whose_key_the_runtime_has_is_in_the_list_and_its_model_is_typed() -> None:
     async with console(limited(), run_id="run-8") as (pilot, link):
         link.keys = ("ANTHROPIC_API_KEY",)
-        await pressed(pilot, "m")
-        await until(pilot, lambda: "1 anthropic: · its key is there; you name the model" in text_of(pilot))
+        await pressed(pilot, "m", then="1 anthropic: · its key is there; you name the model")
         assert "groq" not in text_of(pilot), "without a key"
-        await pilot.press("1", "enter")
-        await until(pilot, lambda: "as provider:model" in text_of(pilot))
+        await press(pilot, "1", "enter", then="as provider:model")
         await pilot.press(*"claude-haiku-4-5", "enter")
         await until(pilot, lambda: answers(link) == [("switch_model", {"model": "anthropic:claude-haiku-4-5"})])
 
 
 async def test_where_the_run_knows_no_other_model_the_name_is_typed() -> None:
     async with console(limited(), run_id="run-8") as (pilot, link):
-        await pressed(pilot, "m")
-        await until(pilot, lambda: "as provider:model" in text_of(pilot))
-        await pilot.press(*"groq:x", "enter")
-        await until(pilot, lambda: answers(link) == [("switch_model", {"model": "groq:x"})])
+        await pressed(pilot, "m", then="as provider:model")
+        await press(pilot, *"groq:x", "enter", then=lambda: answers(link) == [("switch_model", {"model": "groq:x"})])
 
 
 async def test_a_name_that_would_be_refused_is_said_in_the_field_and_a_letter_in_the_list_begins_it() -> None:
     async with console(limited("anthropic:claude-sonnet-4-5"), run_id="run-8") as (pilot, link):
-        await pressed(pilot, "m")
-        await until(pilot, lambda: "2 another: type its name" in text_of(pilot))
-        await pilot.press(*"antropic:x", "enter")
-        await until(pilot, lambda: "did you mean 'anthropic:x'?" in text_of(pilot))
+        await pressed(pilot, "m", then="2 another: type its name")
+        await press(pilot, *"antropic:x", "enter", then="did you mean 'anthropic:x'?")
         assert "antropic:x" in text_of(pilot)
         assert answers(link) == []

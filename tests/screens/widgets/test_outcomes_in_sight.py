@@ -7,7 +7,7 @@ from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.explanation.sentence import read_template
 from screens.render.layout import plain_text, width_of
 from screens.views.decisions.prompt_choices import LATER_OPTION
-from screens.views.decisions.prompt_lines import line_rows
+from screens.views.decisions.prompt_lines import PromptContent, line_rows
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.outcome_text import OutcomeText
 from tests.console.app.test_app import armed, broken, console, prompt_of
@@ -31,7 +31,7 @@ async def test_no_outcome_is_cut_at_80_columns_whichever_option_is_marked() -> N
         assert pilot.app.size.width == 80
         for number, (name, run) in enumerate((*every_failure(), *every_kind())):
             opened = run.incident.opened.model_copy(update={"incident_id": f"case-{number}", "question": ""})
-            prompt.ask(opened, told=explain(run.incident, run.state))
+            prompt.ask(PromptContent(opened, told=explain(run.incident, run.state)))
             below = prompt._rows.outcome_rows
             for at, choice in enumerate(columns.choices):
                 columns._put(at)

@@ -24,7 +24,7 @@ from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER_S
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import LATER_OPTION, explained_choices, prompt_choices
-from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
+from screens.views.decisions.prompt_lines import PromptContent, prompt_blocks, question_lines
 from screens.views.run.explanation import explanation_lines, model_line, sentence_words, unasked_model_lines
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
@@ -42,11 +42,12 @@ from tests.console.app.test_app import (
     text_of,
 )
 from tests.patience import PATIENCE_S
+from tests.present import present
 from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, digest
 from tests.screens.twelve_incidents import TWELVE
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 
 
 def incident_of(story: Story) -> ev.IncidentOpened:
@@ -58,16 +59,14 @@ async def test_rule_1_an_answer_carries_incident_and_revision_and_a_stale_one_is
     async with console(story, run_id="run-3") as (pilot, link):
         await armed(pilot)
         link.overtaken = lambda: story.answer("run-3-inc-1", "skip", who="grace")
-        await pilot.press("r")
-        await until(pilot, lambda: "grace was first and answered skip" in text_of(pilot))
+        await press(pilot, "r", then="grace was first and answered skip")
         assert (link.said[0][1]["incident_id"], link.said[0][1]["revision"]) == ("run-3-inc-1", 1)
 
 
 async def test_rule_2_it_arms_after_a_moment_and_counts_what_it_swallowed() -> None:
     assert ARM_AFTER_S == 0.4
     async with console(broken(), run_id="run-3", arm_after=NEVER) as (pilot, link):
-        await pilot.press("r", "r", "a")
-        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        await press(pilot, "r", "r", "a", then="ignored 3 keys")
         assert link.said == []
 
 
@@ -88,7 +87,7 @@ def test_rule_4_lineage_and_the_exact_action_with_its_invisibles_marked() -> Non
     tool = story.start("tool", "send", agent)
     story.park(tool, DENIED, need="net:x", action={"tool": "send", "arguments": {"to": "a\u202eb"}}, task="Tell Ada")
     opened = incident_of(story)
-    said = [plain_text(line) for line in question_lines(opened, RenderContext(story.at))]
+    said = [plain_text(line) for line in question_lines(PromptContent(opened), RenderContext(story.at))]
     assert 'Call   send(to="a⟨U+202E⟩b")' in said
     assert "By     weekly_digest › mailer › send" in said
     holds = {
@@ -101,7 +100,7 @@ def test_rule_4_lineage_and_the_exact_action_with_its_invisibles_marked() -> Non
 
 
 def lines_of(story: Story, **more: Any) -> list[str]:
-    blocks = prompt_blocks(incident_of(story), RenderContext(story.at), **more)
+    blocks = prompt_blocks(PromptContent(incident_of(story)), RenderContext(story.at), **more)
     return [plain_text(line) for each in blocks for line in each.lines]
 
 
@@ -144,8 +143,7 @@ async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, _):
         await armed(pilot)
         assert "more characters" in text_of(pilot)
-        await pressed(pilot, "pagedown")
-        await until(pilot, lambda: "more lines below" in text_of(pilot))
+        await pressed(pilot, "pagedown", then="more lines below")
 
 
 async def test_a_lasting_grant_is_offered_once_the_whole_action_was_in_sight() -> None:
@@ -154,11 +152,9 @@ async def test_a_lasting_grant_is_offered_once_the_whole_action_was_in_sight() -
     story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"letter": "line " * 200}})
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, link):
         await armed(pilot)
-        await pressed(pilot, "G")
-        await until(pilot, lambda: "Read the action to its end first" in text_of(pilot))
+        await pressed(pilot, "G", then="Read the action to its end first")
         assert prompt_of(pilot).mode == "choose"
-        await pressed(pilot, "pagedown", "pagedown", "pagedown", "G")
-        await until(pilot, lambda: prompt_of(pilot).mode == "lifetime")
+        await pressed(pilot, "pagedown", "pagedown", "pagedown", "G", then=lambda: prompt_of(pilot).mode == "lifetime")
         assert link.said == []
 
 
@@ -205,16 +201,14 @@ def test_rule_5_what_cannot_be_shown_whole_is_granted_only_once() -> None:
 async def test_rule_6_a_grant_says_subject_verb_object_lifetime_and_what_it_would_have_matched() -> None:
     async with console(digest(), run_id="run-1") as (pilot, _):
         await armed(pilot)
-        await pressed(pilot, "G", "s")
-        await until(pilot, lambda: "It would have matched 3 past actions and 1 pending." in text_of(pilot))
+        await pressed(pilot, "G", "s", then="It would have matched 3 past actions and 1 pending.")
         assert "researcher may fs.write:/data/out/digest.md, in every run of this swarm" in text_of(pilot)
 
 
 async def test_rule_7_a_denial_takes_a_word_to_the_agent() -> None:
     async with console(digest(), run_id="run-1") as (pilot, link):
         await armed(pilot)
-        await pilot.press("d", *"use /tmp", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "d", *"use /tmp", "enter", then=lambda: bool(link.said))
         assert answers(link) == [("deny", {"message": "use /tmp"})]
 
 
@@ -226,8 +220,7 @@ async def test_rule_8_a_field_in_which_someone_types_is_never_stolen_and_the_new
         await pilot.press(*"Q4")
         other = story.start("tool", "other", story.state.roots[0], 5)
         story.park(other, BROKEN_TOOL)
-        link.changed()
-        await until(pilot, lambda: "2 decisions" in text_of(pilot))
+        await changed(pilot, link, then="2 decisions")
         await pilot.press(*" r")
         assert prompt_of(pilot).query_one(Editor).text == "Q4 r"
         assert link.said == []
@@ -312,19 +305,16 @@ async def test_what_destroys_takes_a_second_different_key_after_a_second(name: s
         assert (prompt_of(pilot).mode, link.said) == ("choose", []), "any other key leaves it"
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        await pilot.press(key)
-        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        await press(pilot, key, then=lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 1.1
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [(name, {})])
+        await press(pilot, "y", then=lambda: answers(link) == [(name, {})])
 
 
 async def test_any_other_key_leaves_the_second_key_wherever_the_focus_is() -> None:
     async with deciding(offering("abort", "result")) as (pilot, link, clock):
         await pilot.press("tab")
         assert not prompt_of(pilot).has_focus_within
-        await pilot.press(DESTROY["abort"])
-        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        await press(pilot, DESTROY["abort"], then=lambda: prompt_of(pilot)._arming._keys.started)
         assert prompt_of(pilot).mode == "confirm"
         clock.now += 60
         await pilot.press("x")
@@ -340,11 +330,9 @@ async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_ta
         await pilot.press("r")
         assert prompt_of(pilot).mode == "confirm"
     async with deciding(offering("retry", "result")) as (pilot, link, _clock):
-        await pilot.press("r")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "r", then=lambda: answers(link) == [("retry", {})])
     async with deciding(offering("reset", breaker="openai")) as (pilot, link, _clock):
-        await pilot.press("t")
-        await until(pilot, lambda: answers(link) == [("reset", {})])
+        await press(pilot, "t", then=lambda: answers(link) == [("reset", {})])
     async with deciding(offering("reset", breaker="openai"), held_back("run-6")) as (pilot, link, _clock):
         await pilot.press("t")
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
@@ -353,25 +341,20 @@ async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_ta
 async def test_a_call_that_was_stopped_to_be_looked_at_takes_a_second_key_and_stands_there_until_then() -> None:
     async with deciding(TWELVE["breakpoint"](), run_id="run-1") as (pilot, link, clock):
         assert "Go on (then y)" in text_of(pilot)
-        await pilot.press("r")
-        await until(pilot, lambda: "What it does cannot be taken back." in text_of(pilot))
+        await press(pilot, "r", then="What it does cannot be taken back.")
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
         assert 'send_mail(to="team@example.org"' in text_of(pilot)
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "y", then=lambda: answers(link) == [("retry", {})])
 
 
 async def test_a_letter_of_an_option_that_is_not_offered_says_so_and_an_edit_without_a_change_is_not_sent() -> None:
     async with deciding(TWELVE["breakpoint"](), run_id="run-1") as (pilot, link, clock):
-        await pilot.press("x")
-        await until(pilot, lambda: "x (Extend the budget) is not offered here" in text_of(pilot))
-        await pilot.press("e")
-        await until(pilot, lambda: prompt_of(pilot).mode == "type" and prompt_of(pilot)._arming._keys.started)
+        await press(pilot, "x", then="x (Extend the budget) is not offered here")
+        await press(pilot, "e", then=lambda: prompt_of(pilot).mode == "type" and prompt_of(pilot)._arming._keys.started)
         clock.now += 60
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: "Nothing is changed: change an argument, or go back with esc." in text_of(pilot))
+        await press(pilot, "ctrl+s", then="Nothing is changed: change an argument, or go back with esc.")
         assert link.said == []
 
 
@@ -390,16 +373,14 @@ async def test_what_is_typed_at_a_question_stands_in_its_field_and_decides_nothi
         await pilot.press(*word)
         assert prompt_of(pilot).query_one(Editor).text == word
         assert link.said == []
-        await pilot.press("enter")
-        await until(pilot, lambda: answers(link) == [("input", {"value": word})])
+        await press(pilot, "enter", then=lambda: answers(link) == [("input", {"value": word})])
 
 
 async def test_keys_that_come_before_a_question_can_be_read_are_dropped_and_counted() -> None:
     clock = Clock()
     async with console(asks_for_input(), run_id="run-2", arm_after=ARM_AFTER_S, monotonic=clock) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
-        await pilot.press(*"as", "enter")
-        await until(pilot, lambda: "ignored 3 keys" in text_of(pilot))
+        await press(pilot, *"as", "enter", then="ignored 3 keys")
         clock.now += 60
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*"Q4")
@@ -413,8 +394,7 @@ async def test_the_next_question_takes_what_is_typed_however_late_the_app_comes_
     story.park(second, MISSING, question="Which year is meant?")
     async with console(story, run_id="run-2") as (pilot, link):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
-        shown = prompt_of(pilot).opened
-        assert shown is not None
+        shown = present(prompt_of(pilot).opened)
         assert shown.incident_id == first
         busy = asyncio.Event()
         pilot.app.call_later(busy.wait)
@@ -425,15 +405,13 @@ async def test_the_next_question_takes_what_is_typed_however_late_the_app_comes_
                 await asyncio.sleep(0.01)
         busy.set()
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
-        await pilot.press(*"2026", "enter")
-        await until(pilot, lambda: answers(link) == [("input", {"value": "2026"})])
+        await press(pilot, *"2026", "enter", then=lambda: answers(link) == [("input", {"value": "2026"})])
 
 
 async def test_the_other_options_of_a_question_are_behind_escape_and_the_text_stays() -> None:
     async with deciding(asks_for_input(), run_id="run-2") as (pilot, link, clock):
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
-        await pilot.press(*"half", "escape")
-        await until(pilot, lambda: "Abort execution" in text_of(pilot))
+        await press(pilot, *"half", "escape", then="Abort execution")
         await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
         clock.now += 60
         await pilot.press("i")
@@ -496,5 +474,4 @@ async def test_while_a_text_is_typed_the_foot_shows_keys_that_are_no_part_of_it(
     async with console(story, run_id=story.run_id, size=(80, 24)) as (pilot, _):
         await armed(pilot)
         await until(pilot, lambda: text_of(pilot).rstrip().endswith("ctrl+p commands   f1 help   ctrl+q quit"))
-        await pressed(pilot, "escape")
-        await until(pilot, lambda: text_of(pilot).rstrip().endswith(": commands   ? help   q quit"))
+        await pressed(pilot, "escape", then=lambda: text_of(pilot).rstrip().endswith(": commands ? help q quit"))

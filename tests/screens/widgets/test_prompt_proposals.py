@@ -9,8 +9,9 @@ from screens.views.decisions.prompt_choices import ADOPT_KEY, adopting_choices
 from screens.views.decisions.prompt_lines import proposal_lines
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.test_app import answers, armed, asks_for_input, broken, console, pressed, prompt_of, text_of
+from tests.present import present
 from tests.screens.stories import START, digest
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press
 
 INCIDENT = "run-3-inc-1"
 
@@ -22,8 +23,7 @@ async def test_one_key_adopts_what_an_agent_proposes_and_the_reason_says_so() ->
         await armed(pilot)
         assert "Claude Code (ada) proposes retry: the table is there now" in text_of(pilot)
         assert "As proposed: Retry" in text_of(pilot)
-        await pilot.press("equals_sign")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "equals_sign", then=lambda: answers(link) == [("retry", {})])
         assert link.said[0][1]["reason"] == "as Claude Code (ada) proposed: the table is there now"
 
 
@@ -35,8 +35,7 @@ async def test_a_proposal_with_values_is_read_and_confirmed_with_another_key() -
         assert prompt_of(pilot).mode == "confirm"
         assert '"sql": "select 2"' in text_of(pilot)
         assert link.said == []
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("edit", {"arguments": {"sql": "select 2"}})])
+        await press(pilot, "y", then=lambda: answers(link) == [("edit", {"arguments": {"sql": "select 2"}})])
 
 
 async def test_a_proposal_to_end_something_takes_a_second_key() -> None:
@@ -55,11 +54,9 @@ async def test_a_proposal_that_comes_while_the_prompt_stands_arms_it_again() -> 
         await pilot.press("equals_sign")
         assert link.said == []
         story.propose(INCIDENT, "retry", "now")
-        link.changed()
-        await until(pilot, lambda: "proposes retry" in text_of(pilot))
+        await changed(pilot, link, then="proposes retry")
         await armed(pilot)
-        await pilot.press("equals_sign")
-        await until(pilot, lambda: answers(link) == [("retry", {})])
+        await press(pilot, "equals_sign", then=lambda: answers(link) == [("retry", {})])
 
 
 async def test_one_key_adopts_what_is_proposed_as_the_answer_to_a_question() -> None:
@@ -70,12 +67,10 @@ async def test_one_key_adopts_what_is_proposed_as_the_answer_to_a_question() -> 
         await armed(pilot)
         assert prompt_of(pilot).mode == "type"
         story.propose(incident, "input", "as every week", value="blue")
-        link.changed()
-        await until(pilot, lambda: prompt_of(pilot).mode == "choose")
+        await changed(pilot, link, then=lambda: prompt_of(pilot).mode == "choose")
         await pressed(pilot, "equals_sign")
         assert prompt_of(pilot).mode == "confirm"
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("input", {"value": "blue"})])
+        await press(pilot, "y", then=lambda: answers(link) == [("input", {"value": "blue"})])
 
 
 def test_a_grant_is_proposed_in_words_and_chosen_by_its_own_key() -> None:
@@ -97,8 +92,7 @@ def test_a_grant_is_proposed_in_words_and_chosen_by_its_own_key() -> None:
 def test_the_words_of_an_agent_are_cleaned() -> None:
     story = broken()
     story.propose(INCIDENT, "edit", "a\u202eb\x1b[2J\nyes", who="evil\x1b[0m", arguments={"x": "\u200b"})
-    proposal = story.state.open_incidents[0].proposal
-    assert proposal is not None
+    proposal = present(story.state.open_incidents[0].proposal)
     said = [plain_text(line) for line in proposal_lines(proposal, RenderContext(START))]
     assert not [char for line in said for char in line if not char.isprintable()]
     assert "⟨U+202E⟩" in said[0]

@@ -13,14 +13,15 @@ from runtime.judgement.comparison.file_write import compare_write, written_text
 from runtime.judgement.recovery.options import confirmation_of, press_of
 from screens.pages import write_comparison
 from screens.shell.context import ConsoleContext
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.written_file import ShownWrite
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.test_app import answers, armed, pressed, prompt_of, settled, text_of
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.twelve_incidents import FILES, permission
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 PATH = "/data/reports/survey.md"
 
@@ -59,8 +60,7 @@ async def test_to_write_over_a_file_takes_a_second_key_and_the_difference_stands
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
         assert "What stands in the file may be lost." in text_of(pilot)
         assert "31 lines would become 35" in text_of(pilot), "it can be read until the second key"
-        await pilot.press("y")
-        await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
+        await press(pilot, "y", then=lambda: answers(link) == [("grant", {"for": "once"})])
 
 
 async def test_a_file_that_is_not_there_is_said_to_be_new_and_is_written_after_one_key() -> None:
@@ -68,8 +68,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_new_and_is_written_after_o
         await until(pilot, lambda: "not there yet, text has 35 lines" in text_of(pilot))
         await until(pilot, lambda: "Grant permission once (then y)" not in text_of(pilot))
         await armed(pilot)
-        await pilot.press("g")
-        await until(pilot, lambda: answers(link) == [("grant", {"for": "once"})])
+        await press(pilot, "g", then=lambda: answers(link) == [("grant", {"for": "once"})])
 
 
 def test_a_file_of_which_nothing_is_known_takes_the_second_key() -> None:
@@ -86,15 +85,14 @@ async def test_a_file_that_changes_meanwhile_is_said() -> None:
         await until(pilot, lambda: "two projects" in text_of(pilot))
         link.files[PATH] = b"somebody wrote here\n"
         clock.now += write_comparison.REREAD_S
-        link.changed()
-        await until(pilot, lambda: "It has changed since this was shown" in text_of(pilot))
+        await changed(pilot, link, then="It has changed since this was shown")
         assert "somebody wrote here" in text_of(pilot)
 
 
 def test_another_file_is_another_question_so_that_keys_count_anew() -> None:
     story = permission()
     opened, context = story.state.open_incidents[0].opened, RenderContext(story.at)
-    written = written_text(opened.action)
-    assert written is not None
-    before, after = (ShownWrite(compare_write(written, text)) for text in (b"one\n", b"another\n"))
-    assert question_lines(opened, context, write=before) != question_lines(opened, context, write=after)
+    written = present(written_text(opened.action))
+    writes = (ShownWrite(compare_write(written, text)) for text in (b"one\n", b"another\n"))
+    before, after = (question_lines(PromptContent(opened, write=write), context) for write in writes)
+    assert before != after

@@ -124,8 +124,7 @@ async def test_a_reply_that_cannot_be_written_parks_the_run_and_is_asked_for_onc
         summary = await bench.journal.summary(run)
         assert summary is not None
         assert (summary.state, summary.open_incidents, ASKED["model"]) == ("waiting", 1, 1)
-        await bench.answer(incident, "retry")
-        ended = await bench.ended(run)
+        ended = await bench.ended_by(incident, "retry")
     assert (ended.phase, ended.output, ASKED["model"]) == ("completed", "all seen", 2)
     assert ended.anomalies == 0
 
@@ -170,8 +169,7 @@ async def _spoil(bench: Bench, run: str, body: str) -> None:
 @pytest.mark.parametrize(("how", "body"), [("answer", NO_JSON), ("request", NO_TEXT)])
 async def test_a_run_that_cannot_be_read_says_so_and_can_be_aborted(bench: Bench, how: str, body: str) -> None:
     async with bench.driving(grace_s=0.0):
-        run = await bench.start("asker")
-        (question,) = await bench.incidents(run)
+        run, question = await bench.asked("asker")
         await bench.until(run, lambda s: s.phase == "waiting")
         await _spoil(bench, run, body)
         assert await bench.journal.check() == [f"event 3 of run {run} is not JSON"]
@@ -207,8 +205,7 @@ async def test_a_fault_of_the_runtime_itself_is_tried_a_few_times_and_then_told(
 
     monkeypatch.setattr(driving, "_resume", fails)
     async with _hasty(bench) as supervisor:
-        run = await bench.start("asker")
-        (incident,) = await bench.incidents(run)
+        run, incident = await bench.asked("asker")
         assert "ZeroDivisionError: not thought of" in incident.opened.message
         assert len(tried) == MAX_HOLD_UP_TRIES
         await bench.until(run, lambda s: s.phase == "waiting")

@@ -145,15 +145,13 @@ async def test_control_returns_to_the_first_agent_of_a_handoff_swarm_once(bench:
     assert state.output.startswith("good: ")
     assert [(found.remedy, found.to) for found in state.returned] == [("reroute", "router")]
     async with bench.driving():
-        run = await started(bench, "misrouted")
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await started(bench, "misrouted"))
     assert incident.opened.fault.cause == "wrong_target"
 
 
 async def test_critical_asks_and_fatal_ends(bench: Bench) -> None:
     async with bench.driving():
-        run = await started(bench, "critical")
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await started(bench, "critical"))
         assert (incident.opened.fault.impact, incident.opened.message) == ("run", "bad key") or incident.opened.message
         state = await bench.ended(await started(bench, "fatal"))
     assert state.phase == "failed"

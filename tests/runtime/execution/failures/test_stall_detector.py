@@ -18,8 +18,7 @@ async def test_agents_that_hand_on_in_a_circle_are_asked_about_once_a_while(benc
         await bench.until(run, lambda s: len(s.incidents) == 2)
         assert len(bench.effects) == asked + 4 - 1  # the one that was held back counts for the next circle
         (again,) = await bench.incidents(run)
-        await bench.answer(again, "abort")
-        state = await bench.ended(run)
+        state = await bench.ended_by(again, "abort")
     assert state.phase == "aborted"
 
 
@@ -54,8 +53,7 @@ async def test_a_standstill_can_be_ended_or_let_go_on(bench: Bench) -> None:
         go.unlink()
         other = await started(bench, "held")
         (incident,) = await bench.incidents(other)
-        await bench.answer(incident, "abort", reason="too slow")
-        state = await bench.ended(other)
+        state = await bench.ended_by(incident, "abort", reason="too slow")
     assert (state.phase, state.error) == ("aborted", "too slow")
     results = [event for event in await bench.journal.read(other) if isinstance(event, ev.StepEnded) and event.result]
     assert [event.node_id.rpartition("/")[2] for event in results] == ["llm~0"]  # the tool was cut off

@@ -62,8 +62,7 @@ async def test_an_open_breaker_lets_the_fallback_go_at_once(bench: Bench) -> Non
 async def test_an_open_breaker_holds_a_step_back_until_somebody_resets_it(bench: Bench) -> None:
     errors = FaultHandling(circuit_breaker_threshold=2, circuit_breaker_timeout=3000)
     async with bench.driving(errors=errors):
-        first = await started(bench, "lone")
-        await bench.incidents(first)
+        await bench.incidents(await started(bench, "lone"))
         run = await started(bench, "lone")
         (incident,) = await bench.incidents(run)
         assert bench.effects.count("ask down") == 2

@@ -71,11 +71,9 @@ async def test_an_operator_extends_and_the_run_goes_on(bench: Bench) -> None:
 
 async def test_an_operator_who_aborts_ends_it_in_the_seeds_state(bench: Bench) -> None:
     async with bench.driving(budget=Budget(max_wall_time_s=0.000001)):
-        run = await started(bench, "busy")
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await started(bench, "busy"))
         assert incident.opened.action["budget"]["ends"] == "interrupted"
-        await bench.answer(incident, "abort", reason="enough")
-        state = await bench.ended(run)
+        state = await bench.ended_by(incident, "abort", reason="enough")
     assert state.phase == "interrupted"
     assert state.error.startswith("max_wall_time_s is reached")
 
@@ -96,8 +94,7 @@ async def test_calls_side_by_side_do_not_overshoot_and_go_on_together(bench: Ben
 
 async def test_a_swarms_own_budget_and_one_of_the_runs_options(bench: Bench) -> None:
     async with bench.driving():
-        run = await started(bench, "limited")
-        (incident,) = await bench.incidents(run)
+        (incident,) = await bench.incidents(await started(bench, "limited"))
         assert incident.opened.action["budget"]["of"].startswith("swarm(")
         other = await started(bench, "busy", options={"budget": {"max_steps": 2}})
         (incident,) = await bench.incidents(other)

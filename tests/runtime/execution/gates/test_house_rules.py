@@ -181,8 +181,7 @@ async def test_rule_4_a_tool_that_only_runs_agents_is_a_scope_without_a_time_out
         (incident,) = await bench.incidents(run_id)
         state = await bench.until(run_id, lambda s: s.phase == "waiting")
         await asyncio.sleep(0.3)  # longer than its time-out
-        await bench.answer(incident, "input", value="yes")
-        state = await bench.ended(run_id)
+        state = await bench.ended_by(incident, "input", value="yes")
     (scope,) = [node for node in state.nodes.values() if node.name == "only_runs"]
     assert (scope.is_step, scope.phase) == (False, "succeeded")
     assert [found.opened.in_doubt for found in state.incidents.values()] == [False]
@@ -209,8 +208,7 @@ async def test_rule_8_a_parked_step_raises_nothing_and_user_code_sees_only_the_c
         (incident,) = await bench.incidents(run_id)
         await bench.until(run_id, lambda s: s.phase == "waiting")
         assert bench.effects == ["CancelledError"]
-        await bench.answer(incident, "input", value="yes")
-        state = await bench.ended(run_id)
+        state = await bench.ended_by(incident, "input", value="yes")
     assert (state.output, len(state.incidents)) == ("told: inner is done", 1)
     assert bench.effects == ["CancelledError"]
 
@@ -229,8 +227,7 @@ async def test_rule_8_a_call_that_must_not_be_begun_twice_keeps_its_run_in_memor
         (incident,) = await bench.incidents(run_id)
         await asyncio.sleep(0.2)  # ten times its grace
         assert supervisor.driving == [run_id]
-        await bench.answer(incident, "input", value="yes")
-        state = await bench.ended(run_id)
+        state = await bench.ended_by(incident, "input", value="yes")
     assert (state.lives, bench.effects) == (1, ["once"])
 
 
@@ -360,8 +357,7 @@ async def test_section_4_what_an_engine_loses_is_submitted_again(bench: Bench) -
 
 async def test_section_4_a_decision_of_another_process_wakes_a_run_that_is_driven(bench: Bench, tmp_path: Path) -> None:
     async with bench.driving():  # resident: its grace is a minute
-        run_id = await bench.start("asker")
-        (incident,) = await bench.incidents(run_id)
+        run_id, incident = await bench.asked("asker")
         async with await open_journal(bench.root) as other:
             await Bench(tmp_path, other).answer(incident, "input", value="you")
         state: DurableRun = await bench.ended(run_id)

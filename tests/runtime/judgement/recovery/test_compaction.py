@@ -17,6 +17,7 @@ from orbiter.types import (
     UserMessage,
 )
 from runtime.judgement.recovery.compaction import compact_messages, size_in_bytes
+from tests.present import present
 
 
 def _round(number: int, chars: int = 50) -> list[Message]:
@@ -43,8 +44,7 @@ def _paired(messages: list[Message]) -> bool:
 
 def test_long_old_results_lose_their_middle_the_last_round_stays() -> None:
     talk = _talk(3, 20_000)
-    found = compact_messages(talk, 1)
-    assert found is not None
+    found = present(compact_messages(talk, 1))
     assert found.bytes_after == size_in_bytes(found.messages) < found.bytes_before == size_in_bytes(talk)
     assert "characters removed" in str(found.messages[3].content)
     assert found.messages[-1] == talk[-1]
@@ -54,15 +54,13 @@ def test_long_old_results_lose_their_middle_the_last_round_stays() -> None:
 def test_the_second_round_cuts_inside_what_must_stay() -> None:
     talk = _talk(1, 100_000)
     assert compact_messages(talk, 1) is None
-    found = compact_messages(talk, 2)
-    assert found is not None
+    found = present(compact_messages(talk, 2))
     assert found.bytes_after < 3_000
     assert _paired(found.messages)
 
 
 def test_the_middle_of_a_long_conversation_goes_and_says_so() -> None:
-    found = compact_messages(_talk(30), 1)
-    assert found is not None
+    found = present(compact_messages(_talk(30), 1))
     assert isinstance(found.messages[0], SystemMessage)
     assert str(found.messages[1].content).startswith("Count the birds.")
     assert "earlier messages were removed" in str(found.messages[1].content)
@@ -73,8 +71,7 @@ def test_the_middle_of_a_long_conversation_goes_and_says_so() -> None:
 def test_the_newest_images_stay() -> None:
     image = ImageDataBlock(data="i" * 10_000)
     talk: list[Message] = [UserMessage(content=[TextBlock(text=f"{n}"), image]) for n in range(8)]
-    found = compact_messages(talk, 1)
-    assert found is not None
+    found = present(compact_messages(talk, 1))
     kept = [b for m in found.messages if isinstance(m.content, list) for b in m.content if b.type == "image_data"]
     assert len(kept) <= 5
     assert isinstance(found.messages[-1].content, list)

@@ -16,6 +16,7 @@ from runtime.judgement.recovery.retry import RetryPolicy, decide_retry
 from runtime.judgement.recovery.stall_detection import handoff_cycle, no_progress
 from runtime.judgement.reports.fault_log import fault_line, retry_line, success_line
 from runtime.record.state.fault_taxonomy import Origin
+from tests.present import present
 
 
 def test_a_threshold_of_nothing_switches_it_off() -> None:
@@ -27,8 +28,7 @@ def test_a_threshold_of_nothing_switches_it_off() -> None:
     [(["a", "b"] * 3, "a → b → a"), (["start", *["x", "y", "z"] * 3], "x → y → z → x")],
 )
 def test_agents_hand_on_in_a_circle(agents: list[str], way: str) -> None:
-    found = handoff_cycle(agents)
-    assert found is not None
+    found = present(handoff_cycle(agents))
     assert way in found.user_message
     assert found.origin is Origin.SWARM
 
@@ -49,16 +49,14 @@ def test_a_circle_is_found_exactly_where_there_is_one(agents: list[str], rounds:
 def test_standing_still() -> None:
     assert no_progress(100.0, 159.0, 60.0) is None
     assert no_progress(100.0, 9e9, None) is None
-    found = no_progress(100.0, 160.0, 60.0)
-    assert found is not None
+    found = present(no_progress(100.0, 160.0, 60.0))
     assert found.user_message == "Nothing happened for 60 s"
 
 
 def _line(attempt: int = 1, **record: Any) -> str:
     fault = classify_record({"where": "response", "message": "x", **record})
     decision = decide_retry(fault, attempt=attempt, policy=RetryPolicy(jitter=0.0), rng=random.Random(1))
-    line = retry_line(fault, "gpt-5.3-codex", decision)
-    assert line is not None
+    line = present(retry_line(fault, "gpt-5.3-codex", decision))
     assert line.level == logging.WARNING
     return line.text
 

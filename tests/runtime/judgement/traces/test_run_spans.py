@@ -125,10 +125,8 @@ async def test_each_attempt_is_a_span_and_a_wait_for_a_person_is_one_with_the_de
     async with bench.driving():
         limited = await bench.start("limited")
         await bench.ended(limited)
-        asking = await bench.start("asker")
-        (found,) = await bench.incidents(asking)
-        await bench.answer(found, "input", value="me", reason="I know")
-        await bench.ended(asking)
+        asking, found = await bench.asked("asker")
+        await bench.ended_by(found, "input", value="me", reason="I know")
     spans = folded(await bench.journal.read(limited))
     check_tree(spans)
     first, second = sorted(named(spans, "chat zoo/limited"), key=lambda each: each.start)

@@ -13,6 +13,7 @@ from runtime.daemon.errors import DaemonError
 from runtime.link.client.blocking_request import ask_runtime
 from runtime.link.wire.protocol import Hello
 from runtime.operations.requests.answers import AnswerIncident, TakenAnswer
+from tests.present import present
 from tests.runtime.link.link_bench import Bench
 
 RETRY = AnswerIncident(incident_id="i-1", option="retry", reason="it is up again")
@@ -26,11 +27,9 @@ async def test_the_runtime_takes_an_answer_as_one_of_the_command_line(bench: Ben
     driver = await bench.started()
     await driver.incident()
     await bench.serve()
-    taken = await _ask(bench.state_dir)
-    assert taken is not None
+    taken = present(await _ask(bench.state_dir))
     assert (taken.id, taken.option, taken.reason, taken.by.channel) == ("i-1", "retry", "it is up again", "cli")
-    answered = (await driver.truth()).incidents["i-1"].answer
-    assert answered is not None
+    answered = present((await driver.truth()).incidents["i-1"].answer)
     assert (answered.option, answered.by.channel, answered.by.name) == ("retry", "cli", taken.by.name)
 
 
@@ -43,8 +42,7 @@ async def test_what_is_refused_or_too_long_is_left_to_the_caller(bench: Bench, r
     await bench.serve()
     await _ask(bench.state_dir)
     assert await _ask(bench.state_dir, request_) is None
-    answered = (await driver.truth()).incidents["i-1"].answer
-    assert answered is not None
+    answered = present((await driver.truth()).incidents["i-1"].answer)
     assert answered.option == "retry"
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport, Unreachable
+from tests.present import present
 from tests.runtime.link.link_bench import Bench
 
 
@@ -14,8 +15,7 @@ async def test_what_was_dialled_is_the_first_connection_and_the_next_one_is_dial
     await bench.serve()
     transport = UnixTransport(bench.state_dir)
     assert transport.call_ahead()
-    dialled = transport._dialled
-    assert dialled is not None
+    dialled = present(transport._dialled)
     peer = dialled.fileno()
     _, writer = await transport.connect()
     assert writer.get_extra_info("socket").fileno() == peer
@@ -51,8 +51,7 @@ async def test_what_was_dialled_for_nobody_is_hung_up(bench: Bench) -> None:
     await bench.serve()
     transport = UnixTransport(bench.state_dir)
     assert transport.call_ahead()
-    dialled = transport._dialled
-    assert dialled is not None
+    dialled = present(transport._dialled)
     await transport.close()
     assert dialled.fileno() == -1
     transport.call_ahead()  # on a thread that is not waited for any more

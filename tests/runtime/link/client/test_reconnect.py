@@ -13,6 +13,7 @@ from runtime.link.client.reconnect import STABLE_CONNECTION_S, ReconnectBackoff
 from runtime.link.transports.ssh import SSH_RETRY_DELAYS_S
 from runtime.link.transports.transport import PairTransport, Streams
 from runtime.link.wire import protocol as p
+from tests.runtime.link.linked import linked
 
 HELLO = p.Hello(epoch="e", position=0, role="operator", peer="x", program="x").line() + b"\n"
 
@@ -64,12 +65,8 @@ async def test_who_does_something_about_it_ends_the_wait_and_begins_anew() -> No
 async def redialled(transport: PairTransport, waits: list[float]) -> None:
     """Lets a console dial until it has waited once more than its back-off has steps."""
     transport.backoff = SSH_RETRY_DELAYS_S
-    console = LinkClient(transport)
-    console.start()
-    try:
+    async with linked(transport) as console:
         await console.wait_until(lambda: len(waits) > len(SSH_RETRY_DELAYS_S))
-    finally:
-        await console.close()
 
 
 async def test_a_host_that_says_hello_and_drops_is_dialled_ever_more_seldom(waits: list[float]) -> None:

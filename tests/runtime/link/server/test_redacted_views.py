@@ -11,6 +11,7 @@ from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.client.client import LinkClient
 from runtime.link.wire.link_status import CommandRefused
 from runtime.record.state import events as ev
+from tests.present import present
 from tests.runtime.link.link_bench import FAULT, Bench, Driver, Raw
 
 KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2
@@ -45,8 +46,7 @@ async def _answered(bench: Bench, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments that the answer has in the journal."""
     console = await bench.console()
     await console.command("answer", incident_id="i-1", option="edit", params={"arguments": arguments}, revision=1)
-    found = await (await bench.open()).incident("i-1")
-    assert found is not None
+    found = present(await (await bench.open()).incident("i-1"))
     assert found[2] is not None
     params: dict[str, Any] = found[2].params
     return dict(params["arguments"])
@@ -83,8 +83,7 @@ async def test_what_is_no_secret_is_the_same_for_a_console(bench: Bench) -> None
     await console.wait_until(lambda: console.run("run-1") is not None and "i-1" in console.incidents)
     await driver.write(ev.NodeClosed(node_id="n0", state="failed", error="refused"))
     await console.wait_until(lambda: (state := console.run("run-1")) is not None and state.nodes["n0"].terminal)
-    state = console.run("run-1")
-    assert state is not None
+    state = present(console.run("run-1"))
     truth = await driver.truth()
     assert (state.last_seq, state.nodes) == (truth.last_seq, truth.nodes)
     assert state.incidents["i-1"].opened.options == (EDIT, DENY)
@@ -120,8 +119,7 @@ async def test_an_edit_in_which_a_mask_is_left_is_refused(bench: Bench, edit: di
     params = {"arguments": {**MASKED.mask_value(ARGUMENTS), **edit}}
     with pytest.raises(CommandRefused, match="masked"):
         await console.command("answer", incident_id="i-1", option="edit", params=params, revision=1)
-    found = await (await bench.open()).incident("i-1")
-    assert found is not None
+    found = present(await (await bench.open()).incident("i-1"))
     assert found[2] is None
 
 
@@ -151,9 +149,7 @@ async def test_a_change_in_which_a_mask_is_left_is_refused(bench: Bench) -> None
 async def test_pieces_of_a_streamed_reply_are_not_sent(bench: Bench) -> None:
     await _asked(bench)
     await bench.serve(views=MASKED)
-    console = await bench.console()
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    await bench.watching()
     assert not bench.streams.wants("run-1")
 
 

@@ -14,6 +14,7 @@ from runtime.link.wire.message_parser import parse_message
 from runtime.link.wire.run_snapshot import StateAssembler
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from tests.present import present
 from tests.runtime.link.link_bench import FAULT, Bench
 
 ME = ev.Actor(name="me", channel="console")
@@ -123,8 +124,7 @@ def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
     assert run.events_since(RECENT_EVENTS + 11) is None
     assert run.events_since(9) is None
     assert run.events_since(RECENT_EVENTS + 10) == []
-    latest = run.events_since(10)
-    assert latest is not None
+    latest = present(run.events_since(10))
     assert len(latest) == RECENT_EVENTS
 
 
@@ -142,8 +142,7 @@ async def test_a_run_that_is_always_written_to_is_loaded(bench: Bench, monkeypat
         return found
 
     monkeypatch.setattr(journal, "read", read_and_write)
-    run = await RunCache(journal).load(driver.run_id)
-    assert run is not None
+    run = present(await RunCache(journal).load(driver.run_id))
     assert run.seq == 2
     assert reads == 1
 
@@ -153,8 +152,7 @@ def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
     view.runs["r"] = RunView(state=DurableRun(last_seq=1))
     assert view.apply_event(p.RunEvent(run_id="r", seq=2, body={"type": "run.danced", "seq": 2, "run_id": "r"}))
     assert view.apply_event(p.RunEvent(run_id="r", seq=3, body={"type": "run.finished", "state": "sublime"}))
-    state = view.runs["r"].state
-    assert state is not None
+    state = present(view.runs["r"].state)
     assert state.last_seq == 3
 
 

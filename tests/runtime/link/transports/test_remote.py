@@ -23,7 +23,7 @@ from runtime.link.transports.ssh import SshTransport
 from runtime.link.transports.ssh_host import InvalidHost, SshHost
 from runtime.link.transports.ssh_process import MAX_STDERR_BYTES
 from runtime.link.transports.transport import Unreachable
-from tests.runtime.link.link_bench import Bench
+from tests.runtime.link.link_bench import Bench, watched
 
 REMOTE = f"{sys.executable} -m console"
 FAKE_SSH = """#!/bin/sh
@@ -69,8 +69,7 @@ async def test_a_console_over_ssh_sees_and_acts(bench: Bench, ssh: Path, console
     (ssh.parent / "noise").write_text("Welcome to far.example\n")
     console = _console(consoles, ssh, bench.workspace)
     await console.wait_until(lambda: console.ready)
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    await watched(console)
     await console.command("answer", incident_id="i-1", option="retry", revision=1)
     await console.wait_until(lambda: not console.incidents)
     said = ssh.with_name("ssh.log").read_text()
@@ -85,8 +84,7 @@ async def test_ssh_is_killed_in_mid_stream_and_the_console_goes_on(
     driver = await bench.started()
     await bench.serve()
     console = _console(consoles, ssh, bench.workspace)
-    console.watch("run-1")
-    await console.wait_until(lambda: console.run("run-1") is not None)
+    await watched(console)
     transport = console.transport
     assert isinstance(transport, SshTransport)
     for number in range(3):

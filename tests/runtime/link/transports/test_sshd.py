@@ -23,7 +23,7 @@ from runtime.link.transports.transport import Unreachable
 from runtime.link.wire import protocol as p
 from runtime.link.wire.message_parser import parse_message
 from runtime.record.state.durable_run import DurableRun
-from tests.runtime.link.link_bench import SWARM, Bench, Driver
+from tests.runtime.link.link_bench import SWARM, Bench, Driver, watched
 from tests.runtime.link.transports.sshd_bench import REMOTE, Sshd
 
 CUTS = 50 if os.environ.get("SOAK") else 15
@@ -87,8 +87,7 @@ async def test_a_console_over_ssh_sees_and_acts(bench: Bench, sshd: Sshd) -> Non
     await driver.incident("i-1")
     await bench.serve()
     client = await console(bench, transport(sshd, bench.workspace))
-    client.watch("run-1")
-    await client.wait_until(lambda: client.run("run-1") is not None)
+    await watched(client)
     await client.command("answer", incident_id="i-1", option="retry", revision=1)
     await client.wait_until(lambda: not client.incidents)
     assert client.hello is not None
@@ -104,8 +103,7 @@ async def test_cuts_by_kill_under_1000_events_a_second_no_gap_no_double_every_co
     way = transport(sshd, bench.workspace)
     way.backoff = (0.1,)  # to wait longer after each of so many cuts is tried elsewhere
     client = await console(bench, way)
-    client.watch("run-1")
-    await client.wait_until(lambda: client.run("run-1") is not None)
+    await watched(client)
     asked: list[asyncio.Task[Any]] = []
     over = asyncio.Event()
 
@@ -145,8 +143,7 @@ async def test_30_seconds_of_silence_are_noticed_and_what_was_missed_is_told(ben
     driver = await bench.started()
     await bench.serve()
     client = await console(bench, transport(sshd, bench.workspace))
-    client.watch("run-1")
-    await client.wait_until(lambda: client.run("run-1") is not None)
+    await watched(client)
     noticed = asyncio.create_task(client.wait_until(lambda: client.status.phase != "connected"))
     frozen = sshd.freeze()
     await driver.nodes(*(f"n{i}" for i in range(1500)))
@@ -164,8 +161,7 @@ async def test_a_runtime_that_is_restarted_under_an_attached_console(bench: Benc
     driver = await bench.started()
     await bench.serve()
     client = await console(bench, transport(sshd, bench.workspace))
-    client.watch("run-1")
-    await client.wait_until(lambda: client.run("run-1") is not None)
+    await watched(client)
     first = await client.command("start", command_id="once", ref=SWARM)
     await bench.stop()
     await client.wait_until(lambda: client.status.phase == "lost")
@@ -228,8 +224,7 @@ async def test_a_viewers_key_can_do_nothing_but_look(bench: Bench, sshd: Sshd) -
     await client.wait_until(lambda: client.ready)
     assert client.hello is not None
     assert client.hello.role == "viewer"
-    client.watch("run-1")
-    await client.wait_until(lambda: client.run("run-1") is not None)
+    await watched(client)
     before = await driver.truth()
     acting = {name for name, verb in server.verbs.items() if verb.request.acts}
     assert {"answer", "abort", "start", "revoke", "stop"} <= acting

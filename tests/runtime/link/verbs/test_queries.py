@@ -24,6 +24,7 @@ from runtime.record.state import events as ev
 from runtime.service.embedded import EmbeddedRuntime
 from runtime.service.serve import build_execution_config
 from tests.runtime.link.link_bench import Bench
+from tests.runtime.link.linked import linked
 from tests.swarm_texts import BREAKER_CONFIG, DOWN
 
 ZOO = Path(__file__).parents[3] / "data" / "swarms" / "zoo.py"
@@ -41,12 +42,8 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), budget=Budget(max_steps=5, max_tool_calls=1)
     )
     with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
-        client = LinkClient(runtime.transport())
-        client.start()
-        try:
+        async with linked(runtime.transport()) as client:
             yield client
-        finally:
-            await client.close()
 
 
 ADA = Origin(ev.Actor(name="ada"))

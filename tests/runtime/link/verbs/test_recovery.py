@@ -15,6 +15,7 @@ from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.reports import export_file
 from runtime.link.client.client import CommandRefused, LinkClient
 from runtime.service.embedded import EmbeddedRuntime
+from tests.runtime.link.linked import linked
 
 ZOO = Path(__file__).parents[3] / "data" / "swarms" / "zoo.py"
 
@@ -24,12 +25,8 @@ async def console(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setenv("ORBITER_TEST_EFFECTS", str(tmp_path / "effects"))
     given = ExecutionConfig(workspace=str(tmp_path), policy=RetryPolicy(max_attempts=1), redact=(r"hello",))
     with EmbeddedRuntime(tmp_path / ".orbiter", given, listening=False) as runtime:
-        client = LinkClient(runtime.transport())
-        client.start()
-        try:
+        async with linked(runtime.transport()) as client:
             yield client
-        finally:
-            await client.close()
 
 
 async def waiting(console: LinkClient, name: str, count: int = 1) -> list[Any]:

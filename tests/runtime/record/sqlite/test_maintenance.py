@@ -15,6 +15,7 @@ from runtime.record.journal import JournalError
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary, fold_events
+from tests.present import present
 from tests.runtime.record.journal_samples import created, opened, started, summary, warned
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ async def test_summaries_are_made_anew(journal: SqliteJournal) -> None:
     await journal.append(lease, [], summary=Summary(id="wrong", title="wrong", steps=99))
     await journal.create(created("r2"), Summary(id="r2"))
     assert await journal.rebuild_summaries() == 2
-    found = await journal.summary("r1")
-    assert found is not None
+    found = present(await journal.summary("r1"))
     assert found == fold_events(await journal.read("r1")).summary()
     assert [run.title for run in await journal.runs()] == ["title of r2", "title of r1"]
 
@@ -102,8 +102,7 @@ async def test_a_summary_of_another_fold_is_not_believed(journal: SqliteJournal)
     tamper(journal.path, """UPDATE run SET summary = '{"id": "r1", "title": "old", "fold": 0}' WHERE id = 'r1'""")
     async with await SqliteJournal.open(journal.path, readonly=True) as reader:
         assert [run.title for run in await reader.runs()] == ["title of r1"]
-    found = await journal.summary("r1")
-    assert found is not None
+    found = present(await journal.summary("r1"))
     assert found.title == "title of r1"
     connection = sqlite3.connect(journal.path)
     ((kept,),) = connection.execute("SELECT summary FROM run WHERE id = 'r1'")

@@ -14,6 +14,7 @@ from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.state import events as ev
 from runtime.record.workers import WorkerNeed, WorkerReport, placed_runs, unserved_runs
+from tests.present import present
 from tests.runtime.record.journal_samples import answer, created, opened, started, summary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,8 +40,7 @@ async def journal(tmp_path: Path) -> AsyncIterator[SqliteJournal]:
 
 
 async def test_lists_are_those_of_the_journal(journal: SqliteJournal) -> None:
-    listed = read_lists(journal.path.parent, runs=10, incidents=True)
-    assert listed is not None
+    listed = present(read_lists(journal.path.parent, runs=10, incidents=True))
     assert list(listed.runs) == await journal.runs(10)
     open_now = await journal.incidents()
     assert [each.opened.incident_id for each in open_now] == ["i1", "i2", "i3"]
@@ -62,8 +62,7 @@ async def test_a_run_of_the_default_queue_that_every_worker_leaves_is_told_of(jo
 
 
 async def test_only_so_many_runs_the_newest(journal: SqliteJournal) -> None:
-    listed = read_lists(journal.path.parent, runs=2)
-    assert listed is not None
+    listed = present(read_lists(journal.path.parent, runs=2))
     assert [each.id for each in listed.runs] == ["r3", "r2"]
     assert listed.incidents == ()
 
@@ -100,8 +99,7 @@ async def test_a_file_that_is_no_database_gives_no_list(tmp_path: Path) -> None:
 
 
 async def test_a_place_without_a_journal_has_empty_lists_and_stays_as_it_is(tmp_path: Path) -> None:
-    listed = read_lists(tmp_path / "new", runs=10, incidents=True)
-    assert listed is not None
+    listed = present(read_lists(tmp_path / "new", runs=10, incidents=True))
     assert (listed.runs, listed.incidents, listed.unserved) == ((), (), {})
     assert not (tmp_path / "new").exists()
 

@@ -190,8 +190,7 @@ async def test_what_a_fork_copied_with_its_answer_is_not_analysed_again(bench: B
 
     async def answered(run: str) -> None:
         (incident,) = await bench.incidents(run)
-        await bench.answer(incident, "result", value="there")
-        await bench.ended(run)
+        await bench.ended_by(incident, "result", value="there")
 
     async with bench.driving():
         bare = await bench.start("reacher")

@@ -22,10 +22,8 @@ async def test_each_pattern_that_became_stricter_is_told_once(bench: Bench) -> N
             await bench.journal.post(ev.WORKSPACE_RUN_ID, given)
         await note_rereadings(bench.journal, rules())
         assert not await told(bench)  # nothing ever ran here
-        run = await bench.start("executer", "/x/run one")
-        incident = (await bench.incidents(run))[0]
-        await bench.answer(incident, "grant", **{"for": "run", "pattern": "/x/run *"})
-        await bench.ended(run)
+        incident = (await bench.incidents(await bench.start("executer", "/x/run one")))[0]
+        await bench.ended_by(incident, "grant", **{"for": "run", "pattern": "/x/run *"})
     for _ in range(2):
         await note_rereadings(bench.journal, rules("shell:shutdown"))
         await note_rereadings(bench.journal, rules())

@@ -39,6 +39,7 @@ from runtime.worker.supervisor import Supervisor
 from runtime.worker.worker_report import queue_words
 from tests.patience import PATIENCE_S
 from tests.postgres_server import PostgresServer
+from tests.present import present
 from tests.runtime.chaos.harness import SWARMS
 from tests.runtime.chaos.pairs import PAIRS
 from tests.runtime.record.journal_samples import answer, created, opened
@@ -102,8 +103,7 @@ async def test_a_run_is_queued_in_the_transaction_that_makes_it_one_that_can_go_
     async with await open_journal(address.url) as journal:
         await journal.create(created("a1"), Summary(id="a1", ref=REF))
         assert await slices(address, "a1") == {"a1:0:": ("ENQUEUED", "runs")}
-        lease = await journal.claim("a1", "me", 60.0)
-        assert lease is not None
+        lease = present(await journal.claim("a1", "me", 60.0))
         await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner="me")])
         await journal.append(lease, [ev.RunParked(reason="stop")])
         assert list(await slices(address, "a1")) == ["a1:0:"], "it is driven until its lease is given back"
@@ -192,8 +192,7 @@ async def test_a_slice_without_a_label_is_for_the_newest_one_among_workers_of_it
 async def test_parked_runs_are_in_no_queue(address: PostgresAddress, tables: QueueTables) -> None:
     async with await open_journal(address.url) as journal:
         await journal.create(created("e1"), Summary(id="e1", ref=REF))
-        lease = await journal.claim("e1", "me", 60.0)
-        assert lease is not None
+        lease = present(await journal.claim("e1", "me", 60.0))
         await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner="me"), opened("e-i")])
         await journal.append(lease, [ev.RunParked(reason="waiting", incidents=("e-i",))])
         await journal.release(lease)
@@ -206,8 +205,7 @@ async def test_parked_runs_are_in_no_queue(address: PostgresAddress, tables: Que
 async def test_a_look_says_when_the_next_lease_ends(address: PostgresAddress, tables: QueueTables) -> None:
     async with await open_journal(address.url) as journal:
         await journal.create(created("k1"), Summary(id="k1", ref=REF))
-        lease = await journal.claim("k1", "me", 1800.0)
-        assert lease is not None
+        lease = present(await journal.claim("k1", "me", 1800.0))
         await journal.append(lease, [ev.RunStarted(epoch=lease.epoch, owner="me")])
         at = journal.now().timestamp()
         soon = await tables.outlook([], at)

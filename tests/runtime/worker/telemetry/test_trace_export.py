@@ -128,10 +128,8 @@ async def test_of_several_workers_one_sends_each_span_once_in_one_trace_for_each
 
 async def test_what_is_sent_is_the_conventions_form(bench: Bench, collector: OtlpCollector) -> None:
     async with bench.driving(traces=BARE):
-        run = await bench.start("asker")
-        (asked,) = await bench.incidents(run)
-        await bench.answer(asked, "input", value="me")
-        await bench.ended(run)
+        run, asked = await bench.asked("asker")
+        await bench.ended_by(asked, "input", value="me")
         await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
         await until(lambda: bool(collector.metrics))
     spans = {each.span.name: each for each in collector.spans}
@@ -246,14 +244,12 @@ async def test_what_a_process_did_not_send_the_next_one_does(bench: Bench, colle
     async with bench.driving():
         done = await bench.start("chatty")
         await bench.ended(done)
-        asking = await bench.start("asker")
-        (asked,) = await bench.incidents(asking)
+        asking, asked = await bench.asked("asker")
     assert collector.spans == []
     async with exporting(bench.journal):
         await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
     async with bench.driving(), exporting(bench.journal):
-        await bench.answer(asked, "input", value="me")
-        await bench.ended(asking)
+        await bench.ended_by(asked, "input", value="me")
         await until(lambda: len([each for each in collector.spans if not each.span.parent_span_id]) == 2)
     wanted = await expected(bench.journal, done) | await expected(bench.journal, asking)
     assert Counter(got(collector.spans)) == dict.fromkeys(wanted, 1)
@@ -269,12 +265,10 @@ async def test_switched_on_it_sends_runs_under_way_whole_and_none_that_had_ended
     monkeypatch.setattr(trace_export, "_JUST_NOW", timedelta(0))
     async with bench.driving():
         await bench.ended(await bench.start("chatty"))
-        asking = await bench.start("asker")
-        (asked,) = await bench.incidents(asking)
+        asking, asked = await bench.asked("asker")
         async with exporting(bench.journal):
             await until(lambda: "chat zoo/asker" in names(collector.spans))
-            await bench.answer(asked, "input", value="me")
-            await bench.ended(asking)
+            await bench.ended_by(asked, "input", value="me")
             await until(lambda: any(not each.span.parent_span_id for each in collector.spans))
     assert Counter(got(collector.spans)) == dict.fromkeys(await expected(bench.journal, asking), 1)
 
@@ -286,8 +280,7 @@ async def test_a_receiver_that_hangs_stops_neither_a_run_nor_the_runtime(
     collector.answering.clear()
     async with asyncio.timeout(60):
         async with bench.driving(traces=BARE):
-            first = await bench.start("chatty")
-            await bench.ended(first)
+            await bench.ended(await bench.start("chatty"))
             await asyncio.to_thread(collector.asked.acquire)
             await bench.ended(await bench.start("chatty"))
     assert collector.spans == []
@@ -350,8 +343,7 @@ async def test_a_span_that_is_refused_for_good_is_named_and_left_out(
         collector.status = 400
         async with exporting(bench.journal) as export:
             await until(lambda: _has_cursor(bench))
-            second = await bench.start("plain")
-            await bench.ended(second)
+            await bench.ended(await bench.start("plain"))
             await until(lambda: caplog.text.count("which is left out") >= 3)
             await until(lambda: "invoke_workflow zoo.py:plain" in caplog.text)
             await until(lambda: not export._delivery.is_failing)

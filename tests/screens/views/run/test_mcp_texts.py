@@ -18,7 +18,7 @@ from runtime.link.client.streamed_text import StreamedText
 from screens.render.layout import Span
 from screens.views.decisions.answer_form import row_description, row_label
 from screens.views.decisions.prompt import title_line
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.lists.inbox import inbox_rows
 from screens.views.run.node import node_lines
 from screens.views.run.report import report_lines
@@ -64,7 +64,7 @@ def test_no_screen_lets_a_servers_text_through(found: dict[str, Any]) -> None:
         *RunTree(working.state, at(working), texts=lambda _: StreamedText(1, bad)).row(call).cells,
         *node_lines(story.state, tool, context),
         *report_lines(build_report(story.state, opened), context),
-        *question_lines(opened, context),
+        *question_lines(PromptContent(opened), context),
         title_line(opened, context),
         *(row_label(form, field, context) for field in form.fields),
         *((Span(row_description(field, context)),) for field in form.fields),

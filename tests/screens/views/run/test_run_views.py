@@ -39,11 +39,12 @@ from screens.render.layout import (
     width_of,
 )
 from screens.render.tree_outline import outline
+from screens.shell.context import ConsoleContext
 from screens.views.decisions.prompt import (
     deadline_line,
 )
 from screens.views.decisions.prompt_choices import PromptChoice, prompt_choices
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
 from screens.views.decisions.typed_answer import asked_for
 from screens.views.lists.runs import head_line, progress
@@ -620,7 +621,7 @@ def test_what_kind_of_answer_is_wanted_is_said(schema: dict[str, Any] | None, sa
 def test_whoever_extends_a_budget_sees_what_of_it_is_used() -> None:
     budget = {"limit": "max_steps", "scope": "a~0", "of": "a", "used": 6, "allowed": 6, "ends": "failed"}
     opened = asked(None, question="", action={"budget": budget})
-    lines = [plain_text(line) for line in question_lines(opened, RenderContext(START))]
+    lines = [plain_text(line) for line in question_lines(PromptContent(opened), RenderContext(START))]
     assert "Limit  max_steps: 6 of 6 used, by a" in lines
     choice = PromptChoice("x", "extend", "Extend the budget", param=OPTIONS["extend"].asked_param)
     assert asked_for(opened, choice, RenderContext(START)) == "how much more (max_steps: 6 of 6 used, by a)"
@@ -677,12 +678,12 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     for key in (*state.nodes, *state.incidents):
         link.streamed[story.run_id, key] = StreamedText(1, bad, bad)
     incident = next(iter(state.incidents.values()))
-    pages = DetailPages()
+    pages = DetailPages(ConsoleContext(link, glyphs=context.glyphs, clock=lambda: context.now))
     lines = [status_line(state, context)]
     scale = timeline.scale_of(state, context.now, 30)
     tree = timeline.Timeline(state, context, scale=scale)
     for key in state.nodes:
-        lines += pages.page_for(state, key, incident.opened.incident_id, context, link).lines
+        lines += pages.page_for(state, key, incident.opened.incident_id).lines
         lines += node_lines(state, key, context, streamed=StreamedText(1, bad, bad))
         lines += waits_lines(wait_chain(state, key), context)
         lines += tree.row(key).cells
@@ -693,7 +694,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
             else:
                 lines.append(((found, "", False),))  # type: ignore[arg-type]
     pages.show_event(EventObject({"seq": 3, "type": bad, "ts": bad, bad: [bad], "node_id": bad}))
-    lines += pages.page_for(state, "", "", context, link).lines
+    lines += pages.page_for(state, "", "").lines
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
     lines += report_lines(build_report(state, incident.opened), context, incident)
     schema = {"enum": [bad], "properties": {bad: {"type": bad}}}

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from screens.widgets.forms.answer_form import AnswerForm
 from tests.console.app.test_app import prompt_of
 from tests.screens.pages.test_run import asks, edits, opened, shown
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 TRIP: dict[str, Any] = {
     "type": "object",
@@ -45,8 +45,7 @@ def entry_at(pilot: Pilot[None], name: str) -> Any:
 
 async def into_form(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: prompt_of(pilot).armed)
-    await pilot.press("i")
-    await until(pilot, lambda: bool(form_of(pilot).rows) and form_of(pilot).rows[0].has_focus_within)
+    await press(pilot, "i", then=lambda: bool(form_of(pilot).rows) and form_of(pilot).rows[0].has_focus_within)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -59,11 +58,9 @@ async def test_a_question_for_an_object_is_a_form_filled_in_by_keys_alone(size: 
         await pilot.press("2", "enter", "space", "down", "down", "space", "enter")
         await until(pilot, lambda: entry_at(pilot, "home.city").has_focus)
         await until(pilot, lambda: shown(pilot, "Home"))
-        await pilot.press(*"Lund", "enter", *"hunter2222", "enter")
-        await until(pilot, lambda: entry_at(pilot, "more").has_focus)
+        await press(pilot, *"Lund", "enter", *"hunter2222", "enter", then=lambda: entry_at(pilot, "more").has_focus)
         assert not shown(pilot, "hunter2222")
-        await pilot.press(*'{"x": 1}', "ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, *'{"x": 1}', "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {
             "value": {
                 "name": "Ada", "seats": 3, "vegan": True, "class": "b", "extras": ["wifi", "desk"],
@@ -76,18 +73,14 @@ async def test_a_question_for_an_object_is_a_form_filled_in_by_keys_alone(size: 
 async def test_what_does_not_fit_is_said_below_its_field_and_mended_there() -> None:
     async with opened(asks(TRIP), size=(80, 24)) as (pilot, link):
         await into_form(pilot)
-        await pilot.press("A", "enter", "backspace", *"many", "ctrl+s")
-        await until(pilot, lambda: shown(pilot, "3 to correct:"))
+        await press(pilot, "A", "enter", "backspace", *"many", "ctrl+s", then=lambda: shown(pilot, "3 to correct:"))
         await until(pilot, lambda: shown(pilot, "should have at least 2 characters"))
         assert entry_at(pilot, "name").has_focus
         assert link.said == []
-        await pilot.press(*"da", "enter")
-        await until(pilot, lambda: shown(pilot, "should be a whole number, for example 2"))
-        await pilot.press(*["backspace"] * 4, "2", "ctrl+s")
-        await until(pilot, lambda: entry_at(pilot, "home.city").has_focus)
+        await press(pilot, *"da", "enter", then=lambda: shown(pilot, "should be a whole number, for example 2"))
+        await press(pilot, *["backspace"] * 4, "2", "ctrl+s", then=lambda: entry_at(pilot, "home.city").has_focus)
         await until(pilot, lambda: shown(pilot, "is required, for example text"))
-        await pilot.press("L", "ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "L", "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {
             "value": {"name": "Ada", "seats": 2, "vegan": False, "class": "e", "home": {"city": "L"}}
         }
@@ -121,16 +114,13 @@ async def test_all_fields_are_edited_as_json_in_the_operators_own_editor(monkeyp
         await into_form(pilot)
         await pilot.press("A")
         entry_at(pilot, "code").focus()
-        await pilot.press(*"hunter2222", "f4")
-        await until(pilot, lambda: shown(pilot, "should be JSON"))
+        await press(pilot, *"hunter2222", "f4", then=lambda: shown(pilot, "should be JSON"))
         assert json.loads(began[0]) == {
             "name": "A", "seats": 2, "vegan": False, "class": "e", "home": {"city": ""},
         }  # fmt: skip
-        await pilot.press("f4")
-        await until(pilot, lambda: len(began) == 2 and entry_at(pilot, "home.city").text == "Rome")
+        await press(pilot, "f4", then=lambda: len(began) == 2 and entry_at(pilot, "home.city").text == "Rome")
         assert began[1] == "{oops"
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"]["value"] == {
             "name": "Bob", "seats": 4, "class": "b", "home": {"city": "Rome"}, "zip": 7, "code": "hunter2222",
         }  # fmt: skip
@@ -140,10 +130,8 @@ async def test_choices_with_titles_are_offered_by_their_titles_and_sent_by_value
     union = {"oneOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]}
     async with opened(asks(union)) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
-        await pilot.press("i")
-        await until(pilot, lambda: shown(pilot, "Green"))
-        await pilot.press("down", "down", "enter")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "i", then=lambda: shown(pilot, "Green"))
+        await press(pilot, "down", "down", "enter", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"value": "g"}
 
 
@@ -172,8 +160,7 @@ CALL: dict[str, Any] = {
 
 async def into_edit(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: prompt_of(pilot).armed)
-    await pilot.press("e")
-    await until(pilot, lambda: bool(form_of(pilot).rows) and form_of(pilot).rows[0].has_focus_within)
+    await press(pilot, "e", then=lambda: bool(form_of(pilot).rows) and form_of(pilot).rows[0].has_focus_within)
 
 
 async def test_arguments_that_are_not_edited_stay_what_they_were_of_whatever_type() -> None:
@@ -182,8 +169,7 @@ async def test_arguments_that_are_not_edited_stay_what_they_were_of_whatever_typ
     async with opened(story, size=(120, 40)) as (pilot, link):
         await into_edit(pilot)
         assert shown(pilot, "Change nothing yet")
-        await pilot.press("enter", "!", "ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "enter", "!", "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"arguments": {**given, "note": "n!"}}
 
 
@@ -196,8 +182,7 @@ async def test_an_argument_of_the_wrong_type_is_shown_and_mended() -> None:
         await until(pilot, lambda: shown(pilot, "2 to correct: loud, mode") and entry_at(pilot, "loud").has_focus)
         await pilot.press("y", "enter", "1")
         await until(pilot, lambda: shown(pilot, "- loud = loudly") and shown(pilot, "+ loud = true"))
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"]["arguments"] == {
             "token": "hunter2222", "note": "n", "loud": True, "mode": "w", "to": {"city": "Lund"}
         }  # fmt: skip
@@ -208,12 +193,10 @@ async def test_a_secret_argument_is_never_shown_and_an_emptied_text_is_an_empty_
         await into_edit(pilot)
         entry = entry_at(pilot, "token")
         assert (entry.value, entry.placeholder) == ("", "stays as it is, unless another is typed")
-        await pilot.press(*"correct-horse", "enter", "backspace")
-        await until(pilot, lambda: shown(pilot, "+ token = (not shown)"))
+        await press(pilot, *"correct-horse", "enter", "backspace", then=lambda: shown(pilot, "+ token = (not shown)"))
         await until(pilot, lambda: shown(pilot, "- note = n"))
         assert not shown(pilot, "correct-horse")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"]["arguments"] == {"token": "correct-horse", "note": "", "text": "a\nb"}
 
 
@@ -226,8 +209,7 @@ async def test_enter_says_what_it_does_in_a_form_of_one_field_and_sends_no_text_
         await pilot.press("backspace", "enter")
         await until(pilot, lambda: shown(pilot, "Empty, and needed: url. ctrl+s sends it so."))
         assert link.said == []
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"]["arguments"] == {"url": ""}
 
 
@@ -245,12 +227,9 @@ async def test_a_text_of_several_lines_is_edited_as_it_is_in_the_operators_own_e
     async with opened(edits(CALL, token="hunter2222", note="n", text="a\nb"), size=(120, 50)) as (pilot, link):
         monkeypatch.setattr(pilot.app, "suspend", nullcontext)
         await into_edit(pilot)
-        await pilot.press("f4")
-        await until(pilot, lambda: len(began) == 1)
+        await press(pilot, "f4", then=lambda: len(began) == 1)
         assert json.loads(began[0]) == {"note": "n", "text": "a\nb"}
         entry_at(pilot, "text").focus()
-        await pilot.press("f4")
-        await until(pilot, lambda: entry_at(pilot, "text").text == "a\nb\nc")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: bool(link.said))
+        await press(pilot, "f4", then=lambda: entry_at(pilot, "text").text == "a\nb\nc")
+        await press(pilot, "ctrl+s", then=lambda: bool(link.said))
         assert link.said[0][1]["params"]["arguments"] == {"token": "hunter2222", "note": "n", "text": "a\nb\nc"}
