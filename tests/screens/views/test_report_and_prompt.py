@@ -1,5 +1,7 @@
 """The report of an incident and its prompt, without a terminal."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 
