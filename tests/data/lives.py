@@ -14,6 +14,7 @@ here too, so that the next one has it.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -213,6 +214,7 @@ def reap(children: dict[int, int], imported: Path) -> None:
                 with suppress(ImportError):  # the user's code, which has its own name in each life
                     import_module(name)
             names.unlink()
+            gc.freeze()
 
 
 def build() -> None:
@@ -225,6 +227,7 @@ def build() -> None:
 
 def main() -> None:
     build()
+    gc.freeze()  # or each life looks through all that is imported here, and copies its pages
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
