@@ -217,6 +217,9 @@ def _load_screens() -> None:
 
     for module in pkgutil.walk_packages(screens.__path__, "screens."):
         importlib.import_module(module.name)
+    from tests.data import lives
+
+    lives.build()
 
 
 def _serve(control: socket.socket) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice, p
 from screens.views.decisions.typed_answer import answer_params
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.forms.answer_form import AnswerForm
-from tests.console.app.test_app import answers, armed, console, text_of
+from tests.console.app.console_bench import answers, armed, console, text_of
 from tests.console.linear.test_prompts import Terminal
 from tests.pages import commands_page, keys_page, options_table
 from tests.present import present

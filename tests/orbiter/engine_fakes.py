@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import pytest
 
-from orbiter import steps
+from orbiter import steps, tool
 from orbiter.models.types import ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.steps import Answer, Place, Scope, ScopeKind, Step, segment
 from orbiter.types import Message, SystemMessage, ToolCall, Usage
@@ -23,6 +23,12 @@ ONE = Usage(input_tokens=10, output_tokens=5, total_tokens=15)
 
 Reply = ModelResponse | Exception
 Chunks = Sequence[StreamChunk | Exception]
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
 
 
 def skip_waits(monkeypatch: pytest.MonkeyPatch, *also: str) -> list[float]:

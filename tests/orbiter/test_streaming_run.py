@@ -28,18 +28,7 @@ from orbiter.types import (
     ToolResultEvent,
     UsageEvent,
 )
-from tests.orbiter.engine_fakes import ONE, Script, Stream, called, calls, said, skip_waits, text
-
-
-@tool
-async def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    return skip_waits(monkeypatch)
+from tests.orbiter.engine_fakes import ONE, Script, Stream, add, called, calls, said, text
 
 
 async def collect(events: AsyncIterator[StreamEvent]) -> list[Any]:

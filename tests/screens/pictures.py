@@ -15,9 +15,9 @@ from console.app.app import OrbiterApp
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompts.prompt import Prompt
+from tests.screens.desk_data import filled
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, limited
-from tests.screens.test_desk_screens import filled
 from tests.screens.waiting import drawn
 from tests.screens.widgets.test_live_widgets import screen_text
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from orbiter.steps import Place, segment
 from runtime.judgement.recovery.options import make_option
+from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -265,3 +266,22 @@ def finished() -> Story:
     story.close(root, output="Bonjour")
     story.finish(output="Bonjour")
     return story
+
+
+def incident_of(story: Story) -> ev.IncidentOpened:
+    """The first that waits."""
+    return story.state.open_incidents[0].opened
+
+
+def waiting_of(*stories: Story) -> list[OpenIncident]:
+    """What waits for a person in these runs, as lists get it."""
+    return [
+        OpenIncident(story.run_id, story.title, found.opened)
+        for story in stories
+        for found in story.state.open_incidents
+    ]
+
+
+def summaries_of(*stories: Story) -> dict[str, Summary]:
+    """These runs, as lists get them."""
+    return {story.run_id: story.state.summary() for story in stories}

@@ -1,17 +1,13 @@
-"""Permissions, limits, log, audit: what they show, what their keys do, what they look like."""
+"""Permissions, limits, workers, audit: what they show, what their keys do, what they look like."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from textual.events import MouseScrollUp
 from textual.pilot import Pilot
 
-from console.app.app import OrbiterApp
 from runtime.link.client.client import LinkError
 from runtime.operations.requests.codec import decode_struct
 from runtime.operations.requests.permissions import Permissions
@@ -20,165 +16,31 @@ from screens.dialogs.batch_action import BatchActionScreen
 from screens.pages.audit import AuditScreen
 from screens.pages.grants import GrantsScreen
 from screens.pages.limits import LimitsScreen
-from screens.pages.log import LogScreen
 from screens.pages.run import RunScreen
-from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
-from screens.shell.context import ConsoleContext
 from screens.views.lists.grants import HostPermissions, grant_words, ledger_rows
 from screens.views.shared.render_context import RenderContext
-from screens.widgets.log_list import LogList
-from screens.widgets.text_page import TextPage
-from tests.screens.list_link import ListLink
-from tests.screens.stories import START, Story, digest, finished
-from tests.screens.waiting import changed, drawn, press, until
+from tests.screens.desk_data import (
+    AUDIT,
+    BREAKERS,
+    BUDGETS,
+    GRANTS,
+    PERMISSIONS,
+    RULES,
+    WORKERS,
+    app_on,
+    filled,
+    shown,
+    text,
+    use,
+)
+from tests.screens.stories import START, Story
+from tests.screens.waiting import drawn, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]
 HOSTILE = "evil\x1b]0;owned\x07\x1b[31m[/x][@click=app.quit]\u202e\nforged line"
 Compare = Callable[..., bool]
-
-
-@pytest.fixture(autouse=True)
-def in_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Times are shown in the zone of the reader; in tests that is Greenwich."""
-    with monkeypatch.context() as patched:
-        patched.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
-
-
-GRANTS = (
-    ev.GrantAdded(
-        grant_id="g-1",
-        subject="researcher",
-        verb="fs.write",
-        pattern="/data/out/**",
-        lifetime="run",
-        scope="run-1",
-        incident_id="run-1-inc-1",
-        ts=START - timedelta(minutes=50),
-        by=ev.Actor(name="ada", channel="console"),
-    ),
-    ev.GrantAdded(
-        grant_id="g-2",
-        subject="*",
-        verb="net",
-        pattern="api.example.com:443",
-        lifetime="always",
-        until=START + timedelta(days=7),
-        ts=START - timedelta(hours=3),
-        by=ev.Actor(name="bob", channel="cli"),
-    ),
-)
-
-
-def use(how: str, need: str, minutes: int, **more: Any) -> dict[str, Any]:
-    node = "weekly_digest~0/researcher~1/write_file~2"
-    at = (START - timedelta(minutes=minutes)).isoformat()
-    return {"how": how, "need": need, "ts": at, "run_id": "run-1", "node_id": node, "grant_id": "", "by": "", **more}
-
-
-RECENT: list[dict[str, Any]] = [
-    use("policy", "shell", 45),
-    use("denied", "fs.write:/etc/passwd", 30, by="ada"),
-    use("grant", "fs.write:/data/out/a.md", 20, grant_id="g-1"),
-    use("once", "net:db.example.com:5432", 10, by="bob"),
-]
-RULES: list[dict[str, Any]] = [
-    {"verdict": "deny", "subject": "*", "verb": "shell", "pattern": None, "in_force": True,
-     "source": "/home/ada/digest/orbiter.toml:4"},
-    {"verdict": "allow", "subject": "reader", "verb": "fs.read", "pattern": "/data/**", "in_force": False,
-     "source": "/home/ada/digest/orbiter.toml:3"},
-    {"verdict": "ask", "subject": "*", "verb": "*", "pattern": None, "in_force": True, "source": "default"},
-]  # fmt: skip
-WORDS: dict[str, Any] = {
-    "subject": "*", "verb": "net", "pattern": "", "lifetime": "always", "scope": "", "until": None, "incident_id": "",
-    "by": {}, "granted_at": START.isoformat(), "revoked_by": None,
-}  # fmt: skip
-HELD: list[dict[str, Any]] = [
-    {**WORDS, "id": "g-1", "state": "in force", "uses": 3, "last_used": (START - timedelta(minutes=20)).isoformat()},
-    {**WORDS, "id": "g-2", "state": "in force", "uses": 0, "last_used": None},
-]
-PERMISSIONS = {"version": 7, "grants": HELD, "recent": RECENT, "rules": RULES}
-BREAKERS: list[dict[str, Any]] = [
-    {"id": "model:openai:gpt-4o", "state": "open", "failures": 5, "threshold": 5, "again_s": 42.0,
-     "error": "The service is not available.", "failed_s": 18.0, "changed_s": 18.0, "prober": ""},
-    {"id": "tool:search", "state": "half_open", "failures": 6, "threshold": 5, "again_s": None,
-     "error": "Timed out.", "failed_s": 70.0, "changed_s": 70.0, "prober": "run-1"},
-    {"id": "model:anthropic:claude", "state": "closed", "failures": 0, "threshold": 5, "again_s": None,
-     "error": "", "failed_s": None, "changed_s": 900.0, "prober": ""},
-]  # fmt: skip
-SPENT = {"steps": 5, "tool_calls": 2, "llm_calls": 3, "cost_usd": 0.0161, "unpriced_calls": 1, "tokens": 3322,
-         "wall_time_s": 9.0}  # fmt: skip
-
-
-def limit(name: str, used: float, allowed: float, level: str = "", **more: Any) -> dict[str, Any]:
-    return {"scope": "", "of": "the run", "limit": name, "used": used, "allowed": allowed, "level": level,
-            "incident_id": "", **more}  # fmt: skip
-
-
-BUDGETS: list[dict[str, Any]] = [
-    {"id": "run-1", "state": "waiting", "title": "weekly digest", "spent": SPENT, "limits": [
-        limit("max_steps", 5, 100),
-        limit("max_total_cost_usd", 0.0161, 0.02, "warning"),
-        limit("max_total_tokens", 4000, 4000, "hit", incident_id="run-1-inc-1"),
-        limit("max_wall_time_s", 9, 600, scope="weekly_digest~0", of="weekly_digest"),
-    ]},
-    {"id": "run-9", "state": "running", "title": "", "spent": SPENT, "limits": []},
-]  # fmt: skip
-AUDIT: list[dict[str, Any]] = [
-    {"ts": (START - timedelta(hours=3)).isoformat(), "person": "bob", "channel": "cli", "what": "granted",
-     "params": {"subject": "*", "verb": "net", "pattern": "api.example.com:443"}, "run_id": "", "seconds": None},
-    {"ts": (START - timedelta(minutes=50)).isoformat(), "person": "ada", "channel": "console", "what": "answered",
-     "option": "grant", "reach": "attempt", "params": {"for": "run"}, "reason": "it is its own folder",
-     "seconds": 65.2, "run_id": "run-1", "incident_id": "run-1-inc-1", "node_id": "weekly_digest~0",
-     "asked": "write_file needs fs.write:/data/out/digest.md"},
-    {"ts": (START - timedelta(minutes=5)).isoformat(), "person": "ada", "channel": "console", "what": "aborted",
-     "reason": "no longer wanted", "run_id": "run-0", "seconds": None},
-]  # fmt: skip
-
-
-WORKERS: dict[str, Any] = {
-    "workers": [
-        {"id": "one:7:aaaaaa", "state": "working", "place": "one:7", "slots": 8, "driving": ["run-1"], "code": "v2",
-         "keys": ["OPENAI_API_KEY"], "program": "orbiter-console 0.1.0", "alive_since": START.isoformat(),
-         "heard_s": 1.0, "held_up": ""},
-        {"id": "two:9:bbbbbb", "state": "lost", "place": "two:9", "slots": 8, "driving": [], "code": "v1", "keys": [],
-         "program": "orbiter-console 0.1.0", "alive_since": START.isoformat(), "heard_s": 95.0,
-         "held_up": "the disk is full"},
-    ],
-    "unserved": [{"code": "v1", "runs": ["run-9"]}],
-    "newest": "v2",
-}  # fmt: skip
-
-
-def filled(**answers: Any) -> ListLink:
-    uses = {**HELD[0], "recent": [RECENT[2]] * 3}
-    given = {"permissions": PERMISSIONS, "uses": uses, "breakers": BREAKERS, "budgets": BUDGETS, "audit": AUDIT}
-    given["workers"] = WORKERS
-    link = ListLink(digest(), finished(), **{**given, **answers})
-    link.grants = {grant.grant_id: grant for grant in GRANTS}
-    link.answers["revoke"] = link.revoke
-    link.answers["move"] = lambda *, run_id, **_: {"id": run_id, "state": "queued"}
-    link.answers["reset"] = lambda *, key, **_: {"id": key, "state": "closed"}
-    return link
-
-
-def app_on(link: ListLink, *, ascii_only: bool = False, theme: str = "orbiter-dark") -> OrbiterApp:
-    session = ConsoleContext(
-        link, glyphs=ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS, clock=lambda: link.now, arm_after=0.0
-    )
-    return OrbiterApp(session, theme=theme)
-
-
-async def shown(pilot: Pilot[Any], *words: str) -> None:
-    """Wait until all these words stand on the screen."""
-    await until(pilot, lambda: all(any(word in line for line in screen_text(pilot.app)) for word in words))
-
-
-def text(pilot: Pilot[Any]) -> str:
-    return "\n".join(screen_text(pilot.app))
+pytestmark = pytest.mark.usefixtures("in_greenwich")
 
 
 # -- permissions -------------------------------------------------------------------------------------------------------
@@ -366,173 +228,6 @@ async def test_the_audit_says_who_decided_what_and_how_long_it_took() -> None:
         await press(pilot, "slash", *"bob", "enter", then=lambda: "it is its own folder" not in text(pilot))
         await press(pilot, "enter", then="about the workspace")
         await press(pilot, "escape", "home", "down", "enter", then=RunScreen)
-
-
-# -- log ---------------------------------------------------------------------------------------------------------------
-
-
-def busy(count: int, run_id: str = "run-7") -> Story:
-    story = Story(run_id, "busy", START + timedelta(hours=1))
-    root = story.begin("Count.")
-    for number in range(count):
-        story.tell(ev.Warned(text=f"number {number}"), root)
-        story.wait(60)
-    return story
-
-
-def log_of(pilot: Pilot[Any]) -> LogList:
-    return pilot.app.screen.query_one("#log", LogList)
-
-
-async def more(pilot: Pilot[Any], link: ListLink, story: Story, word: str) -> None:
-    story.tell(ev.Warned(text=word), story.state.roots[0])
-    link.changed()
-    screen = pilot.app.screen
-    assert isinstance(screen, LogScreen)
-    await until(pilot, lambda: any(word in str(line.spans) for line in screen.buffer.lines))
-    await pilot.pause()
-
-
-async def test_the_log_follows_stops_for_its_reader_and_follows_again() -> None:
-    story = busy(60)
-    link = ListLink(story)
-    async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await press(pilot, "5", then=("number 59", "following"))
-        await more(pilot, link, story, "came while following")
-        await shown(pilot, "came while following")
-        await press(pilot, "pageup", then="stopped: G follows again")
-        before = [line[:-1] for line in screen_text(pilot.app)[2:16]]
-        await more(pilot, link, story, "came while reading")
-        await shown(pilot, "1 new below")
-        after = [line[:-1] for line in screen_text(pilot.app)[2:16]]
-        assert after == before, "what is being read does not move"
-        await press(pilot, "G", then=("came while reading", "following"))
-        await press(pilot, "up", then="stopped")
-        await press(pilot, "end", then="following")
-
-
-async def test_scrolling_up_with_the_mouse_stops_it_too() -> None:
-    link = ListLink(busy(60))
-    async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await press(pilot, "5", then="following")
-        await pilot._post_mouse_events([MouseScrollUp], "#log")
-        await shown(pilot, "stopped")
-
-
-async def test_the_log_is_filtered_and_searched_apart() -> None:
-    link = ListLink(busy(30))
-    async with app_on(link).run_test(size=(100, 24)) as pilot:
-        await press(pilot, "5", then="number 29")
-        await press(pilot, "slash", *"number (1)", "enter", then=("/number (1)", "number 19", "left out"))
-        assert "number 29" not in text(pilot)
-        await press(pilot, "slash", "home", "!", "enter", then="number 29")
-        assert "number 19" not in text(pilot)
-        await press(pilot, "escape", then=("number 19", "number 29"))
-        await press(pilot, "s", *"number (2)", "enter", then=("find number (2)", "11 of 11"))
-        await press(pilot, "less_than_sign", then=("10 of 11", "stopped"))
-        assert log_of(pilot).cursor_entry is not None
-        assert "number 28" in str(log_of(pilot).cursor_entry)
-        await press(pilot, "greater_than_sign", "greater_than_sign", then="1 of 11")
-        assert "warns: number 2'" in str(log_of(pilot).cursor_entry)
-        await press(pilot, "escape", "slash", *"(", "enter", then="not a valid regular expression")
-
-
-async def test_faults_only_and_jumps_in_time() -> None:
-    link = ListLink(digest(), busy(30))
-    async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await press(pilot, "5", then="number 29")
-        await press(pilot, "minus", then=lambda: "number 19" in str(log_of(pilot).cursor_entry))
-        await press(pilot, "plus", then=lambda: "number 29" in str(log_of(pilot).cursor_entry))
-        await pilot.press("slash", *"digest", "enter", "F")
-        await shown(pilot, "faults only", "rate_limited", "waits for an answer", "attempt 2 of 4")
-        assert "planner begins" not in text(pilot)
-        await press(pilot, "escape", "home", then="planner begins")
-
-
-async def test_who_comes_to_the_first_line_gets_older_ones() -> None:
-    link = ListLink(busy(700))
-    async with app_on(link).run_test(size=(100, 20)) as pilot:
-        await press(pilot, "5", then="500 lines")
-        assert "number 199" not in text(pilot)
-        await press(pilot, "home", then="703 lines")
-        await press(pilot, "up", then="number 199")
-        await press(pilot, "home", "up", then="This is the first line.")
-
-
-async def test_an_event_is_shown_whole_and_leads_to_its_run() -> None:
-    long = "the whole of it " * 60
-    story = busy(2)
-    story.tell(ev.Warned(text=long), story.state.roots[0])
-    async with app_on(ListLink(story)).run_test(size=(100, 40)) as pilot:
-        await press(pilot, "5", then="the whole of it")
-        await pilot.press("enter")
-        page = pilot.app.screen.query_one("#detail", TextPage)
-        await until(pilot, lambda: page.display and text(pilot).count("the whole of it") > 20)
-        await press(pilot, "escape", then=lambda: not page.display)
-        await press(pilot, "r", then=RunScreen)
-
-
-async def test_the_log_of_one_run_has_only_its_lines() -> None:
-    link = ListLink(digest(), busy(3))
-    app = app_on(link)
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, lambda: len(app.screen_stack) > 1)
-        await app.push_screen(LogScreen(app.session, "run-1"))
-        await shown(pilot, "log of weekly digest", "waits for an answer")
-        assert "number 2" not in text(pilot)
-
-
-async def test_what_comes_too_fast_leaves_a_mark_and_not_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("screens.pages.log_sources._MAX_NEW_EVENTS", 5)
-    story = busy(3)
-    link = ListLink(story)
-    async with app_on(link).run_test(size=(100, 30)) as pilot:
-        await press(pilot, "5", then="number 2")
-        for number in range(8):
-            story.tell(ev.Warned(text=f"burst {number}"), story.state.roots[0])
-        link.changed()
-        await shown(pilot, "more happened here than is shown", "burst 3", "burst 7")
-        assert "burst 2" not in text(pilot)
-
-
-async def test_a_lost_runtime_is_said_once_and_asked_again_when_it_is_back() -> None:
-    link = filled()
-    link.lose("it went")
-    async with app_on(link).run_test(size=(120, 40)) as pilot:
-        await press(pilot, "4", then="brings it back: it went")
-        assert "used up" not in text(pilot)
-        await link.revive()
-        await shown(pilot, "used up")
-        link.answers["breakers"] = LinkError("the disk is full")
-        link.changed()
-        await shown(pilot, "the disk is full", "used up")
-        await pilot.press("down")
-        assert "the disk is full" not in text(pilot), "it was read"
-
-
-async def test_the_runtimes_own_log_file_is_the_other_source() -> None:
-    pages = [
-        {"path": "/w/.orbiter/runtime.log", "began": 0, "end": 80,
-         "text": "2026-11-20 09:00:00,123 INFO runtime.serve: up\n2026-11-20 09:00:01,000 ERROR broke\nTraceback\n"},
-        {"path": "/w/.orbiter/runtime.log", "began": 80, "end": 99,
-         "text": "2026-11-20 09:00:02,000 INFO \x1b[2Jmended\n"},
-    ]  # fmt: skip
-    asked: list[Any] = []
-
-    def logfile(*, after: int | None = None) -> dict[str, Any]:
-        asked.append(after)
-        return pages[min(len(asked), len(pages)) - 1]
-
-    link = ListLink(digest(), logfile=logfile)
-    async with app_on(link).run_test(size=(100, 24)) as pilot:
-        await press(pilot, "5", then="waits for an answer")
-        await press(pilot, "v", then=("Log file /w/.orbiter/runtime.log", "runtime.serve: up", "Traceback"))
-        link.changed()
-        await shown(pilot, "␛[2Jmended")
-        assert asked[:2] == [None, 80]
-        await press(pilot, "F", then=lambda: "runtime.serve: up" not in text(pilot))
-        assert "Traceback" in text(pilot), "what goes on with a fault is part of it"
-        await press(pilot, "tab", then="waits for an answer")
 
 
 async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:

@@ -21,7 +21,7 @@ from screens.shell.key_actions import actions
 from screens.views.shared.key_columns import KeyGroup, KeyLine, key_columns
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import SecretInput
-from tests.console.app.test_app import settled, text_of
+from tests.console.app.console_bench import settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest
 from tests.screens.waiting import until

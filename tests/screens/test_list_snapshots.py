@@ -13,7 +13,7 @@ from screens.pages.inbox import InboxScreen
 from screens.pages.swarms import SwarmsScreen
 from tests.screens.lonely import Lonely, lonely, text_of
 from tests.screens.memory_link import MemoryLink
-from tests.screens.pages.test_swarms import workflow
+from tests.screens.pages.swarm_runs import workflow
 from tests.screens.stories import digest, finished, limited
 from tests.screens.waiting import drawn, press, until
 

@@ -15,10 +15,10 @@ from screens.dialogs.confirm_action import ConfirmActionScreen
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.shell.context import ConsoleContext
 from screens.widgets.prompts.prompt import Prompt
-from tests.screens.pages.test_run import asks, edits
+from tests.screens.pages.run_page import asks, edits
 from tests.screens.run_link import RunLink
 from tests.screens.stories import Story, digest
-from tests.screens.views.run.test_run_views import bar_story
+from tests.screens.views.story_views import bar_story
 from tests.screens.waiting import drawn, until
 from tests.screens.widgets.forms.test_answer_form import TRIP, into_form
 

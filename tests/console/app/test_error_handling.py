@@ -17,7 +17,7 @@ from screens.pages.settings import SettingsScreen
 from screens.pages.swarms import SwarmsScreen
 from screens.widgets.node_tree import NodeTree
 from screens.widgets.row_list import RowList
-from tests.console.app.test_app import console, settled, text_of
+from tests.console.app.console_bench import console, settled, text_of
 from tests.console.program import Program
 from tests.console.pseudo_terminal import ConsoleTerminal, Terminal
 from tests.screens.stories import digest, finished

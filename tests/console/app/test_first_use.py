@@ -11,7 +11,7 @@ from console.first_files import EXAMPLE_FILE, SETTINGS_FILE
 from runtime.config.template import settings_template
 from screens.dialogs.first_files import FirstFilesScreen
 from screens.shell.context import ConsoleContext
-from tests.console.app.test_app import settled, text_of
+from tests.console.app.console_bench import settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest
 from tests.screens.waiting import press, until

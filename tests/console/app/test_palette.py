@@ -23,7 +23,7 @@ from screens.shell.context import ConsoleContext
 from screens.shell.key_actions import actions
 from screens.views.lists.commands import CommandKind, matching_commands
 from screens.widgets.node_tree import NodeTree
-from tests.console.app.test_app import console, redrawn, settled, text_of
+from tests.console.app.console_bench import console, redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story, digest, finished
 from tests.screens.waiting import press, until

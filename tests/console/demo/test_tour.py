@@ -16,7 +16,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
 from screens.shell.context import ConsoleContext
-from tests.console.app.test_app import console, redrawn, settled, text_of
+from tests.console.app.console_bench import console, redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import digest, finished
 from tests.screens.waiting import press, until

@@ -9,7 +9,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from runtime.link.client.client import LinkQuality
-from tests.console.app.test_app import answers, armed, broken, console, text_of
+from tests.console.app.console_bench import answers, armed, broken, console, text_of
 from tests.screens.stories import digest
 from tests.screens.waiting import press, until
 

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from console.app.app import OrbiterApp
 from screens.dialogs import bulk_hint
 from screens.shell.context import ConsoleContext
-from tests.console.app.test_app import prompt_of, settled, text_of
+from tests.console.app.console_bench import prompt_of, settled, text_of
 from tests.screens.run_link import RunLink
 from tests.screens.stories import limited
 from tests.screens.waiting import changed, press, until

@@ -15,7 +15,7 @@ from screens.shell.answer_hold import AnswerHold
 from screens.shell.armed_keys import ARM_AFTER_S
 from screens.shell.context import ConsoleContext
 from screens.widgets.editor import Editor
-from tests.console.app.test_app import prompt_of, settled, text_of
+from tests.console.app.console_bench import prompt_of, settled, text_of
 from tests.screens.pictures import asks
 from tests.screens.run_link import RunLink
 from tests.screens.stepping import Clock

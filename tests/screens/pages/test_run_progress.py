@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.pilot import Pilot
 
 from runtime.link.client.client import LinkStatus
-from tests.console.app.test_app import prompt_of, settled, text_of
-from tests.screens.pages.test_run import opened, page_text, tree_of
+from tests.console.app.console_bench import prompt_of, settled, text_of
+from tests.screens.pages.run_page import opened, page_text, tree_of
 from tests.screens.run_link import RunLink
 from tests.screens.stories import MISSING, RATE_LIMITED, Story, limited
 from tests.screens.waiting import changed, press, until

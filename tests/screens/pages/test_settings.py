@@ -14,7 +14,7 @@ from screens.render.layout import plain_text
 from screens.shell.context import ConsoleContext, Notice
 from screens.views.lists.settings import Setting, settings_rows
 from screens.widgets.row_list import RowList
-from tests.console.app.test_app import redrawn, settled, text_of
+from tests.console.app.console_bench import redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest
 from tests.screens.waiting import press, until

@@ -30,12 +30,12 @@ from screens.shell.armed_keys import (
 from screens.shell.context import ConsoleContext
 from screens.widgets.arming import Arming
 from screens.widgets.prompts.prompt import Prompt
+from tests.screens.desk_data import filled
 from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.stories import DENIED, RATE_LIMITED, START, Story, digest, limited
-from tests.screens.test_desk_screens import filled
-from tests.screens.waiting import press, until
+from tests.screens.waiting import until
 
 ROOT = Path(screens.__file__).parent.parent
 LONG = 60.0

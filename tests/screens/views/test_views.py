@@ -1,38 +1,28 @@
+"""Inbox, list of runs and tree, without a terminal; and the gate that hostile text meets."""
+
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.judgement.recovery.option_table import option_keys
-from runtime.judgement.reports.incident_report import NO_ANALYSIS, build_report
-from runtime.record.journal import OpenIncident
+from runtime.judgement.reports.incident_report import build_report
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import (
-    Row,
     Span,
-    Spans,
     fit_columns,
     plain_text,
     set_line,
 )
 from screens.render.tree_outline import outline
 from screens.views.decisions.prompt import (
-    action_text,
-    grant_words,
-    is_whole,
     title_line,
 )
-from screens.views.decisions.prompt_block import mark_invisible
-from screens.views.decisions.prompt_choices import LATER_OPTION, prompt_choices
-from screens.views.decisions.prompt_lines import PromptContent, question_lines
-from screens.views.decisions.typed_answer import answer_params
+from screens.views.decisions.prompt_lines import question_lines
 from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import (
     RUN_COLUMNS,
@@ -49,42 +39,10 @@ from screens.views.run.sparkline import TokenTrends
 from screens.views.run.tree import NODE_COLUMNS, RunTree
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter, filter_rows
-from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, START, Story, digest, finished
-
-HOSTILE = json.loads((Path(__file__).parents[2] / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
-
+from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, finished, summaries_of, waiting_of
+from tests.screens.views.story_views import HOSTILE, at, payload, texts, words
 
 NEED = "fs.write:/data/out/digest.md"
-
-
-def payload(found: dict[str, Any]) -> str:
-    if "text" in found:
-        return str(found["text"])
-    return str(found["unit"]) * int(found["repeat"]) + str(found.get("tail", ""))
-
-
-def texts(rows: list[Row]) -> list[str]:
-    return [("" if row.heading else " | ").join(plain_text(cell) for cell in row.cells) for row in rows]
-
-
-def words(lines: list[Spans]) -> list[str]:
-    return [plain_text(line) for line in lines]
-
-
-def looks_at(story: Story, glyphs: Any = UNICODE_GLYPHS) -> RenderContext:
-    return RenderContext(story.at, glyphs)
-
-
-def open_incidents(*stories: Story) -> list[OpenIncident]:
-    return [
-        OpenIncident(story.run_id, story.title, incident.opened)
-        for story in stories
-        for incident in story.state.open_incidents
-    ]
-
-
-def summaries(*stories: Story) -> dict[str, Any]:
-    return {story.run_id: story.state.summary() for story in stories}
 
 
 # -- inbox -----------------------------------------------------------------------------------------------------
@@ -92,7 +50,7 @@ def summaries(*stories: Story) -> dict[str, Any]:
 
 def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done() -> None:
     waiting, done = digest(), finished()
-    rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
+    rows = inbox_rows(summaries_of(waiting, done), waiting_of(waiting, done), at(waiting))
     assert texts(rows) == [
         " Needs a decision  1",
         f"◆ needs you | weekly digest | asks permission · write_file · {NEED} |  |  | 3m",
@@ -107,9 +65,9 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
 
 
 def test_the_inbox_says_who_proposes_which_answer() -> None:
-    (found,) = open_incidents(story := digest())
+    (found,) = waiting_of(story := digest())
     proposed = replace(found, proposed="retry", proposed_by="Claude Code (ada)")
-    rows = inbox_rows(summaries(story), [proposed], looks_at(story))
+    rows = inbox_rows(summaries_of(story), [proposed], at(story))
     assert texts(rows)[1] == (
         f"◆ needs you | weekly digest | Claude Code: retry? · asks permission · write_file · {NEED} |  |  | 3m"
     )
@@ -120,29 +78,29 @@ def test_a_run_that_only_waits_for_decisions_stands_there_and_not_among_those_at
     later.begin()
     waiting.tell(ev.RunParked(reason="waiting"))
     later.tell(ev.RunParked(reason="waiting", wake_at=waiting.at + timedelta(seconds=90)))
-    rows = inbox_rows(summaries(waiting, later), open_incidents(waiting, later), looks_at(waiting))
+    rows = inbox_rows(summaries_of(waiting, later), waiting_of(waiting, later), at(waiting))
     assert [row.key for row in rows if not row.heading] == ["incident:run-1-inc-1", "run:run-2"]
     assert [text for text in texts(rows) if "  1" in text[-4:]] == [" Needs a decision  1", " Working  1"]
     waiting.answer("run-1-inc-1", "deny")
-    rows = inbox_rows(summaries(waiting, later), open_incidents(waiting, later), looks_at(waiting))
+    rows = inbox_rows(summaries_of(waiting, later), waiting_of(waiting, later), at(waiting))
     assert {row.key for row in rows if not row.heading} == {"run:run-1", "run:run-2"}
 
 
 def test_groups_that_are_empty_have_no_heading() -> None:
     assert inbox_rows({}, [], RenderContext(START)) == []
     done = finished()
-    assert texts(inbox_rows(summaries(done), [], looks_at(done)))[0] == " Done  1"
+    assert texts(inbox_rows(summaries_of(done), [], at(done)))[0] == " Done  1"
 
 
 def test_a_run_without_a_title_is_called_after_its_reference_and_the_end_of_its_id() -> None:
     story = Story("261121-084343-3fk9", title="")
     story.begin()
     story.state.input = ""
-    row = run_row(story.state.summary(), looks_at(story))
+    row = run_row(story.state.summary(), at(story))
     assert row.cells[1] == (Span("digest.py:swarm", "ink-strong"), Span(" 3fk9", "ink-muted"))
-    assert row.values[1] == title_of(story.state.summary(), looks_at(story)) == "digest.py:swarm 3fk9"
+    assert row.values[1] == title_of(story.state.summary(), at(story)) == "digest.py:swarm 3fk9"
     unnamed = Summary("261121-084343-3fk9")
-    assert plain_text(run_row(unnamed, looks_at(story)).cells[1]) == unnamed.id, "nothing else is known of it yet"
+    assert plain_text(run_row(unnamed, at(story)).cells[1]) == unnamed.id, "nothing else is known of it yet"
 
 
 @pytest.mark.parametrize("task", ["", "Plan three days in Basel, with a visit of the museums"])
@@ -163,10 +121,10 @@ def test_runs_with_one_title_are_told_apart_at_every_width_and_by_the_filter(wid
 def test_a_decision_of_an_untitled_run_names_its_swarm_and_the_end_of_its_id() -> None:
     story = digest()
     story.state.title = story.title = ""
-    rows = inbox_rows(summaries(story), open_incidents(story), looks_at(story))
+    rows = inbox_rows(summaries_of(story), waiting_of(story), at(story))
     asks = next(row for row in rows if not row.heading)
     assert plain_text(asks.cells[1]) == "digest.py:swarm un-1"
-    assert plain_text(inbox_rows({}, open_incidents(story), looks_at(story))[1].cells[1]) == "run-1"
+    assert plain_text(inbox_rows({}, waiting_of(story), at(story))[1].cells[1]) == "run-1"
 
 
 def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
@@ -175,11 +133,11 @@ def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
     failed.events.clear()
     failed.begin()
     failed.finish("failed", error="the planner gave up")
-    assert plain_text(run_row(failed.state.summary(), looks_at(failed)).cells[2]) == "the planner gave up"
+    assert plain_text(run_row(failed.state.summary(), at(failed)).cells[2]) == "the planner gave up"
     parked = Story()
     parked.begin()
     parked.tell(ev.RunParked(reason="waiting", wake_at=parked.at + timedelta(seconds=90)))
-    assert "goes on in 1m31s" in plain_text(run_row(parked.state.summary(), looks_at(parked)).cells[2])
+    assert "goes on in 1m31s" in plain_text(run_row(parked.state.summary(), at(parked)).cells[2])
 
 
 @pytest.mark.parametrize(
@@ -198,7 +156,7 @@ def test_a_failed_run_says_why_and_a_parked_one_when_it_goes_on() -> None:
 )
 def test_a_filter_keeps_what_it_means_under_its_heading(pattern: str, keys: list[str]) -> None:
     waiting, done = digest(), finished()
-    rows = inbox_rows(summaries(waiting, done), open_incidents(waiting, done), looks_at(waiting))
+    rows = inbox_rows(summaries_of(waiting, done), waiting_of(waiting, done), at(waiting))
     kept = filter_rows(rows, pattern)
     assert [row.key for row in kept if not row.heading] == keys
     headings = [text for text in texts(kept) if text.startswith(" ")]
@@ -211,7 +169,7 @@ def test_a_filter_keeps_what_it_means_under_its_heading(pattern: str, keys: list
 
 
 def tree_text(story: Story, glyphs: Any = UNICODE_GLYPHS) -> list[str]:
-    tree = RunTree(story.state, looks_at(story, glyphs))
+    tree = RunTree(story.state, at(story, glyphs))
     found = []
     for line in outline(tree, {}, glyphs=glyphs):
         row = tree.row(line.key)
@@ -267,10 +225,10 @@ def test_failed_parts_stay_unfolded_and_recorded_values_are_hidden_unless_somebo
 
 def test_the_shape_of_a_tree_changes_only_when_lines_can() -> None:
     story = digest()
-    shape = RunTree(story.state, looks_at(story)).shape()
-    assert RunTree(story.state, looks_at(story.wait(10))).shape() == shape
+    shape = RunTree(story.state, at(story)).shape()
+    assert RunTree(story.state, at(story.wait(10))).shape() == shape
     story.end(next(key for key in story.state.nodes if "search_" in key), "[]")
-    assert RunTree(story.state, looks_at(story)).shape() != shape
+    assert RunTree(story.state, at(story)).shape() != shape
 
 
 def test_a_deep_tree_needs_no_recursion() -> None:
@@ -279,27 +237,27 @@ def test_a_deep_tree_needs_no_recursion() -> None:
     for depth in range(3000):
         node = f"n{depth}"
         story.tell(ev.NodeOpened(kind="group", name=node), node, f"n{depth - 1}" if depth else story.state.roots[0])
-    assert len(outline(RunTree(story.state, looks_at(story)), {})) == 3001
+    assert len(outline(RunTree(story.state, at(story)), {})) == 3001
 
 
 def test_a_nodes_detail_tells_what_went_in_and_what_came_out() -> None:
     story = digest()
     found = words(
         node_lines(
-            story.state, next(key for key in story.state.nodes if "gpt-4o~0" in key and "rese" in key), looks_at(story)
+            story.state, next(key for key in story.state.nodes if "gpt-4o~0" in key and "rese" in key), at(story)
         )
     )
     assert found[:3] == ["openai:gpt-4o", "weekly_digest › researcher › openai:gpt-4o", "✓ done · model"]
     assert "attempts  2 attempts" in found
     assert "tokens    2104 in, 310 out" in found
     assert '  "messages": 2' in found
-    assert words(node_lines(story.state, "nobody", looks_at(story))) == ["No node is selected."]
+    assert words(node_lines(story.state, "nobody", at(story))) == ["No node is selected."]
 
 
 def test_a_run_in_one_line_and_its_outcome() -> None:
     story = finished()
-    assert plain_text(head_line(story.state, looks_at(story))) == "✓ completed · 12s · 3 done · 29k tokens · $0.31"
-    assert words(outcome_lines(story.state, looks_at(story))) == [
+    assert plain_text(head_line(story.state, at(story))) == "✓ completed · 12s · 3 done · 29k tokens · $0.31"
+    assert words(outcome_lines(story.state, at(story))) == [
         "Result",
         "Bonjour",
         "",
@@ -307,158 +265,6 @@ def test_a_run_in_one_line_and_its_outcome() -> None:
         "Translate the manual to French.",
     ]
     assert [plain_text(found) for found in node_counts({"running": 2, "pending": 3})] == ["2 running"]
-
-
-# -- report ----------------------------------------------------------------------------------------------------
-
-
-def report_of(story: Story) -> list[str]:
-    incident = next(iter(story.state.incidents.values()))
-    return words(report_lines(build_report(story.state, incident.opened), looks_at(story), incident))
-
-
-def test_the_report_has_the_seeds_sections_in_the_seeds_order() -> None:
-    story = Story()
-    agent = story.open("agent", "researcher", story.begin())
-    done = story.start("tool", "fetch", agent, 0)
-    story.wait(1.5).end(done, "ok")
-    broken = story.start("tool", "query", agent, 1)
-    story.fail(broken, BROKEN_TOOL)
-    story.start("tool", "query", agent, 1, attempt=2)
-    story.park(broken, BROKEN_TOOL, message="no such table: releases")
-    found = report_of(story)
-    assert found[0] == "⚠ ERROR REPORT - 2026-11-20 09:00:01"
-    labels = [line.split(":")[0] for line in found if ":" in line and not line.startswith(("⚠", " ", "✓", "✗"))]
-    assert labels == [
-        "Error Type", "Severity", "Task", "Failed Operation", "Error Message", "Capability", "Error Metadata",
-        "Execution Stats", "Execution Summary", "Attempts", "Waits For This", "Analysis",
-    ]  # fmt: skip
-    assert "  - Attempt 1: tool_failed after 0.0s: ValueError: no such table: releases" in found
-    assert "Execution Stats: Total operations: 2, Execution time: 1.5s, Retry attempts: 1" in found
-    assert "✓ Step 1: tool fetch" in found
-    assert '    "technical_details": "no such table: releases",' in found
-    assert found[-2:] == ["", f"Analysis: {NO_ANALYSIS}"]
-
-
-def test_the_analysis_fills_in() -> None:
-    story = digest()
-    assert not any("rror" in line for line in report_of(story)), "a request must not be called an error"
-    story.analyse("run-1-inc-1", "The folder is outside of\nthe workspace.")
-    assert report_of(story)[-3:] == [
-        "Analysis: scripted:analyst says, not checked",
-        "  The folder is outside of",
-        "  the workspace.",
-    ]
-
-
-def test_an_answered_incident_says_who_and_what() -> None:
-    story = digest()
-    incident = story.state.incidents["run-1-inc-1"]
-    assert answer_lines(incident, looks_at(story)) == []
-    story.answer("run-1-inc-1", "deny", who="grace", text="use ./out")
-    found = words(answer_lines(incident, looks_at(story)))
-    assert found[0] == "✓ Answered: Deny, with a word to the agent by grace (console) after 3m05s"
-    assert "text  use ./out" in found
-
-
-def test_a_traceback_is_shown_apart() -> None:
-    story = Story()
-    story.park(story.begin(), BROKEN_TOOL, traceback="Traceback …\n  line 1")
-    incident = story.state.open_incidents[0]
-    found = words(traceback_lines(build_report(story.state, incident.opened), looks_at(story)))
-    assert found == ["", "Traceback:", "  Traceback …", "    line 1"]
-
-
-# -- prompt ----------------------------------------------------------------------------------------------------
-
-
-def opened_in(story: Story) -> ev.IncidentOpened:
-    return story.state.open_incidents[0].opened
-
-
-def test_a_prompt_begins_with_the_choice_that_does_nothing_and_enter_never_grants() -> None:
-    story = digest()
-    found = prompt_choices(opened_in(story), looks_at(story))
-    assert [(choice.key, choice.option) for choice in found] == [
-        ("escape", LATER_OPTION), ("g", "grant"), ("G", "grant"), ("d", "deny"), ("s", "skip"), ("a", "abort"),
-    ]  # fmt: skip
-    assert [choice.enter for choice in found if choice.option == "grant"] == [False, False]
-    assert found[2].standing
-    assert found[2].standing
-
-
-def test_no_two_options_share_a_key_and_none_takes_a_key_that_moves() -> None:
-    assert len(set(option_keys().values())) == len(option_keys())
-    capitals = {option_keys()["grant"].upper()}
-    assert not ({*option_keys().values(), *capitals} & set("hjklnq?:/zy "))
-
-
-def test_an_option_of_a_newer_runtime_gets_a_number() -> None:
-    story = digest()
-    opened = opened_in(story).model_copy(update={"options": (ev.Option(id="teleport", label="Teleport"),)})
-    assert [choice.key for choice in prompt_choices(opened, looks_at(story))] == ["escape", "1"]
-
-
-def test_the_exact_action_is_shown_with_invisible_characters_marked() -> None:
-    story = Story()
-    tool = story.start("tool", "shell", story.begin())
-    story.park(
-        tool, DENIED, need="shell", action={"tool": "shell", "arguments": {"cmd": "ls \u202e; rm -rf /\x1b[8m\t"}}
-    )
-    lines = question_lines(PromptContent(opened_in(story)), looks_at(story))
-    text = "\n".join(words(lines))
-    assert "⟨U+202E⟩" in text
-    assert "\\u001b[8m\\t" in text
-    marks = [piece.text for line in lines for piece in line if piece.ink == "ink-mark"]
-    assert marks == ["⟨U+202E⟩"]
-    assert [piece.text for piece in mark_invisible("a␛b⟨U+200B⟩")] == ["a", "␛", "b", "⟨U+200B⟩"]
-
-
-def test_what_cannot_be_shown_whole_gets_no_standing_grant() -> None:
-    story = Story()
-    tool = story.start("tool", "shell", story.begin())
-    story.park(tool, DENIED, need="shell", action={"tool": "shell", "arguments": {"cmd": "x" * 30_000}})
-    opened = opened_in(story)
-    assert not is_whole(opened)
-    standing = next(choice for choice in prompt_choices(opened, looks_at(story)) if choice.standing)
-    assert "too long" in standing.refused
-
-
-def test_a_grant_says_who_what_and_for_how_long() -> None:
-    story = digest()
-    assert grant_words(opened_in(story), "swarm") == (
-        "researcher may fs.write:/data/out/digest.md, in every run of this swarm"
-    )
-    assert plain_text(title_line(opened_in(story), looks_at(story))).endswith("waits 3m")
-    assert json.loads(action_text(opened_in(story)))["tool"] == "write_file"
-
-
-def choice_for(option: str) -> Any:
-    story = Story()
-    tool = story.start("tool", "query", story.begin())
-    story.park(tool, BROKEN_TOOL if option != "grant" else DENIED, need="shell" if option in ("grant", "deny") else "")
-    return next(choice for choice in prompt_choices(opened_in(story), looks_at(story)) if choice.option == option)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "params"),
-    [
-        ("retry", None, {}),
-        ("grant", None, {"for": "once"}),
-        ("deny", "not there", {"message": "not there"}),
-        ("deny", "", {}),
-        ("edit", '{"a": 1}', {"arguments": {"a": 1}}),
-        ("result", " kept as typed ", {"value": " kept as typed "}),
-    ],
-)
-def test_what_was_typed_becomes_parameters(option: str, value: Any, params: dict[str, Any]) -> None:
-    assert answer_params(choice_for(option), value) == params
-
-
-@pytest.mark.parametrize(("value", "says"), [("{", "line 1"), ("[1]", "object"), ("", "needed")])
-def test_what_cannot_be_read_is_said(value: str, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        answer_params(choice_for("edit"), value)
 
 
 # -- the gate --------------------------------------------------------------------------------------------------
@@ -485,10 +291,10 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
     story.tell(ev.Warned(text=bad), tool, root)
     incident = story.state.open_incidents[0]
     story.analyse(incident.opened.incident_id, bad, bad)
-    context = looks_at(story)
+    context = at(story)
     tree = RunTree(story.state, context)
     lines = [
-        *(cell for row in inbox_rows(summaries(story), open_incidents(story), context) for cell in row.cells),
+        *(cell for row in inbox_rows(summaries_of(story), waiting_of(story), context) for cell in row.cells),
         *(cell for line in outline(tree, {}) for cell in tree.row(line.key).cells),
         *node_lines(story.state, tool, context),
         *outcome_lines(story.state, context),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.link.client.streamed_text import StreamedText
-from tests.console.app.test_app import console, text_of
+from tests.console.app.console_bench import console, text_of
 from tests.screens.stories import Story
 from tests.screens.waiting import until
 

@@ -15,7 +15,7 @@ from screens.views.shared.link_loss import held_up_words
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor
 from screens.widgets.prompts.prompt import Prompt
-from tests.console.app.test_app import console, settled, text_of
+from tests.console.app.console_bench import console, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, digest, limited
 from tests.screens.waiting import changed, press, until

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.judgement.reports.explanation.explain import explain
 from screens.views.decisions.prompt_choices import explained_choices, prompt_choices
 from screens.views.shared.render_context import RenderContext
-from tests.console.app.test_app import answers, console, pressed, text_of
+from tests.console.app.console_bench import answers, console, pressed, text_of
 from tests.screens.stories import RATE_LIMITED, START, Story
 from tests.screens.waiting import press, until
 

@@ -10,7 +10,7 @@ from screens.views.decisions.prompt_choices import LATER_OPTION
 from screens.views.decisions.prompt_lines import PromptContent, line_rows
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.outcome_text import OutcomeText
-from tests.console.app.test_app import armed, broken, console, prompt_of
+from tests.console.app.console_bench import armed, broken, console, prompt_of
 from tests.runtime.judgement.reports.explanation.cases import every_failure, every_kind
 
 

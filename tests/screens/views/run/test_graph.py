@@ -11,7 +11,7 @@ from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import plain_text
 from screens.views.run.graph import swarm_graph
 from tests.screens.stories import Story
-from tests.screens.views.run.test_run_views import at
+from tests.screens.views.story_views import at
 
 
 def swarm(names: str, **given: Any) -> Swarm:

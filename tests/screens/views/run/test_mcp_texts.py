@@ -23,9 +23,8 @@ from screens.views.lists.inbox import inbox_rows
 from screens.views.run.node import node_lines
 from screens.views.run.report import report_lines
 from screens.views.run.tree import RunTree
-from tests.screens.stories import RATE_LIMITED, Story
-from tests.screens.views.run.test_run_views import HOSTILE, at, defused, payload
-from tests.screens.views.test_views import open_incidents, summaries
+from tests.screens.stories import RATE_LIMITED, Story, summaries_of, waiting_of
+from tests.screens.views.story_views import HOSTILE, at, defused, payload
 
 
 @pytest.mark.parametrize("found", HOSTILE, ids=lambda found: found["id"])
@@ -57,9 +56,9 @@ def test_no_screen_lets_a_servers_text_through(found: dict[str, Any]) -> None:
     opened = incident.opened.model_copy(update={"answer_schema": asked["schema"], "url": bad})
     form = form_of(asked["schema"])
     assert form.fields
-    waiting = [replace(each, proposed=bad or "x", proposed_by=bad) for each in open_incidents(story)]
+    waiting = [replace(each, proposed=bad or "x", proposed_by=bad) for each in waiting_of(story)]
     defused([
-        *(cell for row in inbox_rows(summaries(story), waiting, context) for cell in row.cells),
+        *(cell for row in inbox_rows(summaries_of(story), waiting, context) for cell in row.cells),
         *(cell for key in story.state.nodes for cell in RunTree(story.state, context).row(key).cells),
         *RunTree(working.state, at(working), texts=lambda _: StreamedText(1, bad)).row(call).cells,
         *node_lines(story.state, tool, context),

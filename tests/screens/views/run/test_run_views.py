@@ -1,17 +1,13 @@
-"""What the run screen shows of a state: node detail, timeline, waits, status, acts; each without a terminal."""
+"""What the run screen shows of a state: node detail, tree, waits, status, analysis; each without a terminal."""
 
 from __future__ import annotations
 
-import json
-import unicodedata
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.param_validation import check_params
@@ -19,16 +15,6 @@ from runtime.judgement.reports.incident_report import build_report
 from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.link.client.streamed_text import StreamedText
 from runtime.operations.requests.event_object import EventObject
-from runtime.operations.requests.runs import (
-    AbortRun,
-    CancelCall,
-    ForkRun,
-    FreezeRuns,
-    InjectMessage,
-    RewindRun,
-    SetBreakpoint,
-    ThawRuns,
-)
 from runtime.record.state import events as ev
 from screens.pages.run_detail import DetailPages
 from screens.render.glyphs import ASCII_GLYPHS
@@ -36,7 +22,6 @@ from screens.render.layout import (
     LINK_INK,
     Spans,
     plain_text,
-    width_of,
 )
 from screens.render.tree_outline import outline
 from screens.shell.context import ConsoleContext
@@ -47,7 +32,6 @@ from screens.views.decisions.prompt_choices import PromptChoice, prompt_choices
 from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.run_actions import RUN_ACTIONS, RunAction
 from screens.views.decisions.typed_answer import asked_for
-from screens.views.lists.runs import head_line, progress
 from screens.views.run import timeline
 from screens.views.run.node import MAX_VALUE_CHARS, node_lines
 from screens.views.run.report import advised_option, link_events, report_lines
@@ -58,21 +42,7 @@ from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, RATE_LIMITED, START, Story, digest, finished
-
-HOSTILE = json.loads((Path(__file__).parents[3] / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
-
-
-def at(story: Story, glyphs: Any = None) -> RenderContext:
-    return RenderContext(story.at, glyphs) if glyphs is not None else RenderContext(story.at)
-
-
-def words(lines: list[Spans]) -> list[str]:
-    return [plain_text(line) for line in lines]
-
-
-def node(story: Story, end: str) -> str:
-    return next(key for key in story.state.nodes if key.endswith(end))
-
+from tests.screens.views.story_views import HOSTILE, at, defused, node, payload, words
 
 # -- a node ----------------------------------------------------------------------------------------------------
 
@@ -157,132 +127,6 @@ def test_an_error_of_an_attempt_before_the_one_that_succeeded_is_no_error_of_the
     found = words(node_lines(story.state, node(story, "researcher~1/openai:gpt-4o~0"), at(story)))
     assert "Error" not in found
     assert "Attempts" in found
-
-
-# -- the timeline ----------------------------------------------------------------------------------------------
-
-
-def bars(story: Story, width: int = 20, glyphs: Any = None) -> dict[str, str]:
-    context = at(story, glyphs)
-    scale = timeline.scale_of(story.state, context.now, width)
-    state = story.state
-    return {
-        key.rpartition("/")[2]: plain_text(timeline.bar_of(state.nodes[key], state, scale, context))
-        for key in state.nodes
-    }
-
-
-def bar_story() -> Story:
-    """Twenty seconds: a call that failed and paused, a call, and one that waits for a person."""
-    story = Story()
-    agent = story.open("agent", "a", story.begin())
-    call = story.start("llm", "m", agent, 0)
-    story.wait(4).fail(call, RATE_LIMITED)
-    story.retry(call, 4.0)
-    story.wait(4).start("llm", "m", agent, 0, attempt=2)
-    story.wait(4).end(call, {"text": "x"})
-    tool = story.start("tool", "t", agent, 1)
-    story.wait(2).park(tool, MISSING, question="?")
-    return story.wait(5)
-
-
-def test_a_bar_tells_work_from_pauses_and_both_from_waiting_for_a_person() -> None:
-    found = bars(bar_story())
-    assert found["m~0"] == "━━━━┄┄┄┄┄━━━✓"
-    assert found["t~1"] == "            ━━▒▒▒▒▒◆"
-    assert found["a~0"] == "──────────────▒▒▒▒▒●", "the waiting of a step is rolled up"
-
-
-def test_a_tool_whose_agent_waits_for_a_person_does_not_work_meanwhile() -> None:
-    story = Story()
-    asking = story.start("tool", "ask_reader", story.open("agent", "a", story.begin()), 0)
-    inner = story.open("agent", "reader", asking)
-    tool = story.start("tool", "ask", inner, 0)
-    story.wait(4).park(tool, MISSING, question="?")
-    assert bars(story.wait(6), 10)["ask_reader~0"] == "────▒▒▒▒▒●"
-
-
-def test_a_parent_goes_on_while_one_of_its_steps_works_and_another_waits() -> None:
-    story = Story()
-    agent = story.open("agent", "a", story.begin())
-    asks = story.start("tool", "ask", agent, 0)
-    works = story.start("tool", "fetch", agent, 1)
-    story.wait(2).park(asks, MISSING, question="?")
-    story.wait(3).end(works, "x")
-    assert bars(story.wait(5), 10)["a~0"] == "─────▒▒▒▒●"
-
-
-# -- what waits does not run -----------------------------------------------------------------------------------
-
-
-def shown_words(story: Story) -> dict[str, str]:
-    tree = RunTree(story.state, at(story))
-    return {key.rpartition("/")[2]: plain_text(tree.row(key).cells[1]) for key in story.state.nodes}
-
-
-def test_a_parent_below_which_everything_waits_holds_and_says_how_many() -> None:
-    story = Story()
-    root = story.begin()
-    one, other = story.open("agent", "a", root), story.open("agent", "b", root, 1)
-    tools = [story.start("tool", "ask", each, 0) for each in (one, other)]
-    assert shown_words(story)["a~0"] == "running"
-    first = story.park(tools[0], MISSING, question="?")
-    found = shown_words(story)
-    assert (found["a~0"], found["b~1"], found["weekly_digest~0"]) == ("waits for 1 below", "running", "running")
-    story.park(tools[1], MISSING, question="?")
-    assert shown_words(story)["weekly_digest~0"] == "waits for 2 below"
-    assert plain_text(head_line(story.state, at(story))) == "◆ needs you · 0s · 2 need you", "leaves are counted"
-    assert plain_text(progress(story.state.summary(), at(story))) == "2 need you"
-    assert words(node_lines(story.state, root, at(story)))[2] == "◇ waits for 2 below · swarm"
-    story.answer(first, "input")
-    found = shown_words(story)
-    assert (found["a~0"], found["weekly_digest~0"]) == ("running", "running")
-
-
-def test_the_same_in_ascii() -> None:
-    found = bars(bar_story(), glyphs=ASCII_GLYPHS)
-    assert found["m~0"] == "====.....===+"
-    assert found["t~1"] == "            ==??????"
-
-
-def test_the_scale_is_said_in_words_and_grows_by_steps() -> None:
-    story = bar_story()
-    scale = timeline.scale_of(story.state, story.at, 20)
-    assert scale.seconds == 20
-    assert plain_text(scale.words(at(story))) == "20s from 09:00:00, 1.0s a cell  ─ open ━ works ┄ pauses ▒ person"
-    assert timeline.scale_of(story.state, story.at + timedelta(seconds=2), 20).seconds == 30
-    assert timeline.scale_of(story.state, story.at + timedelta(days=3), 20).seconds == 4 * 86400
-
-
-def test_nothing_moves_while_a_cell_is_not_full() -> None:
-    """What waits for hours must not send a line every second."""
-    story = bar_story().wait(3600)
-    before = bars(story)
-    assert bars(story.wait(30)) == before
-
-
-def test_a_finished_run_fills_the_scale() -> None:
-    story = finished()
-    assert timeline.scale_of(story.state, story.at + timedelta(hours=9), 20).seconds == 12
-    assert bars(story)["anthropic:claude~0"] == "━" * 19 + "✓"
-
-
-@given(
-    seconds=st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=6),
-    width=st.integers(1, 120),
-    later=st.floats(0, 1e7),
-)
-def test_no_bar_is_wider_than_its_room(seconds: list[float], width: int, later: float) -> None:
-    story = Story()
-    agent = story.open("agent", "a", story.begin())
-    for number, pause in enumerate(seconds):
-        call = story.start("llm", "m", agent, number)
-        story.wait(pause).fail(call, RATE_LIMITED)
-        story.retry(call, pause)
-    context = at(story.wait(later))
-    scale = timeline.scale_of(story.state, context.now, width)
-    for found in story.state.nodes.values():
-        assert 0 < width_of(timeline.bar_of(found, story.state, scale, context)) <= width
 
 
 # -- the tree, narrowed ----------------------------------------------------------------------------------------
@@ -430,115 +274,6 @@ def test_breakpoints_are_told() -> None:
     assert plain_text(status_line(story.state, at(story))) == "stops before tool send_*"
 
 
-# -- acts ------------------------------------------------------------------------------------------------------
-
-
-def act(story: Story, name: str, node_id: str = "") -> RunAction:
-    found = RUN_ACTIONS[name](story.state, node_id, at(story))
-    assert isinstance(found, RunAction), found
-    return found
-
-
-def test_a_freeze_tells_what_comes_to_its_end_and_becomes_a_thaw() -> None:
-    story = digest()
-    assert words(list(act(story, "freeze").lines)) == [
-        "No new step begins until it is thawed. Nothing is lost.",
-        "Calls that are out, each to its end as usual:",
-        "  search_releases 3m",
-    ]
-    assert act(story, "freeze").request == FreezeRuns(run_id="run-1")
-    story.tell(ev.RunFrozen())
-    assert act(story, "freeze").request == ThawRuns(run_id="run-1")
-
-
-def test_an_abort_tells_what_it_cancels_and_keeps_the_reason() -> None:
-    story = digest()
-    found = act(story, "abort")
-    said = "\n".join(words(list(found.lines)))
-    assert "search_releases" in said
-    assert "4 open nodes and 1 open decision" in said
-    assert found.filled("wrong input") == AbortRun(run_id="run-1", reason="wrong input")
-    assert found.filled("  ") == AbortRun(run_id="run-1")
-
-
-def test_a_cancel_names_the_one_call_that_it_is_for() -> None:
-    story = digest()
-    call = node(story, "search_releases~1")
-    for under in (call, node(story, "researcher~1")):
-        found = act(story, "cancel", under)
-        assert words(list(found.lines))[0] == (
-            "tool search_releases is cancelled; whether it took effect may stay unknown."
-        )
-        assert found.filled("too slow") == CancelCall(run_id="run-1", node_id=call, reason="too slow")
-    story.end(call, "found")
-    assert RUN_ACTIONS["cancel"](story.state, call, at(story)) == (
-        "Put the cursor on one call of a tool that is under way; here there are none."
-    )
-
-
-def test_running_again_from_a_node_names_what_goes_and_what_would_happen_twice() -> None:
-    story = Story()
-    agent = story.open("agent", "mailer", story.begin())
-    call = story.start("llm", "m", agent, 0)
-    story.end(call, {"text": "x"}, usd=0.25)
-    mail = story.start("tool", "send_mail", agent, 1, arguments={"to": "ada"})
-    story.end(mail, "sent")
-    found = act(story, "rewind", agent)
-    said = words(list(found.lines))
-    assert said[0] == "The run goes on from agent mailer; dropped: 3 nodes."
-    assert "What they cost the first time: $0.25." in said
-    assert said[-2:] == ["Took effect, or may have, and would do so AGAIN:", "  ✓ tool send_mail"]
-    assert found.request == RewindRun(run_id="run-1", node_id=agent, confirm=True)
-    assert found.filled("openai:o1") == replace(found.request, changes={"model": "openai:o1"})
-    harmless = act(story, "rewind", call)
-    assert harmless.request == RewindRun(run_id="run-1", node_id=call, confirm=True)  # what comes after it goes, too
-    alone = act(story, "rewind", mail)
-    assert alone.input_field is not None
-    assert json.loads(alone.input_field.text) == {"to": "ada"}
-    assert alone.filled(alone.input_field.text) == alone.request  # nothing was changed
-    assert alone.filled('{"to": "bob"}') == replace(alone.request, changes={"arguments": {"to": "bob"}})
-    with pytest.raises(ValueError, match="not JSON"):
-        alone.filled("{")
-    with pytest.raises(ValueError, match="object"):
-        alone.filled("[]")
-
-
-def test_a_fork_says_what_it_takes_over() -> None:
-    story = digest()
-    found = act(story, "fork", node(story, "researcher~1"))
-    assert "It takes over 1 completed step, and asks models and tools again from there on." in words(list(found.lines))
-    assert found.filled("") == ForkRun(run_id="run-1", node_id=node(story, "researcher~1"))
-
-
-def test_a_message_goes_to_the_agent_that_the_cursor_is_in_and_must_say_something() -> None:
-    story = digest()
-    found = act(story, "inject", node(story, "search_releases~1"))
-    assert not found.confirms
-    agent = node(story, "researcher~1")
-    assert found.filled("hurry up") == InjectMessage(run_id="run-1", agent=agent, text="hurry up")
-    with pytest.raises(ValueError, match="something is needed"):
-        found.filled(" ")
-    assert RUN_ACTIONS["inject"](story.state, node(story, "planner~0"), at(story)) == (
-        "planner has ended: a message is for an agent that still runs."
-    )
-
-
-def test_a_breakpoint_is_set_and_taken_away_by_the_same_key() -> None:
-    story = digest()
-    tool = node(story, "write_file~2")
-    assert act(story, "break", tool).filled("") == SetBreakpoint(run_id="run-1", what="tool", pattern="write_file")
-    story.tell(ev.BreakpointSet(what="tool", pattern="write_file"))
-    assert act(story, "break", tool).filled("") == SetBreakpoint(
-        run_id="run-1", what="tool", pattern="write_file", clear=True
-    )
-
-
-@pytest.mark.parametrize("name", ["freeze", "abort", "cancel", "inject", "break"])
-def test_what_has_ended_takes_no_acts_and_says_so(name: str) -> None:
-    story = finished()
-    assert RUN_ACTIONS[name](story.state, story.state.roots[0], at(story)) == "The run has ended: it is completed."
-
-
 # -- analysis and prompt ---------------------------------------------------------------------------------------
 
 
@@ -640,13 +375,6 @@ def test_what_does_not_fit_is_said_before_it_is_sent() -> None:
         check_params(opened, "edit", {"arguments": {"path": "y", "mode": "w"}}, START)
 
 
-# -- the gate --------------------------------------------------------------------------------------------------
-
-
-def payload(found: dict[str, Any]) -> str:
-    return str(found["text"]) if "text" in found else str(found["unit"]) * int(found["repeat"]) + found.get("tail", "")
-
-
 def hostile_story(bad: str) -> Story:
     """Every string that a model, a tool, a provider, or a user's file or name can fill is filled."""
     story = Story(title=bad)
@@ -703,13 +431,6 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     )
     lines += [deadline_line(opened, context)]
     return lines
-
-
-def defused(lines: list[Spans], *, ascii_only: bool = False) -> None:
-    for line in lines:
-        text = "".join(piece[0] for piece in line)
-        assert all(char.isprintable() or unicodedata.category(char) == "Zs" for char in text), ascii(text)[:200]
-        assert not ascii_only or text.isascii(), ascii(text)[:200]
 
 
 @pytest.mark.parametrize("found", HOSTILE, ids=lambda found: found["id"])

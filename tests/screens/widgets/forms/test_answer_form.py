@@ -10,9 +10,9 @@ import pytest
 from textual.pilot import Pilot
 
 from screens.widgets.forms.answer_form import AnswerForm
-from tests.console.app.test_app import prompt_of
-from tests.screens.pages.test_run import asks, edits, opened, shown
-from tests.screens.waiting import press, until
+from tests.console.app.console_bench import prompt_of
+from tests.screens.pages.run_page import asks, edits, opened, shown
+from tests.screens.waiting import until
 
 TRIP: dict[str, Any] = {
     "type": "object",
