@@ -34,7 +34,7 @@ from tests.screens.desk_data import (
     use,
 )
 from tests.screens.stories import START, Story
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40")]

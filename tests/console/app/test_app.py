@@ -27,7 +27,7 @@ from screens.widgets.text_page import TextPage
 from tests.console.app.console_bench import answers, armed, asks_for_input, broken, console, redrawn, settled, text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import DENIED, START, Story, digest, finished
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 from themes.choice import BUILTIN_NAMES
 
 # -- the inbox -------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from screens.widgets.node_tree import NodeTree
 from screens.widgets.row_list import RowList
 from screens.widgets.text_page import TextPage
 from tests.console.app.console_bench import armed, console, redrawn, settled, text_of
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import START, Story, digest, finished
 from tests.screens.waiting import changed, press, until

@@ -14,7 +14,7 @@ from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.pages.run import RunScreen
 from screens.widgets.editor import Editor
 from tests.console.app.console_bench import broken, console
-from tests.screens.waiting import until
+from tests.screens.waiting import press
 
 MOST = {Editor: 2, RunScreen: 2, StylesCache: 50}
 """What may be more after four runs were looked at than after one: the widgets of the last two screens, which may not

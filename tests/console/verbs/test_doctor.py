@@ -17,6 +17,8 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from tests.console.program import Program
 from tests.console.pseudo_terminal import Terminal
+from tests.present import present
+from tests.runtime.link.linked import linked
 
 SECRET = "sk-live-4f9d1c"
 

@@ -14,7 +14,7 @@ import pytest
 from orbiter.mcp.login import log_in
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.operations.rewind_rules import InvalidControl
+from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.run_controls import RunControls
 from runtime.record.state import events as ev
 from tests.mcp_server import SERVER, visit_address

@@ -13,7 +13,8 @@ import pytest
 from runtime.daemon import sockets
 from runtime.link.client.client import CommandRefused, LinkLost
 from runtime.record.state import events as ev
-from tests.runtime.link.link_bench import SWARM, Bench
+from tests.present import present
+from tests.runtime.link.link_bench import SWARM, Bench, watched
 
 
 async def test_a_console_is_told_the_picture_and_its_changes(bench: Bench) -> None:

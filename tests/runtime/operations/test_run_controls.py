@@ -8,10 +8,10 @@ import pytest
 
 from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.requests.runs import BreakpointKind
-from runtime.operations.rewind_rules import InvalidControl
 from runtime.operations.run_controls import RunControls
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
+from tests.present import present
 from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import reader_of
 

@@ -24,7 +24,7 @@ from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.stories import BROKEN_TOOL, START, Story, digest, finished, limited, summaries_of, waiting_of
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 
 
 def ranked(*stories: Story, minutes: float = 60) -> list[str]:

@@ -10,7 +10,7 @@ from screens.pages.run_graph import GraphView
 from tests.console.app.console_bench import prompt_of
 from tests.screens.pages.run_page import opened, page_of, page_text, shown, tree_of
 from tests.screens.stories import Story, digest
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, press, until
 
 # -- looking around --------------------------------------------------------------------------------------------
 

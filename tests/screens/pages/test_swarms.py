@@ -42,7 +42,7 @@ from screens.views.shared.row_sort import RowSort
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.pages.swarm_runs import workflow
 from tests.screens.stories import BROKEN_TOOL, START, Story, finished, limited, summaries_of
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import changed, drawn, press, until
 from tests.screens.widgets.test_live_widgets import watch_repaints
 
 # -- how far a run is ------------------------------------------------------------------------------------------

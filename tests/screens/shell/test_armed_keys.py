@@ -35,7 +35,7 @@ from tests.screens.lonely import text_of
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.stories import DENIED, RATE_LIMITED, START, Story, digest, limited
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 ROOT = Path(screens.__file__).parent.parent
 LONG = 60.0

@@ -22,7 +22,7 @@ from screens.render.tree_outline import outline
 from screens.views.decisions.prompt import (
     title_line,
 )
-from screens.views.decisions.prompt_lines import question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import (
     RUN_COLUMNS,

@@ -19,7 +19,7 @@ from screens.render.layout import plain_text
 from screens.shell.armed_keys import ARM_AFTER_S
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import LATER_OPTION, prompt_choices
-from screens.views.decisions.prompt_lines import prompt_blocks, question_lines
+from screens.views.decisions.prompt_lines import PromptContent, prompt_blocks, question_lines
 from screens.views.run.explanation import explanation_lines, model_line, sentence_words, unasked_model_lines
 from screens.views.shared.render_context import RenderContext
 from screens.widgets.editor import Editor

@@ -9,6 +9,7 @@ from screens.views.decisions.prompt_choices import ADOPT_KEY, adopting_choices
 from screens.views.decisions.prompt_lines import proposal_lines
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.console_bench import answers, armed, asks_for_input, broken, console, pressed, prompt_of, text_of
+from tests.present import present
 from tests.screens.stories import START, digest
 from tests.screens.waiting import changed, press
 

@@ -17,6 +17,7 @@ from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.written_file import ShownWrite
 from screens.views.shared.render_context import RenderContext
 from tests.console.app.console_bench import answers, armed, pressed, prompt_of, settled, text_of
+from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stepping import Clock
 from tests.screens.twelve_incidents import FILES, permission

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from screens.widgets.forms.answer_form import AnswerForm
 from tests.console.app.console_bench import prompt_of
 from tests.screens.pages.run_page import asks, edits, opened, shown
-from tests.screens.waiting import until
+from tests.screens.waiting import press, until
 
 TRIP: dict[str, Any] = {
     "type": "object",
