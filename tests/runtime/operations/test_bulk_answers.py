@@ -226,7 +226,7 @@ async def test_what_may_have_happened_is_repeated_for_the_one_that_was_looked_at
         assert [item.state for item in items] == ["went on", "held", "held"]
         assert "look whether it did" in items[1].detail
         # Also where that is the precedent which proved right, and the others are named one by one.
-        named = [found.opened.incident_id for found in waiting[1:]]
+        named = tuple(found.opened.incident_id for found in waiting[1:])
         again = await answer_equal_incidents(
             bench.decisions, bench.journal, AnswerEqual(first.incident_id, "retry", only=named), by=ME
         )
