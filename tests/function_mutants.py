@@ -2,9 +2,10 @@
 
 mutmut makes the mutants of the files in `[tool.mutmut]`. `python -m tests.function_mutants` collects the tests once,
 then tries each mutant in a fork of this process: only the tests that call the function, the quickest first, up to the
-first failure. A mutant costs milliseconds so, where a start of pytest costs seconds. It prints each change that no test
-noticed, but for those that `tests/equivalent_mutants.toml` names with the reason why no test can. `--limit` is in
-seconds (900), `--only` names a module or one mutant, `--every 5` tries each fifth.
+first failure. A mutant costs milliseconds so, where a start of pytest costs seconds. Before that the tests must pass in
+such a fork without a mutant. It prints each change that no test noticed, but for those that
+`tests/equivalent_mutants.toml` names with the reason why no test can. `--limit` is in seconds (900), `--only` names a
+module or one mutant, `--every 5` tries each fifth.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ class Mutant:
     name: str
     function: str
     diff: tuple[str, ...]
+
+
+UNCHANGED: Final = Mutant("unchanged", "", ())
+"""No mutant has this name: with it the code is as it is."""
 
 
 class MutatedModules(MetaPathFinder, Loader):
@@ -109,6 +114,9 @@ class TryMutants:
         CACHED.extend(_cached_functions())
         calls = _calls_of_tests(session.items)
         gc.freeze()  # a collection in a fork copies every page that it touches
+        called = sorted({at for mutant in self.mutants for at in calls.get(mutant.function, [])})
+        if called and (by := _noticed_by(UNCHANGED, session.items, called)) is not None:
+            pytest.exit(f"{session.items[by].nodeid} fails in a fork without a mutant", returncode=1)
         end, tried, known = time.monotonic() + self.limit, 0, 0
         for mutant in self.mutants:
             if time.monotonic() > end:
