@@ -36,8 +36,8 @@ from mutmut.state import state
 
 EQUIVALENT: Final = Path(__file__).parent / "equivalent_mutants.toml"
 """Mutants that behave as the code does: a module's function, the changed lines, and why."""
-CPU_S: Final = 20
-"""Processor seconds for the tests of one mutant: one that runs longer hangs, and is noticed so."""
+CPU_S: Final = 5
+"""Processor seconds for one test: a mutant with which it runs longer hangs, and is noticed so."""
 MEMORY: Final = 4 << 30
 """Bytes: a mutant that takes more ends with an error, and is noticed so."""
 
@@ -190,17 +190,23 @@ def _fails(item: pytest.Item, following: pytest.Item | None) -> bool:
     return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
 
 
+def _fails_or_hangs(item: pytest.Item) -> bool:
+    """Whether a test fails. One that takes too long ends the process."""
+    limit = int(time.process_time()) + 1 + CPU_S
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    return _fails(item, None)
+
+
 def _noticed_by(mutant: Mutant, items: Sequence[pytest.Item], tests: Sequence[int]) -> int | None:
     """The test that fails with the mutant; the first one, where it ends the process."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         set_mutant_under_test(mutant.name)
         try:
-            by = next((at for at in tests if _fails(items[at], None)), None)
+            by = next((at for at in tests if _fails_or_hangs(items[at])), None)
             os.write(writer, json.dumps(by).encode())
         finally:
             os._exit(0)
