@@ -42,7 +42,7 @@ mutants: $(COMPLETE) ## mutation tests of permission matching and the table of o
 	$(BIN)/python -m tests.option_mutants $(OPTION_MUTANTS_ARGS)
 
 wheel: $(COMPLETE) ## the wheel with each extra, installed into empty environments; needs a package index
-	SOAK=1 $(BIN)/python -m pytest -q tests/test_project.py -k "wheel or packaged or extra" --timeout 1200
+	SOAK=1 $(BIN)/python -m pytest -q tests/test_project.py -k "wheel or packaged or extra"
 
 soak: $(COMPLETE) ## what takes too long for the suite: many runs, many histories; new ones each time
 	SOAK=1 $(BIN)/python -m pytest -q tests/soak tests/runtime/chaos tests/runtime/link/transports/test_sshd.py tests/test_tutorial.py -n 2 --timeout 7200 $(SOAK_ARGS)

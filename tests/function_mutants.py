@@ -2,9 +2,10 @@
 
 mutmut makes the mutants of the files in `[tool.mutmut]`. `python -m tests.function_mutants` collects the tests once,
 then tries each mutant in a fork of this process: only the tests that call the function, the quickest first, up to the
-first failure. A mutant costs milliseconds so, where a start of pytest costs seconds. It prints each change that no test
-noticed, but for those that `tests/equivalent_mutants.toml` names with the reason why no test can. `--limit` is in
-seconds (900), `--only` names a module or one mutant, `--every 5` tries each fifth.
+first failure. A mutant costs milliseconds so, where a start of pytest costs seconds. Before that the tests must pass in
+such a fork without a mutant. It prints each change that no test noticed, but for those that
+`tests/equivalent_mutants.toml` names with the reason why no test can. `--limit` is in seconds (900), `--only` names a
+module or one mutant, `--every 5` tries each fifth.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from mutmut.state import state
 
 EQUIVALENT: Final = Path(__file__).parent / "equivalent_mutants.toml"
 """Mutants that behave as the code does: a module's function, the changed lines, and why."""
-CPU_S: Final = 20
-"""Processor seconds for the tests of one mutant: one that runs longer hangs, and is noticed so."""
+CPU_S: Final = 5
+"""Processor seconds for one test: a mutant with which it runs longer hangs, and is noticed so."""
 MEMORY: Final = 4 << 30
 """Bytes: a mutant that takes more ends with an error, and is noticed so."""
 
@@ -52,6 +53,10 @@ class Mutant:
     name: str
     function: str
     diff: tuple[str, ...]
+
+
+UNCHANGED: Final = Mutant("unchanged", "", ())
+"""No mutant has this name: with it the code is as it is."""
 
 
 class MutatedModules(MetaPathFinder, Loader):
@@ -109,6 +114,9 @@ class TryMutants:
         CACHED.extend(_cached_functions())
         calls = _calls_of_tests(session.items)
         gc.freeze()  # a collection in a fork copies every page that it touches
+        called = sorted({at for mutant in self.mutants for at in calls.get(mutant.function, [])})
+        if called and (by := _noticed_by(UNCHANGED, session.items, called)) is not None:
+            pytest.exit(f"{session.items[by].nodeid} fails in a fork without a mutant", returncode=1)
         end, tried, known = time.monotonic() + self.limit, 0, 0
         for mutant in self.mutants:
             if time.monotonic() > end:
@@ -182,17 +190,23 @@ def _fails(item: pytest.Item, following: pytest.Item | None) -> bool:
     return any(report.failed for report in runtestprotocol(item, log=False, nextitem=following))
 
 
+def _fails_or_hangs(item: pytest.Item) -> bool:
+    """Whether a test fails. One that takes too long ends the process."""
+    limit = int(time.process_time()) + 1 + CPU_S
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    return _fails(item, None)
+
+
 def _noticed_by(mutant: Mutant, items: Sequence[pytest.Item], tests: Sequence[int]) -> int | None:
     """The test that fails with the mutant; the first one, where it ends the process."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         set_mutant_under_test(mutant.name)
         try:
-            by = next((at for at in tests if _fails(items[at], None)), None)
+            by = next((at for at in tests if _fails_or_hangs(items[at])), None)
             os.write(writer, json.dumps(by).encode())
         finally:
             os._exit(0)

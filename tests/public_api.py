@@ -6,34 +6,51 @@ import inspect
 from collections.abc import Iterator
 from enum import Enum
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, Protocol, get_origin
 
 from pydantic import BaseModel
 
 MODULES: Final = (
-    "orbiter",
-    "orbiter.errors",
-    "orbiter.events",
-    "orbiter.guests",
-    "orbiter.models.types",
-    "orbiter.registry",
-    "orbiter.steps",
-)
-"""Modules from which programs import; the names in their `__all__` are public."""
+    "orbiter", "orbiter.ask", "orbiter.compat.recovery_handlers", "orbiter.config", "orbiter.errors", "orbiter.events",
+    "orbiter.guests", "orbiter.guests.langgraph", "orbiter.hooks", "orbiter.human", "orbiter.mcp", "orbiter.models",
+    "orbiter.models.scripted", "orbiter.models.types", "orbiter.policy", "orbiter.registry", "orbiter.severity",
+    "orbiter.steps", "orbiter.tool", "orbiter.types",
+)  # fmt: skip
+"""What a program may import of the framework."""
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """The names in a module's `__all__`; without one, its own classes and functions."""
+    own = [
+        name
+        for name, found in vars(module).items()
+        if (inspect.isclass(found) or inspect.isfunction(found)) and found.__module__ == module.__name__
+    ]
+    return sorted(getattr(module, "__all__", [name for name in own if not name.startswith("_")]))
 
 
 def public_api() -> str:
-    """One line for each public name and for each public member of a class, in the order of names."""
+    """One line for each public name and for each public member of a class, in the order of names.
+
+    A class or function is described where it is found first. Further modules say where that is.
+    """
     lines = [
         "The public API: names and signatures. A change here is a change for users. Made by: python -m tests.pages",
         "",
     ]
+    described: dict[int, str] = {}
     for module_name in MODULES:
         module = import_module(module_name)
-        names = sorted(getattr(module, "__all__", ()))
         lines.append(f"[{module_name}]")
-        for name in names:
-            lines += _described(name, getattr(module, name))
+        for name in public_names(module):
+            found = getattr(module, name)
+            if id(found) in described:
+                lines.append(f"{name}: {described[id(found)]}")
+                continue
+            lines += _described(name, found)
+            if inspect.isclass(found) or inspect.isfunction(found):
+                described[id(found)] = f"{module_name}.{name}"
         lines.append("")
     return "\n".join(lines)
 
@@ -49,7 +66,7 @@ def _described(name: str, found: Any) -> Iterator[str]:
     if issubclass(found, Enum):
         yield f"{name}({bases}): {', '.join(str(each.value) for each in found)}"
         return
-    takes = "" if Protocol in found.__bases__ else _fields(found) if issubclass(found, BaseModel) else _signature(found)
+    takes = "" if Protocol in found.__bases__ else _fields(found) or _signature(found)
     yield f"{name}({bases}){takes}"
     for member, value in sorted(vars(found).items()):
         if member.startswith("_") or member in {"model_config", "model_post_init"}:
@@ -67,9 +84,11 @@ def _signature(found: Any) -> str:
         return ""
 
 
-def _fields(found: type[BaseModel]) -> str:
-    """The fields of a pydantic model, with their types as they are written."""
-    written: dict[str, Any] = {}
-    for base in reversed(found.__mro__):
-        written |= vars(base).get("__annotations__", {})
-    return f"({', '.join(f'{name}: {written[name]}' for name in found.model_fields)})"
+def _fields(found: type) -> str:
+    """The fields of a pydantic model, with their types as they are written; those of a named tuple."""
+    if issubclass(found, BaseModel):
+        written: dict[str, Any] = {}
+        for base in reversed(found.__mro__):
+            written |= vars(base).get("__annotations__", {})
+        return f"({', '.join(f'{name}: {written[name]}' for name in found.model_fields)})"
+    return f"({', '.join(getattr(found, '_fields', ()))})" if issubclass(found, tuple) else ""

@@ -17,16 +17,11 @@ from pydantic import BaseModel
 import orbiter
 from orbiter.models.scripted import provider as scripted
 from orbiter.registry import model_registry
+from tests.public_api import MODULES, public_names
 
 ROOT = Path(__file__).parents[2]
 UNIONS = {"Message": "orbiter/_internal/values/messages.py", "StreamEvent": "orbiter/_internal/values/stream_events.py"}
 """Unions have no docstring of their own: the text below the assignment is what the reference shows."""
-MODULES = (
-    "orbiter", "orbiter.ask", "orbiter.compat.recovery_handlers", "orbiter.config", "orbiter.errors", "orbiter.events",
-    "orbiter.guests", "orbiter.hooks", "orbiter.human", "orbiter.mcp", "orbiter.models", "orbiter.policy",
-    "orbiter.registry", "orbiter.severity", "orbiter.steps", "orbiter.tool", "orbiter.types",
-)  # fmt: skip
-"""What a program may import of the framework."""
 
 
 def _public() -> dict[str, Any]:
@@ -34,8 +29,7 @@ def _public() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for module in MODULES:
         exported = import_module(module)
-        own = [name for name, value in vars(exported).items() if getattr(value, "__module__", "") == module]
-        for name in sorted(getattr(exported, "__all__", own)):
+        for name in public_names(exported):
             value = getattr(exported, name)
             known = any(value is each for each in found.values())
             if (inspect.isclass(value) or inspect.isfunction(value)) and not known and not name.startswith("_"):

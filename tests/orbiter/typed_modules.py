@@ -29,6 +29,7 @@ from orbiter.errors import (
 )
 from orbiter.events import EventBus, EventHandler
 from orbiter.guests import Guest, guest
+from orbiter.guests.langgraph import checkpointer, durable, durable_middleware
 from orbiter.hooks import Hook, HookError, HookManager, run_hooks
 from orbiter.human import ConsoleHandler, HumanInputHandler
 from orbiter.mcp import mcp_tools
@@ -68,6 +69,17 @@ async def guests(other: OtherAgent) -> None:
     Swarm(agents=[adopted, Agent(name="reader", tools=[*mcp_tools("files", only=["read_file"])])])
     worker = Agent(name="worker", tools=mcp_tools("tracker"))
     await worker.run("go", provider=get_provider("openai:gpt-5-mini"))
+
+
+def charge(cents: int) -> str:
+    """A function that must not be called twice."""
+    return f"{cents} charged"
+
+
+def langgraph() -> None:
+    """What a program of LangChain or LangGraph takes from us: a function keeps its type."""
+    assert_type(durable(charge, idempotent=True)(5), str)
+    print(durable_middleware().name, checkpointer())
 
 
 async def on_call(agent: Agent, tool_name: str, arguments: dict[str, Any]) -> None:

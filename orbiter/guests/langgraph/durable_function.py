@@ -97,7 +97,7 @@ def durable(function: F, **declared: Any) -> F:
 
     Args:
         function: With or without `async`. Its arguments and its result are recorded.
-        declared: What holds of it, as for a tool: `idempotent`, `permissions`, `timeout`, `risk`.
+        **declared: What holds of it, as for a tool: `idempotent`, `permissions`, `timeout`, `risk`.
 
     Returns:
         The function, to be called in nodes as before. Outside of a run it does what it did.

@@ -118,5 +118,8 @@ def durable_middleware() -> DurableMiddleware:
 
     It stands first, so that other middleware that asks models again, or asks others, stays inside of one step:
     ``create_agent(model, tools, middleware=[durable_middleware(), …])``.
+
+    Returns:
+        The middleware. Outside of a run it changes nothing.
     """
     return DurableMiddleware()

@@ -186,7 +186,9 @@ async def _give(arguments: dict[str, Any]) -> Any:
 
 
 def checkpointer() -> JournalSaver:
-    """A checkpointer for ``compile(checkpointer=checkpointer())``. In a run, the run's own stands in its place, whose
-    checkpoints are in the journal; outside of one, checkpoints are in memory.
+    """A checkpointer for ``compile(checkpointer=checkpointer())``. In a run, the run's own stands in its place.
+
+    Returns:
+        The checkpointer. In a run its checkpoints are in the journal; outside of one they are in memory.
     """
     return JournalSaver()

@@ -37,6 +37,7 @@ _ID_WITHIN = 200
 _ANSWER_TO = re.compile(r'"id"\s*:\s*"?(\d{1,15})\b')
 """The id of a request of ours, which are numbers, in an answer."""
 _LOOK_S = 0.01
+_Started = tuple[asyncio.SubprocessTransport, SubprocessStreamProtocol]
 
 
 @asynccontextmanager
@@ -54,17 +55,20 @@ async def open_program(server: Server, workspace: str, errlog: IO[str], watch: W
     """
     loop = asyncio.get_running_loop()
     marks = {name: os.environ[name] for name in MARKS if name in os.environ}
-    transport, protocol = await loop.subprocess_exec(
-        lambda: SubprocessStreamProtocol(limit=MAX_MESSAGE_BYTES, loop=loop),
-        server.command,
-        *server.args,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=errlog,
-        env=get_default_environment() | dict(server.env) | marks,
-        cwd=workspace,
-        start_new_session=True,
+    starting = loop.create_task(
+        loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=MAX_MESSAGE_BYTES, loop=loop),
+            server.command,
+            *server.args,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=errlog,
+            env=get_default_environment() | dict(server.env) | marks,
+            cwd=workspace,
+            start_new_session=True,
+        )
     )
+    transport, protocol = await _started(starting)
     process = Process(transport, protocol, loop)
     received, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, sent = anyio.create_memory_object_stream[SessionMessage](0)
@@ -85,6 +89,25 @@ async def open_program(server: Server, workspace: str, errlog: IO[str], watch: W
             transport.close()  # kills what is still there
             received.close()
             sent.close()
+
+
+async def _started(starting: asyncio.Task[_Started]) -> _Started:
+    """What the task starts. Where this is cancelled, the process is killed as soon as it has started.
+
+    asyncio may wait for ever where the start itself is cancelled (python/cpython#103847).
+    """
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({starting})
+            if starting.exception() is None:
+                transport, protocol = starting.result()
+                process = Process(transport, protocol, asyncio.get_running_loop())
+                _signal(process, signal.SIGKILL)
+                await _ends_within(process, _END_S)
+                transport.close()
+        raise
 
 
 async def _read(process: Process, received: Any, watch: Watch) -> None:

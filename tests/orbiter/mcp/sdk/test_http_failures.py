@@ -16,6 +16,8 @@ from mcp import MCPError
 from orbiter.mcp.connection import connected
 from orbiter.mcp.failures import ServerLost, ServerUnreachable
 from orbiter.mcp.sdk.http_transport import failed_call
+from orbiter.mcp.sdk.program import open_program
+from orbiter.mcp.sdk.watch import Watch
 from tests.orbiter.mcp.sdk.test_limits import connect, table
 from tests.orbiter.mcp.sdk.test_sessions import ann, text
 
@@ -172,6 +174,21 @@ async def test_a_program_that_says_nothing_is_given_up_after_the_time_of_its_own
     )
     with pytest.raises(ServerUnreachable, match=r"within 0\.1 s \(connect_timeout_s in \[mcp\.servers\.ref\]\)"):
         await connect(silent)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("turns", range(1, 6))
+async def test_a_program_that_is_given_up_as_it_starts_is_ended(tmp_path: Path, turns: int) -> None:
+    """asyncio itself waits for ever where a start is cancelled in its first turns (python/cpython#103847)."""
+    server = table(tmp_path, {"command": "sh", "args": ["-c", "cat > /dev/null"]}).server("ref")
+    with (tmp_path / "stderr").open("w") as errlog:
+        opening = open_program(server, str(tmp_path), errlog, Watch())
+        entering = asyncio.ensure_future(opening.__aenter__())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        assert entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
 
 
 async def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
