@@ -23,7 +23,7 @@ async def test_a_bare_agent_takes_the_name_of_its_reference(bench: Bench) -> Non
     assert state.output == "you said go"
     node = state.nodes["plain~0"]
     assert (node.kind, node.name, node.info["framework"]) == ("agent", "plain", "langgraph")
-    assert node.warnings == []
+    assert node.warnings == ()
     asked = state.nodes["plain~0/llm~0"]
     assert (asked.kind, asked.name, asked.requested["messages"]) == (
         "llm", "scripted", [{"role": "user", "content": "go"}],

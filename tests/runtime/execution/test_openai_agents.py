@@ -246,9 +246,8 @@ async def test_what_the_provider_runs_is_said_once(bench: Bench) -> None:
     async with bench.driving():
         run = await start(bench, "searching")
         state = await bench.ended(run)
-    assert state.nodes["searching~0"].warnings == [
-        "web_search: the provider runs them as part of a model call, so they cannot be steps"
-    ]
+    (warning,) = state.nodes["searching~0"].warnings
+    assert warning == "web_search: the provider runs them as part of a model call, so they cannot be steps"
 
 
 async def test_a_step_takes_little_beyond_the_reply(bench: Bench) -> None:
