@@ -371,7 +371,8 @@ async def test_a_connection_that_is_gone_does_not_hinder_closing(journal: Sqlite
 async def test_what_a_run_has_more_is_fetched_only_where_there_is_more(
     journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lease, fetched, rows = await started(journal), [], journal._reader.event_rows
+    lease, rows = await started(journal), journal._reader.event_rows
+    fetched: list[int] = []
 
     async def counted(run_id: str | None, after: int, limit: int) -> list[StoredEvent]:
         fetched.append(after)

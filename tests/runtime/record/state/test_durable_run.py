@@ -332,15 +332,21 @@ def test_a_node_that_comes_is_not_looked_for_among_all_roots() -> None:
 
 
 def test_of_steps_under_way_only_those_are_looked_at_that_may_wait_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    state, looked = DurableRun(), []
+    state = DurableRun()
+    looked: list[str] = []
     state.apply(ev.RunStarted(epoch=1))
     state.apply(ev.NodeOpened(node_id="a~0", kind="agent", name="a"))
     for number in range(50):
         spec: dict[str, Any] = {"kind": "tool", "name": "t", "agent": "a", "attempt": 1, "epoch": 1}
         state.apply(ev.StepStarted(node_id=f"a~0/t~0.{number}", parent_id="a~0", **spec))
     state.apply(ev.NodeOpened(node_id="a~0/t~0.7/b~0", parent_id="a~0/t~0.7", kind="agent", name="b"))
-    asks = DurableRun._waits_inside
-    monkeypatch.setattr(DurableRun, "_waits_inside", lambda run, node_id: looked.append(node_id) or asks(run, node_id))
+    waits_inside = DurableRun._waits_inside
+
+    def noted(run: DurableRun, node_id: str) -> bool:
+        looked.append(node_id)
+        return waits_inside(run, node_id)
+
+    monkeypatch.setattr(DurableRun, "_waits_inside", noted)
     assert state.summary().in_flight == 49, "one runs an agent that is not at work"
     assert looked == ["a~0/t~0.7"]
     state.apply(ev.IncidentOpened(node_id="a~0/t~0.9", incident_id="i-1", fault=FAULT))
