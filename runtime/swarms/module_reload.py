@@ -95,7 +95,7 @@ def _workspace_modules(folders: tuple[Path, ...]) -> _Found:
 
 
 class _Scan(NamedTuple):
-    """What was found among which modules. Swarms' own files, made anew for every run, are left out."""
+    """What was found among which modules. Swarms' own files, imported again for every run, are left out."""
 
     names: list[str]
     modules: list[Any]
