@@ -74,7 +74,10 @@ def import_instant() -> float:
     return time.time() - 0.02
 
 
-def _workspace_modules(folders: tuple[Path, ...]) -> Mapping[str, tuple[ModuleType, Path]]:
+_Found = dict[str, tuple[ModuleType, Path]]
+
+
+def _workspace_modules(folders: tuple[Path, ...]) -> _Found:
     """The modules of the workspace by name, with their files.
 
     Asked twice for every run, and hardly ever is another module there than the last time.
@@ -92,15 +95,15 @@ def _workspace_modules(folders: tuple[Path, ...]) -> Mapping[str, tuple[ModuleTy
 
 
 class _Scan(NamedTuple):
-    """What was found among which modules. Swarms' own files, made anew for every run, are left out."""
+    """What was found among which modules. Swarms' own files, imported again for every run, are left out."""
 
     names: list[str]
     modules: list[Any]
     left_out: list[int]
-    found: Mapping[str, tuple[ModuleType, Path]]
+    found: _Found
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], found: Mapping[str, tuple[ModuleType, Path]]) -> Self:
+    def of(cls, table: Mapping[str, Any], found: _Found) -> Self:
         names, modules = list(table), list(table.values())
         left_out = [at for at, name in enumerate(names) if name.startswith(SWARM_FOLDERS)]
         for at in left_out:
@@ -121,11 +124,9 @@ _last_scans: dict[tuple[Path, ...], _Scan] = {}
 """The last one, by its folders. No more are kept: it keeps modules alive."""
 
 
-def _scan(
-    folders: tuple[Path, ...], table: Mapping[str, ModuleType]
-) -> tuple[dict[str, tuple[ModuleType, Path]], bool]:
+def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[_Found, bool]:
     """Look at all modules. False beside what was found: one of them is being imported now, and was passed over."""
-    found: dict[str, tuple[ModuleType, Path]] = {}
+    found: _Found = {}
     whole = True
     starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
     places = _places(folders)

@@ -374,3 +374,22 @@ def test_tools_that_take_the_same_share_a_model_and_those_that_only_seem_to_do_n
     made = make(int, 1)
     made.schema["properties"]["value"]["default"] = 7  # a caller's own
     assert make(int, 1).schema["properties"]["value"]["default"] == 1
+
+
+def test_a_name_of_a_built_in_type_means_what_the_module_says() -> None:
+    space: dict[str, Any] = {"str": int}
+    exec("def look(word: 'str', count: 'int') -> 'bool': ...", space)
+    assert signature_of(space["look"]).schema["properties"] == {
+        "word": {"type": "integer"},
+        "count": {"type": "integer"},
+    }
+    assert signature_of(space["look"]).returns is bool
+
+
+def test_each_tool_has_a_schema_of_its_own() -> None:
+    def look(word: str) -> str:
+        return word
+
+    first, second = FunctionTool(look), FunctionTool(look)
+    first.parameters["properties"]["word"]["description"] = "what to look for"
+    assert second.parameters["properties"] == {"word": {"type": "string"}}

@@ -62,7 +62,7 @@ async def test_under_a_runtime_as_many_requests_are_made_as_attempts(bench: Benc
     assert (state.output, len(server.asked), step.attempts * models) == ("Done", 4, 4)
     assert [each.headers["x-stainless-retry-count"] for each in server.asked] == ["0"] * 4
     assert "max_retries" not in str(step.requested)
-    assert state.nodes["asking~0"].warnings == []
+    assert state.nodes["asking~0"].warnings == ()
 
 
 @pytest.mark.parametrize("name", ["pydantic_openai", "langchain_openai", "openai_agents"])

@@ -120,9 +120,8 @@ async def test_a_model_of_the_run_goes_before_the_agents(bench: Bench) -> None:
 async def test_what_the_provider_runs_is_said_once(bench: Bench) -> None:
     async with bench.driving():
         state = await bench.ended(await start(bench, "searching"))
-    assert state.nodes["searching~0"].warnings == [
-        "web_search: the provider runs them as part of a model call, so they cannot be steps"
-    ]
+    (warning,) = state.nodes["searching~0"].warnings
+    assert warning == "web_search: the provider runs them as part of a model call, so they cannot be steps"
 
 
 async def test_a_tool_of_an_mcp_server_is_a_step(bench: Bench) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from runtime.operations.run_controls import RunControls
-from runtime.swarms import imports, loader
+from runtime.swarms import imports, loader, module_reload
 from tests.runtime.bench import ME, Bench
 
 SWARM = """
@@ -139,3 +142,37 @@ async def test_many_loads_wait_on_the_loop_and_one_that_is_cancelled_gives_its_p
         found = await asyncio.gather(*loads, return_exceptions=True)
     assert [getattr(each, "name", "cancelled") for each in found] == ["one"] * 20 + ["cancelled"] * 10 + ["one"] * 10
     assert most <= imports.LOADS_AT_ONCE
+
+
+def test_modules_are_looked_at_again_only_where_others_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _write(tmp_path, "again", "one")
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    looks: list[tuple[Path, ...]] = []
+    scan = module_reload._scan
+
+    def counted(folders: tuple[Path, ...], table: Any) -> Any:
+        looks.append(folders)
+        return scan(folders, table)
+
+    monkeypatch.setattr(module_reload, "_scan", counted)
+    loader.load_swarm(f"{path}:agent", tmp_path)  # another module of the swarm's own file, and nothing else
+    assert looks == []
+    monkeypatch.setitem(sys.modules, "words_again", ModuleType("words_again"))
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    assert looks, "another module under the same name"
+
+
+def test_a_module_that_was_forgotten_is_not_kept_in_memory(tmp_path: Path) -> None:
+    path = _write(tmp_path, "gone", "one")
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    before = weakref.ref(sys.modules["words_gone"])
+    helper = tmp_path / "words_gone.py"
+    helper.write_text("WORD = 'another'\n")
+    os.utime(helper, (1, 1))
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    gc.collect()
+    assert sys.modules["words_gone"].WORD == "another"
+    assert before() is None

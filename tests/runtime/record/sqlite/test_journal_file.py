@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from orbiter.text_encoding import drop_surrogates
 from runtime.record.journal import JournalError
+from runtime.record.rules.stored_reader import StoredEvent
 from runtime.record.sqlite import schema
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.sqlite.list_queries import SCHEMA_VERSION
@@ -365,3 +366,23 @@ async def test_a_connection_that_is_gone_does_not_hinder_closing(journal: Sqlite
     await journal._writer.connection.close()
     journal.path.rename(tmp_path / "moved.db")
     await journal.close()
+
+
+async def test_what_a_run_has_more_is_fetched_only_where_there_is_more(
+    journal: SqliteJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, rows = await started(journal), journal._reader.event_rows
+    fetched: list[int] = []
+
+    async def counted(run_id: str | None, after: int, limit: int) -> list[StoredEvent]:
+        fetched.append(after)
+        return await rows(run_id, after, limit)
+
+    monkeypatch.setattr(journal._reader, "event_rows", counted)
+    assert await journal._events_after("r1", 2, 10) == []
+    assert fetched == []
+    async with await SqliteJournal.open(journal.path) as other:
+        await other.append(lease, [warned("from elsewhere")])
+    assert [found.pos for found in await journal._events_after("r1", 2, 10)] == [3]
+    assert await journal._events_after("unknown", 0, 10) == []
+    assert fetched == [2, 0]

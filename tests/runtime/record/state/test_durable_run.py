@@ -97,6 +97,13 @@ def _check(state: DurableRun) -> None:
     assert state.holding == sum(node.holds for node in state.nodes.values())
     reached = {node.id for _, node in state.walk()}
     assert reached == set(state.nodes)
+    somebody_waits = bool(state.open_incidents)
+    assert [node.id for node in state.in_flight] == [
+        busy
+        for busy in state.busy
+        if not ((somebody_waits or state.nodes[busy].children) and state._waits_inside(busy))
+    ]
+    assert state.summary().in_flight == len(state.in_flight)
     if state.terminal:
         assert not state.open_incidents
         assert all(node.terminal for node in state.nodes.values())
@@ -322,3 +329,26 @@ def test_a_node_that_comes_is_not_looked_for_among_all_roots() -> None:
 
     assert state.nodes["swarm"].open_children == 1  # the step that came before it
     assert state.nodes["other-1"].open_children == 0
+
+
+def test_of_steps_under_way_only_those_are_looked_at_that_may_wait_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = DurableRun()
+    looked: list[str] = []
+    state.apply(ev.RunStarted(epoch=1))
+    state.apply(ev.NodeOpened(node_id="a~0", kind="agent", name="a"))
+    for number in range(50):
+        spec: dict[str, Any] = {"kind": "tool", "name": "t", "agent": "a", "attempt": 1, "epoch": 1}
+        state.apply(ev.StepStarted(node_id=f"a~0/t~0.{number}", parent_id="a~0", **spec))
+    state.apply(ev.NodeOpened(node_id="a~0/t~0.7/b~0", parent_id="a~0/t~0.7", kind="agent", name="b"))
+    waits_inside = DurableRun._waits_inside
+
+    def noted(run: DurableRun, node_id: str) -> bool:
+        looked.append(node_id)
+        return waits_inside(run, node_id)
+
+    monkeypatch.setattr(DurableRun, "_waits_inside", noted)
+    assert state.summary().in_flight == 49, "one runs an agent that is not at work"
+    assert looked == ["a~0/t~0.7"]
+    state.apply(ev.IncidentOpened(node_id="a~0/t~0.9", incident_id="i-1", fault=FAULT))
+    assert state.summary().in_flight == 48, "and another waits for a person"
+    assert sorted(looked[1:]) == ["a~0/t~0.7", "a~0/t~0.9"]
