@@ -115,7 +115,8 @@ class LineView(ScrollView, inherit_bindings=False):
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
         index, width = y + self.scroll_offset.y, self.visible_size.width
-        spans, ground = self._painted[index] = self._coming.pop(index, None) or self.line_at(index, width)
+        line = self._coming.pop(index) if index in self._coming else self.line_at(index, width)
+        spans, ground = self._painted[index] = line
         return self._inks.strip(spans, width, ground)
 
     # -- mouse -----------------------------------------------------------------------------------------------
