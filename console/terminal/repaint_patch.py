@@ -31,7 +31,7 @@ class AwaitScreen(AwaitMount):
 
 def install_repaint_patch() -> None:
     """From now on a screen is painted once when it is shown. More than once does no harm."""
-    Screen._on_screen_resume = _on_screen_resume  # type: ignore[method-assign]
+    Screen._on_screen_resume = _on_screen_resume  # type: ignore[method-assign, assignment]
 
 
 def set_breakpoint_classes(app: App[Any], screen: Screen[Any]) -> None:

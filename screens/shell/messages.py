@@ -1,6 +1,7 @@
 """Messages from screens to the app: open a screen, copy, export.
 
-Nobody compares messages: without `eq` and `repr` they are made in a third of the time, before the first frame.
+Messages are not compared: without `eq` and `repr` their classes, which are made before the first frame, take a third of
+the time.
 """
 
 from __future__ import annotations

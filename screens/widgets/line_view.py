@@ -8,7 +8,7 @@ lines in sight; so the number of lines does not matter, and nothing is sent when
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from textual import events
 from textual.geometry import Region, Size
@@ -41,8 +41,6 @@ class LineView(ScrollView, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._painted: dict[int, tuple[Spans, str]] = {}
-        self._coming: dict[int, tuple[Spans, str]] = {}
-        """Lines as they were when they were found to have changed: so they are painted, and not made once more."""
         self._inks: ThemeColors | None = None
         self._focus_is_new = False
         self.press_brought_focus = False
@@ -94,19 +92,11 @@ class LineView(ScrollView, inherit_bindings=False):
         if not self.is_mounted or not width:
             return
         top = self.scroll_offset.y
-        self._coming.clear()
         for index in range(top, top + height):
             before, now = self._painted.get(index), self.line_at(index, width)
             if before != now:
-                self._coming[index] = now
                 first, last = changed_cells(before, now, width)
                 self.refresh(Region(first, index - top, last - first, 1))
-
-    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """As Textual's. All of it, which is without `regions`: then something else than its lines has changed."""
-        if not regions:
-            self._coming.clear()
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_line(self, y: int) -> Strip:
         """One line of the visible part, as Textual's line API wants it."""
@@ -115,7 +105,7 @@ class LineView(ScrollView, inherit_bindings=False):
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
         index, width = y + self.scroll_offset.y, self.visible_size.width
-        spans, ground = self._painted[index] = self._coming.pop(index, None) or self.line_at(index, width)
+        spans, ground = self._painted[index] = self.line_at(index, width)
         return self._inks.strip(spans, width, ground)
 
     # -- mouse -----------------------------------------------------------------------------------------------
@@ -140,7 +130,6 @@ class LineView(ScrollView, inherit_bindings=False):
         """Perhaps the theme changed."""
         self._inks = None
         self._painted.clear()
-        self._coming.clear()
         super().notify_style_update()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from unittest import mock
 
 import pytest
-from textual.css import stylesheet as textual_stylesheet
+from textual.css.parse import parse as textual_parse
 from textual.css.tokenizer import TokenError
 
 from console.terminal.stylesheet_patch import ParsedOnceStylesheet
@@ -15,8 +15,7 @@ from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 @pytest.fixture
 def parse() -> Iterator[mock.Mock]:
     """Textual's parser of one sheet, counted."""
-    real = textual_stylesheet.parse
-    with mock.patch.object(textual_stylesheet, "parse", wraps=real) as counted:
+    with mock.patch("textual.css.stylesheet.parse", wraps=textual_parse) as counted:
         yield counted
 
 
