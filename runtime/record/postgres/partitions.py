@@ -3,7 +3,7 @@
 Runs have numbers that rise as they are created (`run.rid`), and a partition holds the events of runs with numbers in a
 row. The first one holds the stream of the workspace itself. The next one is made before it is needed, by a function of
 the owner (`make_partitions`) that a worker may call. Where it is late, events go to the partition `event_default`: no
-run fails for it. Nobody but the owner has a right on a partition: others write and read the table `event`.
+run fails for it. Only the owner writes a partition itself: other roles write the table `event`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PREPARATION: tuple[LiteralString, ...] = (
     f"CREATE INDEX CONCURRENTLY {_INDEXED}",
 )
 """What reads the whole of an older table `event`, one by one and outside of the migration's transaction: the events can
-be read and written meanwhile. What is left of it after an interruption is made anew.
+be read and written meanwhile. What an interruption left is made again.
 """
 
 # Where each partition begins and ends, as the server has it. `filled`: it gets no more runs; `ahead`: none is in it.
@@ -47,7 +47,7 @@ _VIEW: LiteralString = r"""
             WHERE inhparent = 'event'::regclass) AS partition WHERE bounds <> 'DEFAULT') AS ranges,
         (SELECT greatest(max(rid), pg_sequence_last_value(pg_get_serial_sequence('run', 'rid')::regclass)) AS newest
             FROM run) AS given"""
-# The trigger is for whoever may write a partition itself: one on `event` does not see that.
+# The trigger is for a role that may write a partition itself: one on `event` does not see that.
 _ADD_PARTITION: LiteralString = """
     CREATE FUNCTION add_partition(name text, bounds text) RETURNS void LANGUAGE plpgsql AS $body$
     BEGIN

@@ -32,7 +32,7 @@ MAX_KEPT_EVENTS = 100_000
 KEPT_SHARE = 0.25
 """How many events may stay at most for each that goes: else deleting rows takes less time."""
 LOCK_WAIT_MS = 500
-"""How long a lock on a partition is asked for at a time: readers and writers wait behind whoever asks."""
+"""How long a lock on a partition is asked for at a time: readers and writers wait behind the one who asks."""
 LOCK_TRIES = 40
 _LOCK_PAUSE_S = 0.5
 
@@ -180,7 +180,7 @@ async def _lock(connection: Connection, tables: sql.Composed) -> None:
     """Have tables for this transaction alone.
 
     Raises:
-        JournalError: somebody reads them for long.
+        JournalError: another session reads them for long.
     """
     for _ in range(LOCK_TRIES):
         try:

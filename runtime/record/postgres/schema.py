@@ -110,7 +110,7 @@ MIGRATIONS: Mapping[int, Sequence[LiteralString]] = {
 }
 """Statements that lead from version n to n + 1. Forward only: an older program refuses a newer schema."""
 PREPARATIONS: Mapping[int, Sequence[LiteralString]] = {4: partitions.PREPARATION}
-"""What can be done for that before, each statement by itself: it takes long, and keeps nobody from reading or writing.
+"""What can be done for that before, each statement by itself: it takes long, and others may read and write meanwhile.
 """
 
 _VIEWER: tuple[LiteralString, ...] = (

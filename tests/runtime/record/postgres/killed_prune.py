@@ -98,9 +98,10 @@ async def check_killed(url: str, before: dict[str, list[ev.JournalEvent]], expor
 @contextmanager
 def copy_of(url: str, number: int) -> Iterator[str]:
     """A database with all that is in that of `url`."""
-    parts = conninfo_to_dict(parse_address(url).conninfo)
-    database, copy = str(parts["dbname"]), f"{parts['dbname']}_{number}"
-    with psycopg.connect(make_conninfo(**{**parts, "dbname": "postgres"}), autocommit=True) as connection:
+    conninfo = parse_address(url).conninfo
+    database = str(conninfo_to_dict(conninfo)["dbname"])
+    copy = f"{database}_{number}"
+    with psycopg.connect(make_conninfo(conninfo, dbname="postgres"), autocommit=True) as connection:
         made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(copy), sql.Identifier(database))
         connection.execute(made)
         try:

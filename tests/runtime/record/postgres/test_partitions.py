@@ -113,7 +113,7 @@ async def test_events_are_found_by_their_position_in_every_partition(postgres_ur
             await connection.execute(sql.SQL("SET {} = off").format(sql.Identifier(setting)))
         for order in ("pos", "pos DESC"):
             found = await connection.execute(
-                f"EXPLAIN (COSTS OFF) SELECT pos, body FROM event WHERE pos > 5 ORDER BY {order} LIMIT 10"  # type: ignore[arg-type]
+                f"EXPLAIN (COSTS OFF) SELECT pos, body FROM event WHERE pos > 5 ORDER BY {order} LIMIT 10"
             )
             plan = "\n".join(row[0] for row in await found.fetchall())
             assert "Merge Append" in plan
@@ -152,7 +152,7 @@ async def test_a_worker_makes_partitions_and_has_no_right_on_one(
         "SELECT add_partition('mine', 'DEFAULT')",
     ):
         with pytest.raises(errors.InsufficientPrivilege):
-            await rows(as_worker, statement)  # type: ignore[arg-type]
+            await rows(as_worker, statement)
 
 
 async def test_a_worker_that_may_write_a_partition_forges_nothing_in_it(
@@ -220,7 +220,7 @@ async def test_a_workspace_of_one_table_becomes_one_of_partitions(
         "SELECT, INSERT ON ALL TABLES IN SCHEMA {}",
         "USAGE ON ALL SEQUENCES IN SCHEMA {}",
     ):
-        granted = sql.SQL(f"GRANT {right} TO {{}}")  # type: ignore[arg-type]
+        granted = sql.SQL(f"GRANT {right} TO {{}}")
         await rows(postgres_url, granted.format(sql.Identifier(address.schema), sql.Identifier(worker)))
     with pytest.raises(JournalError, match=r"has schema 4, this program needs 5: .*database init"):
         await open_journal(postgres_url)
