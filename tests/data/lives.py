@@ -6,9 +6,9 @@ Reads commands as JSON lines and forks a process for each at once:
 ``{"id": 2, "do": "answer", "state": DIR, "incident": …, "option": …, "params": …, "times": 3}`` is an operator;
 ``{"id": 3, "do": "propose", "state": DIR, "incident": …, "option": …, "params": …}`` is an agent that proposes.
 
-Tells ``{"id": 1, "pid": …}`` when it has begun and ``{"id": 1, "status": …}`` (negative: a signal) when it has ended.
-What a life has to say stands in the file `said` of its directory. What a life that came to its end imported is imported
-here too, so that the next one has it.
+Tells ``{"id": 0, "status": 0}`` when it has imported everything, ``{"id": 1, "pid": …}`` when a life has begun and
+``{"id": 1, "status": …}`` (negative: a signal) when it has ended. What a life has to say stands in the file `said` of
+its directory. What a life that came to its end imported is imported here too, so that the next one has it.
 """
 
 from __future__ import annotations
@@ -242,6 +242,7 @@ def main() -> None:
         imported = Path(directory)
         waiting.register(0, selectors.EVENT_READ)
         waiting.register(reading, selectors.EVENT_READ)
+        tell(id=0, status=0)
         while True:
             ready = {key.fd for key, _ in waiting.select()}
             if reading in ready:

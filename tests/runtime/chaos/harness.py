@@ -22,6 +22,7 @@ from runtime.record.journal import Journal, OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
 from tests.data import lives as lives_module
+from tests.patience import PATIENCE_S
 from tests.runtime.chaos.pairs import Pair
 
 ME = ev.Actor(name="tester", channel="cli")
@@ -43,6 +44,10 @@ class Process:
         """Its exit status; negative: the signal that it died by."""
         return await asyncio.wrap_future(self._status)
 
+    def wait_for_end(self) -> None:
+        """Blocks."""
+        self._status.result(PATIENCE_S)
+
     async def signal(self, number: int) -> None:
         pid = await asyncio.wrap_future(self._pid)
         if not self._status.done():
@@ -58,7 +63,8 @@ class Lives:
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
-        self._processes: dict[int, Process] = {}
+        ready = Process()
+        self._processes = {0: ready}
         root = LIVES.parents[2]
         self._mother = subprocess.Popen(
             [sys.executable, str(LIVES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
@@ -67,6 +73,7 @@ class Lives:
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        ready.wait_for_end()  # what it imports is not to be taken from the patience of the first test
 
     def _read(self) -> None:
         assert self._mother.stdout is not None
@@ -76,7 +83,7 @@ class Lives:
 
     def begin(self, do: str, state: Path, **more: Any) -> Process:
         """Fork a process that does something (see `tests.data.lives`) in a workspace."""
-        number = len(self._processes) + 1
+        number = len(self._processes)
         process = self._processes[number] = Process()
         env = {"ORBITER_TEST_EFFECTS": str(state / "effects"), **more.pop("env", {})}
         pair = {"journal": self._pair.journal, "engine": self._pair.engine}
