@@ -22,6 +22,7 @@ from runtime.record.journal import Journal, OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
 from tests.data import lives as lives_module
+from tests.patience import PATIENCE_S
 from tests.runtime.chaos.pairs import SERVER_ENV, Pair
 
 ME = ev.Actor(name="tester", channel="cli")
@@ -151,7 +152,7 @@ class Place:
 
     async def until(self, run: str, fact: Any) -> DurableRun:
         state = DurableRun()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             async for batch in self.journal.tail(run):
                 for event in batch:  # a fact of a moment may begin and end within one batch
                     state.apply(event)
