@@ -11,13 +11,16 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.mcp_server import PeerServer, serve_http
 from tests.postgres_server import PostgresServer, start_server
+
+if TYPE_CHECKING:
+    from tests.runtime.chaos.harness import ForkServer
 
 # A loaded machine is not a fault of what is tested: no example is timed, nor is the making of examples. Everybody, CI
 # too, tries the same ones, so that a change is what makes a test fail; `--hypothesis-profile explore` looks for more,
@@ -124,6 +127,16 @@ def mcp_peer() -> Iterator[PeerServer]:
     """An MCP server over HTTP, for all tests of this process."""
     with serve_http() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """The process from which lives of runtimes are forked, for all tests of this process."""
+    from tests.runtime.chaos.harness import ForkServer
+
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

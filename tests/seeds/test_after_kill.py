@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,15 +15,13 @@ import pytest
 
 from runtime.record.journal import AnswerAccepted
 from runtime.record.state.durable_run import fold_events
-from tests.runtime.chaos.harness import ME, Lives, Place
+from tests.runtime.chaos.harness import ME, ForkServer, Lives, Place
 from tests.runtime.chaos.pairs import PAIRS
 
 
 @pytest.fixture
-def lives() -> Iterator[Lives]:
-    found = Lives(PAIRS[0])
-    yield found
-    found.close()
+def lives(fork_server: ForkServer) -> Lives:
+    return Lives(PAIRS[0], fork_server)
 
 
 class Asked(NamedTuple):

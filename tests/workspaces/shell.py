@@ -9,6 +9,7 @@ of any module.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -17,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import entry_points
-from typing import IO
+from typing import IO, Any
 
 
 def main() -> None:
@@ -68,6 +69,17 @@ def _load(modules: list[str]) -> None:
     for name in modules:
         with suppress(ImportError):
             importlib.import_module(name)
+    if modules and "pydantic" in sys.modules:
+        _build(sys.modules["pydantic"].BaseModel)
+    gc.freeze()  # or each verb looks through all of it, and copies its pages
+
+
+def _build(model: Any) -> None:
+    """Build what pydantic builds at its first use, so that no verb has to."""
+    for found in model.__subclasses__():
+        if not found.__pydantic_complete__:
+            found.model_rebuild(raise_errors=False)
+        _build(found)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.runtime.chaos.harness import Lives, Place
+from tests.runtime.chaos.harness import ForkServer, Lives, Place
 from tests.runtime.chaos.pairs import PAIRS, SERVER_ENV, Pair, make_queue_once
 
 Tried = Callable[[str, int], None]
@@ -51,10 +51,8 @@ def pair(request: pytest.FixtureRequest) -> Pair:
 
 
 @pytest.fixture(scope="session")
-def lives(pair: Pair) -> Iterator[Lives]:
-    found = Lives(pair)
-    yield found
-    found.close()
+def lives(pair: Pair, fork_server: ForkServer) -> Lives:
+    return Lives(pair, fork_server)
 
 
 @pytest.fixture

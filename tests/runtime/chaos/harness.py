@@ -23,7 +23,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
 from tests.data import lives as lives_module
 from tests.patience import PATIENCE_S
-from tests.runtime.chaos.pairs import Pair
+from tests.runtime.chaos.pairs import SERVER_ENV, Pair
 
 ME = ev.Actor(name="tester", channel="cli")
 SWARMS = Path(__file__).parents[2] / "data" / "swarms"
@@ -58,15 +58,14 @@ class Process:
         return await asyncio.wrap_future(self._pid)
 
 
-class Lives:
-    """The process from which lives are forked."""
+class ForkServer:
+    """The process from which lives are forked, of all pairs: it takes seconds to start."""
 
-    def __init__(self, pair: Pair) -> None:
-        self._pair = pair
+    def __init__(self) -> None:
         ready = Process()
         self._processes = {0: ready}
         root = LIVES.parents[2]
-        self._mother = subprocess.Popen(
+        self._process = subprocess.Popen(
             [sys.executable, str(LIVES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])},
             start_new_session=True,
@@ -76,34 +75,46 @@ class Lives:
         ready.wait_for_end()  # what it imports is not to be taken from the patience of the first test
 
     def _read(self) -> None:
-        assert self._mother.stdout is not None
-        for line in self._mother.stdout:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
             told = json.loads(line)
             self._processes[told.pop("id")].hear(told)
 
-    def begin(self, do: str, state: Path, **more: Any) -> Process:
-        """Fork a process that does something (see `tests.data.lives`) in a workspace."""
+    def begin(self, command: dict[str, Any]) -> Process:
+        """Fork a process that carries out a command of `tests.data.lives`."""
         number = len(self._processes)
         process = self._processes[number] = Process()
-        env = {"ORBITER_TEST_EFFECTS": str(state / "effects"), **more.pop("env", {})}
-        pair = {"journal": self._pair.journal, "engine": self._pair.engine}
-        command = {"id": number, "do": do, "state": str(state), "env": env, **pair, **more}
-        assert self._mother.stdin is not None
-        print(json.dumps(command), file=self._mother.stdin, flush=True)
+        assert self._process.stdin is not None
+        print(json.dumps({"id": number, **command}), file=self._process.stdin, flush=True)
         return process
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        assert self._process.wait(timeout=60) == 0
+        with suppress(ProcessLookupError):  # those that a failed test left behind hold the pipe open
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._reader.join()
+        self._process.stdout.close()
+
+
+class Lives:
+    """Lives on the journal and the engine of a pair."""
+
+    def __init__(self, pair: Pair, server: ForkServer) -> None:
+        self._pair = pair
+        self._server = server
+
+    def begin(self, do: str, state: Path, **more: Any) -> Process:
+        """Fork a process that does something (see `tests.data.lives`) in a workspace."""
+        address = {SERVER_ENV: os.environ[SERVER_ENV]} if SERVER_ENV in os.environ else {}
+        env = {"ORBITER_TEST_EFFECTS": str(state / "effects"), **address, **more.pop("env", {})}
+        pair = {"journal": self._pair.journal, "engine": self._pair.engine}
+        return self._server.begin({"do": do, "state": str(state), "env": env, **pair, **more})
 
     async def live(self, state: Path, **more: Any) -> int:
         return await self.begin("live", state, **more).status()
-
-    def close(self) -> None:
-        assert self._mother.stdin is not None
-        assert self._mother.stdout is not None
-        self._mother.stdin.close()
-        assert self._mother.wait(timeout=60) == 0
-        with suppress(ProcessLookupError):  # those that a failed test left behind hold the pipe open
-            os.killpg(self._mother.pid, signal.SIGKILL)
-        self._reader.join()
-        self._mother.stdout.close()
 
 
 class Place:
@@ -147,7 +158,7 @@ class Place:
 
     async def until(self, run: str, fact: Any) -> DurableRun:
         state = DurableRun()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             async for batch in self.journal.tail(run):
                 for event in batch:  # a fact of a moment may begin and end within one batch
                     state.apply(event)

@@ -15,8 +15,8 @@ from tests.screens.stories import MISSING, RATE_LIMITED, Story
 HOSTILE = json.loads((Path(__file__).parents[2] / "data" / "hostile-text.json").read_text("utf-8"))["payloads"]
 
 
-def at(story: Story, glyphs: Glyphs = UNICODE_GLYPHS) -> RenderContext:
-    return RenderContext(story.at, glyphs)
+def at(story: Story, glyphs: Glyphs | None = None) -> RenderContext:
+    return RenderContext(story.at, glyphs or UNICODE_GLYPHS)
 
 
 def words(lines: list[Spans]) -> list[str]:
