@@ -28,10 +28,11 @@ class PrecedentSearch:
 
     async def look(self) -> str:
         """Ask the runtime that the decision is on; why it is not known, where it does not say."""
-        request = FindPrecedent(incident_id=self._decision.opened.incident_id)
-        link = self._session.link
+        link, incident_id = self._session.link, self._decision.opened.incident_id
         try:
-            self.found = await link.ask(request, where=link.host_of(self._decision.run_id))
+            self.found = await link.ask(
+                FindPrecedent(incident_id=incident_id), where=link.host_of(self._decision.run_id)
+            )
         except LinkError as exc:
             return f"Whether one of them was answered before is not known: {exc}"
         return ""
