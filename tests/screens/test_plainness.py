@@ -75,7 +75,7 @@ def test_a_state_is_told_by_glyph_and_word_and_never_by_colour_alone(glyphs: Gly
 
 
 def test_every_sign_of_the_ascii_set_is_ascii() -> None:
-    for name in Glyphs.__dataclass_fields__:
+    for name in Glyphs._fields:
         value = getattr(ASCII_GLYPHS, name)
         texts = list(value.values()) if isinstance(value, dict) else [str(part) for part in value]
         assert all(text.isascii() for text in texts), name

@@ -16,7 +16,7 @@ from screens.shell.context import ConsoleContext
 from screens.widgets.prompts.prompt import Prompt
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story
-from tests.screens.waiting import drawn, until
+from tests.screens.waiting import Fact, drawn, until
 from tests.screens.widgets.test_live_widgets import screen_text
 
 NEVER = 3600.0
@@ -66,12 +66,15 @@ async def armed(pilot: Pilot[None]) -> Prompt:
     return prompt
 
 
-async def pressed(pilot: Pilot[None], *keys: str) -> None:
-    """Each of them when the prompt takes it: it arms again whenever it offers other choices."""
+async def pressed(pilot: Pilot[None], *keys: str, then: Fact = lambda: True) -> None:
+    """Each of them when the prompt takes it: it arms again whenever it offers other choices. `then`: what comes of
+    them, which is waited for.
+    """
     for key in keys:
         await armed(pilot)
         await pilot.press(key)
     await armed(pilot)
+    await until(pilot, then)
 
 
 async def typing(pilot: Pilot[None]) -> None:

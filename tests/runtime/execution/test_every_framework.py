@@ -39,7 +39,7 @@ async def test_a_bare_agent_takes_the_name_of_its_reference(
         state = await bench.ended(await starts(FRAMEWORKS[framework])(bench, "plain"))
     assert state.output == "you said go"
     node = state.nodes["plain~0"]
-    assert (node.kind, node.name, node.info["framework"], node.warnings) == ("agent", "plain", framework, [])
+    assert (node.kind, node.name, node.info["framework"], node.warnings) == ("agent", "plain", framework, ())
     asked = state.nodes["plain~0/llm~0"]
     said = [{"role": "user", "content": "go"}]
     assert (asked.kind, asked.name, asked.requested["messages"]) == ("llm", model, said)

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from runtime.operations.rewind_rules import InvalidControl, RewindNeedsConfirmation
+from runtime.operations.answer_params import InvalidCommand
+from runtime.operations.rewind_rules import RewindNeedsConfirmation
 from runtime.operations.run_controls import RunControls
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -62,9 +63,9 @@ async def test_neither_rewind_nor_fork_takes_a_model_that_no_call_could_be_sent_
         ("openai:", "names no model"),
         ("nonsense", "names no provider"),
     ):
-        with pytest.raises(InvalidControl, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await controls.rewind(run, node, changes={"model": model}, by=ME)
-        with pytest.raises(InvalidControl, match=said):
+        with pytest.raises(InvalidCommand, match=said):
             await controls.fork(run, node, changes={"model": model}, by=ME)
     assert (await bench.state(run)).last_seq == before.last_seq
 
@@ -213,7 +214,7 @@ async def test_a_run_that_was_aborted_at_a_step_is_not_turned_back_to_what_ran_b
         await bench.answer(one, "abort")
         before = await bench.ended(run)
         beside = other.opened.node_id
-        with pytest.raises(InvalidControl, match=re.escape(one.opened.node_id)):
+        with pytest.raises(InvalidCommand, match=re.escape(one.opened.node_id)):
             await controls.rewind(run, beside, confirm=True, by=ME)
         assert await bench.state(run) == before, "nothing was asked of it"
         await controls.rewind(run, one.opened.node_id, confirm=True, by=ME)
@@ -228,7 +229,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
         await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.decisions.abort(run, reason="enough", by=ME)  # while nothing runs: it is under way until something does
-    with pytest.raises(InvalidControl, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
+    with pytest.raises(InvalidCommand, match=r"is being aborted \(tester, .* UTC\): once it has ended"):
         await controls.rewind(run, "asker~0", by=ME)
     async with bench.driving(grace_s=0.0):
         assert (await bench.ended(run)).phase == "aborted"
@@ -244,7 +245,7 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
             return found
 
         monkeypatch.setattr(bench.journal, "read", aborted_after)
-        with pytest.raises(InvalidControl, match="is being aborted"):
+        with pytest.raises(InvalidCommand, match="is being aborted"):
             await controls.rewind(run, "asker~0", by=ME)
         ended = await bench.until(run, lambda s: s.terminal and s.error == "now")
     assert (ended.phase, ended.rewind) == ("aborted", None)
@@ -256,5 +257,5 @@ async def test_an_answer_that_aborts_the_run_is_an_abort_under_way(bench: Bench,
         (incident,) = await bench.incidents(run)
         await bench.until(run, lambda s: s.phase == "waiting")
     await bench.answer(incident, "abort")
-    with pytest.raises(InvalidControl, match="is being aborted"):
+    with pytest.raises(InvalidCommand, match="is being aborted"):
         await controls.rewind(run, "asker~0", by=ME)

@@ -19,8 +19,9 @@ from screens.views.decisions.prompt import (
     is_whole,
     title_line,
 )
+from screens.views.decisions.prompt_block import mark_invisible
 from screens.views.decisions.prompt_choices import LATER_OPTION, prompt_choices
-from screens.views.decisions.prompt_lines import mark_invisible, question_lines
+from screens.views.decisions.prompt_lines import PromptContent, question_lines
 from screens.views.decisions.typed_answer import answer_params
 from screens.views.run.report import answer_lines, report_lines, traceback_lines
 from tests.screens.stories import BROKEN_TOOL, DENIED, Story, digest
@@ -122,7 +123,7 @@ def test_the_exact_action_is_shown_with_invisible_characters_marked() -> None:
     story.park(
         tool, DENIED, need="shell", action={"tool": "shell", "arguments": {"cmd": "ls \u202e; rm -rf /\x1b[8m\t"}}
     )
-    lines = question_lines(opened_in(story), at(story))
+    lines = question_lines(PromptContent(opened_in(story)), at(story))
     text = "\n".join(words(lines))
     assert "⟨U+202E⟩" in text
     assert "\\u001b[8m\\t" in text

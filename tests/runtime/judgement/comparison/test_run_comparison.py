@@ -60,7 +60,8 @@ async def test_a_fork_and_its_origin_part_where_the_fork_was_changed(bench: Benc
 def test_nodes_are_told_in_declared_order_and_not_in_that_of_their_start() -> None:
     left = made(("llm~0", {}, "a"), ("t~0.0", {}, 1), ("t~0.1", {}, 2), ("llm~1", {}, "b"))
     right = deepcopy(left)
-    right.nodes["agent~0"].children.reverse()
+    parent = right.nodes["agent~0"]
+    parent.children = parent.children[::-1]
     for name in ("t~0.1", "t~0.0"):
         right.nodes[f"agent~0/{name}"].result = 9
     assert [each.node_id for each in compare_runs(left, right).nodes] == ["agent~0/t~0.0", "agent~0/t~0.1"]
