@@ -29,9 +29,7 @@ class ParsedOnceStylesheet(Stylesheet):
     def reparse(self) -> None:
         """Parse what was not parsed with these variables; also what could not be parsed, for it may be mended.
 
-        Raises:
-            StylesheetError: A sheet could not be read; all rules stand as they were.
-            StylesheetParseError: A sheet is wrong; the same.
+        A sheet that cannot be read, or is wrong, raises Textual's own error, and all rules stand as they were.
         """
         self._invalid_css = set()
         self.parse()
