@@ -94,12 +94,24 @@ def ensure_runtime(
     if said is not None:
         return RunningRuntime(int(said["pid"]), str(said.get("program", "")), started=True)
     # It died, or it is late. If another process started a runtime meanwhile, that one is as good.
-    found = running_runtime(state)
+    found = _runtime_of_another(state, until)
     if found is not None:
         return found
     raise DaemonError(
         start_failure(log, begin, f"no runtime came up within {timeout:g} s" if time.monotonic() >= until else "")
     )
+
+
+def _runtime_of_another(state: Path, until: float) -> RunningRuntime | None:
+    """The runtime that another process has started, or is just starting; None if none holds the workspace."""
+    from runtime.record import workspace_lock  # see `_wait_until_gone`
+
+    while (found := running_runtime(state)) is None and time.monotonic() < until:
+        held = workspace_lock.holder(state)
+        if held is None or held.program == workspace_lock.RUN_PROGRAM:
+            return None
+        time.sleep(0.05)
+    return found
 
 
 def running_runtime(state_dir: str | Path) -> RunningRuntime | None:
@@ -166,7 +178,7 @@ def _foreground_run_text(state: Path) -> str:
         return ""
     if b'"orbiter-console run"' not in written:
         return ""
-    from runtime.record import workspace_lock  # see `_gone`
+    from runtime.record import workspace_lock  # see `_wait_until_gone`
 
     held = workspace_lock.holder(state)
     if held is None or held.program != workspace_lock.RUN_PROGRAM:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -129,11 +130,10 @@ async def program_changed(begun: str, every_s: float = PROGRAM_CHECK_S) -> None:
 
 async def _new_program_loads() -> bool:
     command = [sys.executable, "-P", "-c", "import runtime.service.serve"]
-    pipe = asyncio.subprocess.PIPE
-    trying = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-    _, said = await trying.communicate()
+    # On a thread: where the start of a process is cancelled asyncio may wait for ever (python/cpython#103847).
+    trying = await asyncio.to_thread(subprocess.run, command, stdin=subprocess.DEVNULL, capture_output=True)
     if trying.returncode:
-        why = said.decode(errors="replace").strip().rpartition("\n")[2]
+        why = trying.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         log.error(
             "another program is installed (%s) and cannot be loaded (%s): going on as before", program_version(), why
         )
