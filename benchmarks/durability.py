@@ -93,6 +93,12 @@ async def park(journal: JournalCare, number: int) -> None:
     await journal.release(lease)
 
 
+async def until_analysed(journal: JournalCare) -> None:
+    """Wait until a runtime has looked at each incident, as it does when one opens: here all come at once."""
+    while [each async for each in journal.iterate_incidents(unmarked='{"type":"incident.analysed"')]:  # noqa: ASYNC110 - a poll
+        await asyncio.sleep(1.0)
+
+
 async def _opening(place: Path) -> list[Ratio]:
     async with await open_journal(place) as journal:
         for start in range(0, PARKED, 500):

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import Ratio
-from benchmarks.durability import park
+from benchmarks.durability import park, until_analysed
 from benchmarks.idle import SETTLE_S, WINDOW_S, cpu_s
 from runtime.daemon import daemon
 from runtime.execution.execution_config import ExecutionConfig
@@ -113,13 +113,6 @@ def _rss_kib(pid: int | str) -> int:
     raise RuntimeError(f"process {pid} has no VmRSS in /proc")
 
 
-async def _analysed(state_dir: Path) -> None:
-    """Wait until the runtime has looked at each incident, as it does when one opens: here all are new to it at once."""
-    async with await open_journal(state_dir, readonly=True) as journal:
-        while [each async for each in journal.iterate_incidents(unmarked='{"type":"incident.analysed"')]:  # noqa: ASYNC110 - a poll
-            await asyncio.sleep(1.0)
-
-
 async def _parked(root: Path) -> list[Ratio]:
     places = {count: root / str(count) / ".orbiter" for count in (0, PARKED)}
     pids: dict[int, int] = {}
@@ -130,7 +123,8 @@ async def _parked(root: Path) -> list[Ratio]:
                 for start in range(0, count, 500):
                     await asyncio.gather(*(park(journal, number) for number in range(start, start + 500)))
             pids[count] = (await asyncio.to_thread(daemon.ensure_runtime, place, workspace=place.parent)).pid
-        await _analysed(places[PARKED])
+        async with await open_journal(places[PARKED], readonly=True) as journal:
+            await until_analysed(journal)
         await asyncio.sleep(SETTLE_S)
         before = {count: cpu_s(pid) for count, pid in pids.items()}
         await asyncio.sleep(WINDOW_S)

@@ -69,8 +69,11 @@ class Served(threading.Thread):
         self._address = address
         self._ready = threading.Event()
         self._over = threading.Event()
+        self._failed = False
         self.start()
         self._ready.wait()
+        if self._failed:
+            raise RuntimeError("the runtime did not start; what happened is printed above")
         shares = [[*range(RUNS)][first::workers] for first in range(workers)]
         module = [sys.executable, "-m", "benchmarks.screens.many_workers", str(self.state_dir)]
         self._workers = [
@@ -81,7 +84,13 @@ class Served(threading.Thread):
             assert worker.stdout.readline() == "ready\n"
 
     def run(self) -> None:
-        asyncio.run(self._serve())
+        try:
+            asyncio.run(self._serve())
+        except BaseException:
+            self._failed = True
+            raise
+        finally:
+            self._ready.set()
 
     async def _serve(self) -> None:
         if self._address:

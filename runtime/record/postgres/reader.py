@@ -39,11 +39,11 @@ _SEARCHED: LiteralString = """
     AND (%(word)s::text IS NULL OR blobs IS NOT NULL OR body ILIKE %(word)s) ORDER BY pos LIMIT %(limit)s"""
 _TYPES = f'"type":"({"|".join(map(re.escape, SEARCHED_TYPES))})"'
 _BLOBS: LiteralString = "SELECT digest, value FROM blob WHERE digest = ANY(%s)"
-_SUMMARIES: LiteralString = """
-    SELECT id, state, wake_at, updated_at, summary, open_incidents FROM run WHERE rid > 1
-    AND (%(states)s::text[] = '{}' OR state = ANY(%(states)s)) ORDER BY rid DESC LIMIT %(limit)s"""
-_SUMMARY: LiteralString = """
-    SELECT id, state, wake_at, updated_at, summary, open_incidents FROM run WHERE rid > 1 AND id = %s"""
+_LISTED: LiteralString = "SELECT id, state, wake_at, updated_at, summary, open_incidents FROM run WHERE rid > 1"
+# Two statements: with a condition that may be none at all the server reads every run for the newest few.
+_SUMMARIES: LiteralString = f"{_LISTED} ORDER BY rid DESC LIMIT %(limit)s"
+_SUMMARIES_IN: LiteralString = f"{_LISTED} AND state = ANY(%(states)s) ORDER BY rid DESC LIMIT %(limit)s"
+_SUMMARY: LiteralString = f"{_LISTED} AND id = %s"
 _OPEN_INCIDENTS: LiteralString = """
     SELECT run.summary, event.seq, run.id, event.seq, event.body, event.blobs
     FROM incident JOIN run ON run.rid = incident.run
@@ -143,7 +143,8 @@ class Reader(StoredReader):
         return dict(await self.rows(_BLOBS, (list(digests),)))
 
     async def summary_rows(self, limit: int, states: Sequence[str]) -> list[StoredSummary]:
-        return [StoredSummary(*row) for row in await self.rows(_SUMMARIES, {"states": list(states), "limit": limit})]
+        statement = _SUMMARIES_IN if states else _SUMMARIES
+        return [StoredSummary(*row) for row in await self.rows(statement, {"states": list(states), "limit": limit})]
 
     async def summary_row(self, run_id: str) -> StoredSummary | None:
         found = await self.rows(_SUMMARY, (run_id,))
