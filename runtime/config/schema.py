@@ -66,7 +66,7 @@ class RuntimeSettings(BaseModel):
         default=None,
         gt=0,
         allow_inf_nan=False,
-        description="seconds without progress after which a notice is sent; not set: never",
+        description="seconds without progress after which an incident opens; not set: never",
     )
     handoff_rounds: int = Field(
         default=3,

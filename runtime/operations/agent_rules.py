@@ -117,6 +117,8 @@ class AgentRules:
         run_id, opened, _ = await self._context.incident(request.incident_id)
         if opened.in_doubt or opened.fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
             return f"the call of {opened.incident_id} may have taken effect: a person looks, and decides"
+        if opened.action.get("permission"):  # whatever is left to answer there grants it: an edit, other arguments
+            return f"{option!r} at {opened.incident_id} grants a permission: propose it, and a person decides"
         case = confirmation_of(opened, option, runs=await self._runs_at_breaker(opened))
         if case == "shared":
             return f"{option!r} concerns more than run {run_id}: a person decides"

@@ -156,6 +156,20 @@ async def test_what_only_a_person_decides_is_refused_and_in_the_audit(scene: Sce
     assert entry["params"]["why"] == words
 
 
+async def test_an_edit_where_a_permission_is_asked_for_would_grant_it_and_is_for_people(
+    scene: Scene, own_file: Path
+) -> None:
+    own_file.write_text('[mcp]\nmay_answer = ["edit"]\n')
+    edited = {"arguments": {"path": "/etc/passwd", "text": "mine"}}
+    async with runtime_at(scene) as runtime, client_of(runtime) as client:
+        words = await refused(
+            client, "answer_incident", incident_id=scene.incident, option="edit", params=edited, reason="better"
+        )
+    assert "grants a permission" in words
+    assert [each["option"] for each in audited(scene, "was refused")] == ["edit"]
+    assert next(each for each in scene.program.json("incidents") if each["id"] == scene.incident)["state"] == "open"
+
+
 async def told(runtime: EmbeddedRuntime, agent: AgentCaller, *requests: Request[Any]) -> list[str]:
     """What the runtime says to an agent that sends requests itself, past our tools."""
     link = LinkClient(runtime.transport())
