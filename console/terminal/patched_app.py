@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from textual import events
+from textual import events, on
 from textual.app import App
 from textual.driver import Driver
 from textual.message import Message
@@ -49,6 +49,11 @@ class PatchedApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         await self._keys.put(event)
+
+    @on(Driver.SignalResume)
+    def _paint_again(self) -> None:
+        """Back from the shell: the terminal has nothing of what was painted before."""
+        self.refresh(layout=True)
 
     async def _dispatch_message(self, message: Message) -> None:
         try:

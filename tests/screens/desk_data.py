@@ -142,7 +142,12 @@ def app_on(link: ListLink, *, ascii_only: bool = False, theme: str = "orbiter-da
 
 async def shown(pilot: Pilot[Any], *words: str) -> None:
     """Wait until all these words stand on the screen."""
-    await until(pilot, lambda: all(any(word in line for line in screen_text(pilot.app)) for word in words))
+
+    def stand() -> bool:
+        laid_out = pilot.app.screen._compositor.size == pilot.app.size
+        return laid_out and all(any(word in line for line in screen_text(pilot.app)) for word in words)
+
+    await until(pilot, stand)
 
 
 def text(pilot: Pilot[Any]) -> str:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agents import set_trace_processors
+from agents import set_trace_processors, set_tracing_disabled
 from agents.tracing import TracingProcessor
 from agents.tracing.processors import default_processor
 
@@ -164,6 +164,7 @@ class _Collector(TracingProcessor):
 async def test_a_recorded_run_is_traced_only_where_it_was_asked_for(bench: Bench) -> None:
     collector = _Collector()
     set_trace_processors([collector])
+    set_tracing_disabled(False)  # a swarm that was loaded before may have said so, for the whole process
     try:
         async with bench.driving():
             for name in ("plain", "guarded", "consulting", "closed"):

@@ -280,4 +280,4 @@ async def test_while_a_text_is_typed_the_foot_shows_keys_that_are_no_part_of_it(
     async with console(story, run_id=story.run_id, size=(80, 24)) as (pilot, _):
         await armed(pilot)
         await until(pilot, lambda: text_of(pilot).rstrip().endswith("ctrl+p commands   f1 help   ctrl+q quit"))
-        await pressed(pilot, "escape", then=lambda: text_of(pilot).rstrip().endswith(": commands ? help q quit"))
+        await pressed(pilot, "escape", then=lambda: text_of(pilot).rstrip().endswith(": commands   ? help   q quit"))
