@@ -125,6 +125,9 @@ async def _parked(root: Path) -> list[Ratio]:
             pids[count] = (await asyncio.to_thread(daemon.ensure_runtime, place, workspace=place.parent)).pid
         async with await open_journal(places[PARKED], readonly=True) as journal:
             await until_analysed(journal)
+        await asyncio.to_thread(daemon.stop, places[PARKED])  # the next has not just looked at all of them
+        begun = await asyncio.to_thread(daemon.ensure_runtime, places[PARKED], workspace=places[PARKED].parent)
+        pids[PARKED] = begun.pid
         await asyncio.sleep(SETTLE_S)
         before = {count: cpu_s(pid) for count, pid in pids.items()}
         await asyncio.sleep(WINDOW_S)
