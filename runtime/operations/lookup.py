@@ -1,4 +1,4 @@
-"""What a command names: a run, a node of it, an incident. Raises `InvalidCommand` where there is no such thing."""
+"""What a command names: a run, a node of it, an incident. Raises `InvalidCommand` where it does not exist."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ async def find_incident(
     return found
 
 
+def no_node(state: DurableRun, name: str) -> InvalidCommand:
+    """What to say of a node that the run does not have."""
+    return InvalidCommand(f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them")
+
+
 def find_node(state: DurableRun, name: str) -> str:
     """The id of the node that is called so, or whose id is the only one to end so."""
     nodes = state.nodes
@@ -48,8 +53,6 @@ def find_node(state: DurableRun, name: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InvalidCommand(
-            f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them"
-        )
+        raise no_node(state, name)
     listed = ", ".join(found[:6]) + (", …" if len(found) > 6 else "")
     raise InvalidCommand(f"{len(found)} nodes of run {state.id} could be meant by {name!r}: {listed}")

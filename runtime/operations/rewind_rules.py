@@ -12,6 +12,7 @@ from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.options import ends_run
 from runtime.operations.answer_params import InvalidCommand
+from runtime.operations.lookup import no_node
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import nodes_dropped_by
@@ -24,11 +25,6 @@ class RewindNeedsConfirmation(InvalidCommand):
         listed = ", ".join(f"{node.name} ({node.id})" for node in nodes)
         super().__init__(f"this would repeat calls with side effects: {listed}; confirm it with --yes")
         self.nodes = tuple(nodes)
-
-
-def no_node(state: DurableRun, name: str) -> InvalidCommand:
-    """What to say of a node that the run does not have."""
-    return InvalidCommand(f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them")
 
 
 def aborted_at(state: DurableRun) -> set[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.operations.answer_params import InvalidCommand, restored_params
 from runtime.operations.breakpoint_hint import COARSE, is_coarse, unmatched_breakpoint_text
-from runtime.operations.lookup import find_events, find_run
+from runtime.operations.lookup import find_events, find_run, no_node
 from runtime.operations.requests.runs import BreakpointKind
 from runtime.operations.rewind_rules import (
     RewindNeedsConfirmation,
@@ -20,7 +20,6 @@ from runtime.operations.rewind_rules import (
     aborted_at,
     changes_for,
     dropped_nodes,
-    no_node,
 )
 from runtime.operations.run_creation import checked_queue, create_run
 from runtime.record.ids import new_id

@@ -131,6 +131,8 @@ class LinkServer:
         """Send the consoles away, after what they asked for is done and answered."""
         self.stop_listening()
         self.closing = True
+        if self._resting is not None:
+            self._resting.cancel()
         while self._obeying:
             await asyncio.wait(self._obeying)
         for connection in list(self._connections):
@@ -200,6 +202,8 @@ class LinkServer:
         connection.attached, connection.attaching = False, None
         connection.watching.clear()
         self._watched.trim()
+        if self.closing:
+            return
         if self._resting is not None:
             self._resting.cancel()
         self._resting = asyncio.get_running_loop().call_later(self._rest_s, self._rest)

@@ -162,7 +162,7 @@ class SshTransport:
         self._login_reason, self._start = "", False
 
     async def revive(self) -> None:
-        """Let the next connection start a runtime there if there is none. `Unreachable` where that needs a login."""
+        """Let the next connection start a runtime there if none works. Raises `Unreachable` if that needs a login."""
         if self.needs_login:
             raise Unreachable(self._login_reason, gone=True)
         self._start = True
