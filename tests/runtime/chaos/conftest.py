@@ -20,10 +20,15 @@ _SAMPLES = {
     "postgres+restate": ("test_three_workers",),
 }
 """What of the pairs after the first is in the suite; all of it is with SOAK=1."""
+_SOAK_LIMIT_S = 7_200
+"""The limit of each test of this folder with SOAK=1, in seconds: the limits in the files are for what the suite runs."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if os.environ.get("SOAK"):
+        for item in items:
+            if item.path.parent == Path(__file__).parent:
+                item.add_marker(pytest.mark.timeout(_SOAK_LIMIT_S), append=False)  # the first is the one that counts
         return
     left = [
         item

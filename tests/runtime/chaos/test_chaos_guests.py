@@ -42,7 +42,7 @@ HANDLED = "Declined funds: 1 was declined; charged 2"
 THREE_NOTES = "three notes: noted p0; noted p1; noted p2; saw p"
 
 
-@pytest.mark.timeout(7_200 if SOAK else 240)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("ref", "expected", "output"),
     [

@@ -54,7 +54,7 @@ LAST = 30
 
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.timeout(7_200 if SOAK else 240)
+@pytest.mark.timeout(240)
 async def test_an_agent_with_tools_of_a_server_is_killed_after_an_append(
     place: Callable[[str], Place], tried: Tried, mcp_peer: PeerServer, transport: str
 ) -> None:
