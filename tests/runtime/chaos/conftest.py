@@ -21,7 +21,7 @@ _SAMPLES = {
 }
 """What of the pairs after the first is in the suite; all of it is with SOAK=1."""
 _SOAK_LIMIT_S = 7_200
-"""The limit of each test of this folder with SOAK=1, in seconds: the limits in the files are for what the suite runs."""
+"""The limit of each test of this folder with SOAK=1, in seconds. The limits in the files are for the suite."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
