@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from runtime.record.ids import new_id
 from runtime.record.journal import CommitUnknown, JournalError, Unwritable
 from runtime.record.postgres import statements as sql
 from runtime.record.postgres.connection import Connection, connect, postgres_errors, roll_back
+from runtime.record.postgres.known_runs import KnownRuns
 from runtime.record.rules.batch import Batch, IncidentRow, RunRow, Write, WrittenEvent
 from runtime.record.rules.write_queue import Publish, WriteQueue
 from runtime.record.rules.writes import CreateRun
@@ -74,6 +75,7 @@ class Writer(WriteQueue[Work]):
         self._clock = clock
         self._number = 0
         self._left = False
+        self._known = KnownRuns()
         self._unsettled: SentBatch | None = None
         """The batch whose commit was cut off, until the server was asked about it."""
         super().__init__(address.url, publish)
@@ -223,6 +225,11 @@ class Writer(WriteQueue[Work]):
         Raises:
             _LostConnection: try again, after `_settle`.
         """
+        if (known := self._known.append(ops)) is not None:
+            sent = SentBatch(self._next_number(), ops, known.results, known.batch)
+            before = await self._commit(sent, sql.append(known.batch, known.before, self._place(sent)), sync=True)
+            if before is not None:
+                return self._written(sent, before)
         connection = self._connection
         try:
             batch, rids = await self._load(connection, ops)
@@ -235,10 +242,35 @@ class Writer(WriteQueue[Work]):
         except psycopg.Error as exc:
             await self._give_up(connection, exc)
             raise
+        sent = SentBatch(self._next_number(), ops, results, batch)
+        sync = bool(batch.events) or any(op.sync for op in ops)
+        before = await self._commit(sent, sql.batch_writes(batch, self._place(sent)), sync=sync)
+        return self._written(sent, before or 0)
+
+    def _next_number(self) -> int:
         self._number += 1
-        self._unsettled = SentBatch(self._number, ops, results, batch)
+        return self._number
+
+    def _place(self, sent: SentBatch) -> sql.BatchPlace:
+        return sql.BatchPlace(self._address.schema, self._id, sent.number)
+
+    def _written(self, sent: SentBatch, before: int) -> tuple[list[Any], Sequence[WrittenEvent]]:
+        self._known.keep(sent.batch)
+        return sent.results, _placed(sent.batch, before)
+
+    async def _commit(self, sent: SentBatch, statements: Iterable[sql.Statement], *, sync: bool) -> int | None:
+        """End a transaction with these statements; with `sync`, wait until it is on disk. Gives the position before its
+        events; None where the last statement has found that it does not fit, and nothing was written.
+        """
+        connection = self._connection
+        self._unsettled = sent
         try:
-            before = await self._store(connection, batch, sync=bool(batch.events) or any(op.sync for op in ops))
+            async with connection.pipeline():
+                for statement in statements:
+                    last = await connection.execute(statement.sql, statement.parameters)
+                await connection.execute("COMMIT")
+                if sync:
+                    await connection.execute(sql.FLUSH)
         except psycopg.Error as exc:
             failed = connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
             if connection.closed or not failed:
@@ -247,7 +279,8 @@ class Writer(WriteQueue[Work]):
             await self._give_up(connection, exc)
             raise
         self._unsettled = None
-        return results, _placed(batch, before)
+        row = await last.fetchone()
+        return int(row[0]) if row is not None else None
 
     async def _give_up(self, connection: Connection, exc: psycopg.Error) -> None:
         """Leave a transaction that failed, nothing of which was written."""
@@ -281,7 +314,6 @@ class Writer(WriteQueue[Work]):
         asked = time.monotonic()
         async with connection.pipeline():
             await connection.execute("BEGIN")
-            await connection.execute("SET LOCAL synchronous_commit = off")
             found = await connection.execute(sql.LOCK_RUNS, {"runs": runs, "incidents": incidents})
             writer = await connection.execute(sql.LOCK_WRITER, (self._id,))
             named = await connection.execute(sql.INCIDENTS, (incidents,)) if incidents else None
@@ -299,34 +331,6 @@ class Writer(WriteQueue[Work]):
         if replied is not None:
             batch.replies.update(dict(await replied.fetchall()))
         return batch, [row[0] for row in await rids.fetchall()] if rids is not None else []
-
-    async def _store(self, connection: Connection, batch: Batch, *, sync: bool) -> int:
-        """Write the batch and commit it; with `sync`, wait until it is on disk. The position before its events."""
-        placed = None
-        async with connection.pipeline():
-            for statement in sql.batch_writes(batch):
-                await connection.execute(statement.sql, statement.parameters)
-            if batch.events:
-                await connection.execute(sql.NOTIFY, (self._address.schema, sql.notice(batch)))
-                placed = await connection.execute(
-                    sql.ADD_EVENTS,
-                    {
-                        "runs": [new.run.rid for new in batch.events],
-                        "seqs": [new.event.seq for new in batch.events],
-                        "bodies": [new.body for new in batch.events],
-                        "blobs": [new.blobs for new in batch.events],
-                        "count": len(batch.events),
-                        "batch": self._number,
-                        "writer": self._id,
-                    },
-                )
-            else:
-                await connection.execute(sql.COUNT_BATCH, (self._number, self._id))
-            await connection.execute("COMMIT")
-            if sync:
-                await connection.execute(sql.FLUSH)
-        row = await placed.fetchone() if placed is not None else None
-        return int(row[0]) if row is not None else 0
 
 
 def _session_name(writer_id: str) -> str:
