@@ -49,25 +49,26 @@ FLUSH: LiteralString = "SELECT pg_logical_emit_message(true, 'orbiter', '')"
 MAX_NOTIFY_BYTES = 7_900
 """Of a notice's payload: the server takes less than 8,000."""
 
-# Rows come as one JSON text each: less work than an array for each column, for both sides. `json`, as it stands: a body
-# may hold `\u0000`, which `jsonb` refuses.
-_ADD_RUNS: LiteralString = """
-    INSERT INTO run (rid, id, state) SELECT rid, id, state FROM json_populate_recordset(NULL::run, %s::json)"""
+# Rows come as a JSON text: less work than an array for each column, for both sides. `json`, since a body may hold
+# `\u0000`, which `jsonb` refuses. The limit is how many there are, for the server's plan: it takes them for a hundred,
+# and would read whole tables.
+_GIVEN_RUNS: LiteralString = "(SELECT * FROM json_populate_recordset(NULL::run, %s::json) LIMIT %s) AS n"
+_ADD_RUNS: LiteralString = f"INSERT INTO run (rid, id, state) SELECT rid, id, state FROM {_GIVEN_RUNS}"  # noqa: S608 - constants
 _ADD_BLOBS: LiteralString = """
     INSERT INTO blob (digest, value) SELECT * FROM unnest(%b::text[], %b::text[]) ON CONFLICT DO NOTHING"""
-_SET_RUNS: LiteralString = """
+_SET_RUNS: LiteralString = f"""
     UPDATE run SET state = n.state, epoch = n.epoch, owner = n.owner, lease_until = n.lease_until,
     lease_ttl = n.lease_ttl, wake_at = n.wake_at, last_seq = n.last_seq, told_seq = n.told_seq,
     updated_at = n.updated_at, open_incidents = n.open_incidents, code = n.code, queue = n.queue,
     summary = coalesce(n.summary, run.summary)
-    FROM json_populate_recordset(NULL::run, %s::json) AS n WHERE run.rid = n.rid"""
-_LENGTHEN_RUNS: LiteralString = """
+    FROM {_GIVEN_RUNS} WHERE run.rid = n.rid"""  # noqa: S608 - constants
+_LENGTHEN_RUNS: LiteralString = f"""
     UPDATE run SET last_seq = n.last_seq, updated_at = n.updated_at, open_incidents = n.open_incidents,
     told_seq = n.told_seq, summary = coalesce(n.summary, run.summary)
-    FROM json_populate_recordset(NULL::run, %s::json) AS n WHERE run.rid = n.rid"""
+    FROM {_GIVEN_RUNS} WHERE run.rid = n.rid"""  # noqa: S608 - constants
 _CLOSE_INCIDENTS: LiteralString = """
     UPDATE incident SET state = 'closed', closed_seq = n.closed_seq
-    FROM json_populate_recordset(NULL::incident, %s::json) AS n
+    FROM (SELECT * FROM json_populate_recordset(NULL::incident, %s::json) LIMIT %s) AS n
     WHERE incident.run = n.run AND incident.state = 'open'"""
 _SET_INCIDENTS: LiteralString = """
     INSERT INTO incident (id, run, state, revision, opened_seq, answer_seq, closed_seq)
@@ -137,17 +138,18 @@ def batch_writes(batch: Batch, place: BatchPlace) -> Iterator[Statement]:
     Rows of one table come in one order, so that two batches that add the same wait for each other and not in a circle.
     """
     if batch.new_runs:
-        yield Statement(_ADD_RUNS, (_rows(sorted(batch.new_runs, key=lambda run: run.id)),))
+        new = sorted(batch.new_runs, key=lambda run: run.id)
+        yield Statement(_ADD_RUNS, (_rows(new), len(new)))
     if batch.blobs:
         digests = sorted(batch.blobs)
         yield Statement(_ADD_BLOBS, (digests, [batch.blobs[digest] for digest in digests]))
     if batch.changed:
-        yield Statement(_SET_RUNS, (_rows(batch.changed.values()),))
+        yield Statement(_SET_RUNS, (_rows(batch.changed.values()), len(batch.changed)))
     if longer := [run for run in batch.longer.values() if run.id not in batch.changed]:
-        yield Statement(_LENGTHEN_RUNS, (_rows(longer),))
+        yield Statement(_LENGTHEN_RUNS, (_rows(longer), len(longer)))
     if batch.finished:
         ended = [{"run": batch.runs[run].rid, "closed_seq": seq} for run, seq in batch.finished.items()]
-        yield Statement(_CLOSE_INCIDENTS, (_rows(ended),))
+        yield Statement(_CLOSE_INCIDENTS, (_rows(ended), len(ended)))
     if batch.changed_incidents:
         incidents = sorted(batch.changed_incidents.values(), key=lambda incident: incident.id)
         yield Statement(_SET_INCIDENTS, (_rows(_incident(each, batch) for each in incidents),))

@@ -14,6 +14,7 @@ from runtime.record.address import parse_address
 from runtime.record.journal import AnswerAccepted, CommitUnknown, Fenced, Unwritable
 from runtime.record.places import init_database, open_journal
 from runtime.record.postgres import connection as connections
+from runtime.record.postgres import locked_rows
 from runtime.record.postgres import writer as writers
 from runtime.record.postgres.journal import PostgresJournal
 from runtime.record.state import events as ev
@@ -274,7 +275,7 @@ async def test_a_session_stopped_between_two_statements_of_a_pipeline_is_ended_b
 ) -> None:
     """No limit of a server before 17 ends it: for the server it is active, and waits for its client."""
     monkeypatch.setattr(connections, "LOCK_TIMEOUT_MS", 300)
-    monkeypatch.setattr(writers, "IDLE_TRANSACTION_MS", 200)
+    monkeypatch.setattr(locked_rows, "IDLE_TRANSACTION_MS", 200)
     async with await open_journal(workspace) as journal:
         lease = await started(journal)
         stopped = await connections.connect(parse_address(workspace), name="orbiter-console stopped")
