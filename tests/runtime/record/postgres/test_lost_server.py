@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from runtime.record.address import parse_address
-from runtime.record.journal import AnswerAccepted, CommitUnknown, Fenced, Unwritable
+from runtime.record.journal import AnswerAccepted, CommitUnknown, Fenced, Unrecordable, Unwritable
 from runtime.record.places import init_database, open_journal
 from runtime.record.postgres import connection as connections
 from runtime.record.postgres import locked_rows
@@ -316,3 +316,19 @@ async def test_a_row_of_a_writer_that_was_taken_away_is_made_again(postgres: Pos
         await open_writer(journal).run_exclusive(lambda connection: connection.execute("DELETE FROM writer"))
         await journal.append(lease, [warned("still here")])
         assert texts(await journal.read("r1")) == ["still here"]
+
+
+async def test_a_text_that_cannot_be_sent_fails_alone_and_leaves_no_transaction(workspace: str) -> None:
+    async with await open_journal(workspace) as journal:
+        lease = await started(journal)
+        refused, *others = await asyncio.gather(
+            journal.command("half an emoji: \ud83d", {}),
+            journal.append(lease, [warned("one")]),
+            journal.command("c2", {}),
+            return_exceptions=True,
+        )
+        assert isinstance(refused, Unrecordable)
+        assert not any(isinstance(other, BaseException) for other in others), others
+        await journal.append(lease, [warned("two")])
+    async with await open_journal(workspace) as journal:
+        assert texts(await journal.read("r1")) == ["one", "two"]
