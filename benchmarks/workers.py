@@ -108,7 +108,7 @@ async def prepare(url: str, engine: str) -> None:
     if engine == "dbos":
         address = journal_address(url)
         assert address is not None
-        await init_queue(address)
+        await init_queue(address, say=print)
 
 
 async def throughput(root: Path, base: str, engine: str) -> list[Ratio]:

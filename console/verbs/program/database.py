@@ -60,7 +60,7 @@ async def database(
             address.url, worker=worker, operator=operator, viewer=viewer, partition_runs=partition_runs
         )
         if dbos:
-            await init_queue(address, worker=worker, operator=operator, viewer=viewer)
+            await init_queue(address, worker=worker, operator=operator, viewer=viewer, say=print_note)
             done += ", with a queue of DBOS"
         print_json({"workspace": address.workspace, "done": done}) if as_json else print_line(done)
         return 0

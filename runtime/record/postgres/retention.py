@@ -51,8 +51,21 @@ _FORGET_RUNS: LiteralString = f"""
     WHERE run.rid = n.rid AND run.last_seq = n.last_seq AND {_OLD} RETURNING run.rid"""  # noqa: S608 - constants
 _FORGET_INCIDENTS: LiteralString = "DELETE FROM incident WHERE run = ANY(%s)"
 
-_OLDEST_FINISHED: LiteralString = """
-    SELECT rid, id, last_seq FROM run WHERE rid > 1 AND state = ANY(%s) ORDER BY updated_at, rid"""
+# With each run the bytes that go with it, after all that are older: a value goes with the last run that names it.
+_OLDEST_FINISHED: LiteralString = f"""
+    WITH finished AS (
+        SELECT rid, id, last_seq, row_number() OVER (ORDER BY updated_at, rid) AS place
+        FROM run WHERE rid > 1 AND state = ANY(%(finished)s)
+    ), body AS (
+        SELECT run AS rid, sum(octet_length(body)) AS bytes FROM event GROUP BY run
+    ), named AS (
+        SELECT used.value AS digest, max(coalesce(place, {_MAX_RID})) AS place
+        FROM event LEFT JOIN finished ON rid = run, json_each_text(blobs::json) AS used
+        WHERE blobs IS NOT NULL GROUP BY used.value
+    ), long AS (
+        SELECT place, sum(octet_length(value)) AS bytes FROM named JOIN blob USING (digest) GROUP BY place
+    ) SELECT rid, id, last_seq, (coalesce(body.bytes, 0) + coalesce(long.bytes, 0))::bigint
+    FROM finished LEFT JOIN body USING (rid) LEFT JOIN long USING (place) ORDER BY place"""  # noqa: S608 - constants
 _LOCK_FINISHED: LiteralString = """
     SELECT 1 FROM run WHERE rid = %s AND state = ANY(%s) AND last_seq = %s FOR UPDATE"""
 _FORGET: tuple[LiteralString, ...] = (
@@ -60,7 +73,6 @@ _FORGET: tuple[LiteralString, ...] = (
     "DELETE FROM incident WHERE run = %s",
     "DELETE FROM run WHERE rid = %s",
 )
-_HAS_BLOBS: LiteralString = "SELECT 1 FROM event WHERE run = %s AND blobs IS NOT NULL LIMIT 1"
 _USED_BYTES: LiteralString = """
     SELECT (SELECT coalesce(sum(octet_length(body)), 0) FROM event)
     + (SELECT coalesce(sum(octet_length(value)), 0) FROM blob)"""
@@ -200,15 +212,20 @@ async def _lock(connection: Connection, tables: sql.Composed) -> None:
 
 async def _forget_oldest(connection: Connection, max_bytes: int, export: BeforeForgetting | None) -> AsyncIterator[str]:
     """The oldest runs, until the data fits."""
-    for row in await _rows(connection, _OLDEST_FINISHED, (_FINISHED,)):
-        if await _used(connection) <= max_bytes:
+    # More than once only where others wrote meanwhile, or a run stayed.
+    while (used := await _used(connection)) > max_bytes:
+        gone = 0
+        for *row, size in await _rows(connection, _OLDEST_FINISHED, {"finished": _FINISHED}):
+            if used <= max_bytes:
+                break
+            run = _Run(*row)
+            if await _forget_run(connection, run, export):
+                used -= size
+                gone += 1
+                yield run.id
+        await _forget_blobs(connection)
+        if not gone:
             return
-        run = _Run(*row)
-        has_blobs = bool(await _rows(connection, _HAS_BLOBS, (run.rid,)))
-        if await _forget_run(connection, run, export):
-            yield run.id
-            if has_blobs:
-                await _forget_blobs(connection)
 
 
 async def _forget_run(connection: Connection, run: _Run, export: BeforeForgetting | None) -> bool:

@@ -18,7 +18,7 @@ from runtime.record.postgres import partitions
 from runtime.record.postgres.connection import Connection, connect, no_workspace, postgres_errors
 from runtime.record.state.events import WORKSPACE_RUN_ID
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _INIT_LOCK = 0x0B17E501
 """Of `pg_try_advisory_lock`: two processes that make the same schema do it one after the other."""
 _INIT_LOCK_RETRY_S = 0.1
@@ -60,6 +60,33 @@ _TABLES: tuple[LiteralString, ...] = (
 _FIRST_RUN: LiteralString = "INSERT INTO run (rid, id, state) VALUES (1, %s, 'workspace')"
 _NEXT_RID: LiteralString = "ALTER TABLE run ALTER COLUMN rid RESTART WITH 2"
 
+# With a search path of its own: a session could put its own tables and operators before any other. The JSON is parsed,
+# not searched: the same may be written in many ways. Without NUL, which a text here cannot hold. The schema stands in
+# the text, so that a session plans its queries once and not for each batch.
+_REFUSE_FORGED: LiteralString = r"""
+    DO $outer$ BEGIN EXECUTE format($create$
+        CREATE OR REPLACE FUNCTION refuse_forged_decisions() RETURNS trigger LANGUAGE plpgsql
+        SET search_path = pg_catalog, pg_temp AS $body$
+        DECLARE forged text;
+        BEGIN
+            IF EXISTS (SELECT FROM %I.machine_role JOIN pg_roles ON rolname = name
+                WHERE pg_has_role(session_user, oid, 'USAGE'))
+                AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)
+            THEN
+                SELECT min(event ->> 'type') INTO forged FROM (
+                    SELECT (CASE WHEN strpos(body, '\u0000') = 0 THEN body
+                        ELSE regexp_replace(body, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') END)::json AS event
+                    FROM added) AS said
+                WHERE event -> 'by' ->> 'channel' IN ('cli', 'console', 'mcp') OR event ->> 'type' = 'grant.added';
+                IF forged IS NOT NULL THEN
+                    RAISE EXCEPTION 'the role %% of a worker cannot record what a person decides (%%)',
+                        session_user, forged USING ERRCODE = 'insufficient_privilege';
+                END IF;
+            END IF;
+            RETURN NULL;
+        END $body$ $create$, current_schema());
+    END $outer$"""
+
 MIGRATIONS: Mapping[int, Sequence[LiteralString]] = {
     1: (
         "ALTER TABLE run ADD COLUMN code text COLLATE \"C\" NOT NULL DEFAULT ''",
@@ -72,28 +99,7 @@ MIGRATIONS: Mapping[int, Sequence[LiteralString]] = {
     2: (
         # Roles of machines: their sessions drive runs, and say nothing in the name of a person.
         "CREATE TABLE machine_role (name text PRIMARY KEY)",
-        # With a search path of its own: a session could put its own tables and operators before any other. The JSON is
-        # parsed, not searched: the same may be written in many ways. Without NUL, which a text here cannot hold.
-        r"""CREATE FUNCTION refuse_forged_decisions() RETURNS trigger LANGUAGE plpgsql
-        SET search_path = pg_catalog, pg_temp AS $body$
-        DECLARE machine boolean; forged text;
-        BEGIN
-            EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.machine_role JOIN pg_roles ON rolname = name
-                WHERE pg_has_role(session_user, oid, ''USAGE''))
-                AND NOT (SELECT rolsuper FROM pg_roles WHERE rolname = session_user)', TG_TABLE_SCHEMA) INTO machine;
-            IF machine THEN
-                SELECT min(event ->> 'type') INTO forged FROM (
-                    SELECT (CASE WHEN strpos(body, '\u0000') = 0 THEN body
-                        ELSE regexp_replace(body, '(?<!\\)((?:\\\\)*)\\u0000', '\1', 'g') END)::json AS event
-                    FROM added) AS said
-                WHERE event -> 'by' ->> 'channel' IN ('cli', 'console', 'mcp') OR event ->> 'type' = 'grant.added';
-                IF forged IS NOT NULL THEN
-                    RAISE EXCEPTION 'the role % of a worker cannot record what a person decides (%)',
-                        session_user, forged USING ERRCODE = 'insufficient_privilege';
-                END IF;
-            END IF;
-            RETURN NULL;
-        END $body$""",
+        _REFUSE_FORGED,
         """CREATE TRIGGER refuse_forged_decisions AFTER INSERT ON event REFERENCING NEW TABLE AS added
             FOR EACH STATEMENT EXECUTE FUNCTION refuse_forged_decisions()""",
     ),
@@ -107,6 +113,7 @@ MIGRATIONS: Mapping[int, Sequence[LiteralString]] = {
             run text COLLATE "C", process text, until double precision NOT NULL, PRIMARY KEY (run, process))""",
     ),
     4: partitions.MIGRATION,
+    5: (_REFUSE_FORGED,),  # which looked for its table by name at each call
 }
 """Statements that lead from version n to n + 1. Forward only: an older program refuses a newer schema."""
 PREPARATIONS: Mapping[int, Sequence[LiteralString]] = {4: partitions.PREPARATION}

@@ -1,9 +1,12 @@
-"""The writer of the Postgres journal: each batch is one transaction in two round trips.
+"""The writer of the Postgres journal: each batch is one transaction, in one or two round trips.
 
-The first locks the rows of the runs and reads what operations compare with; they act in memory, fencing included; the
-second writes what came of it and commits. The commit does not wait for the disk, so that locks are free at once; a
-small transaction behind it does, for all that was logged before. So every event that was acknowledged is on disk, also
-those that SQLite would leave to the operating system: a server may crash while its clients live on and remember more.
+Of two, the first locks the rows of the runs and reads what operations compare with; they act in memory, fencing
+included; the second writes what came of it and commits. A batch that only appends to runs acts on their rows as this
+writer left them, and needs only the second: that compares, and writes nothing where another process has changed one.
+
+The commit does not wait for the disk, so that locks are free at once; a small transaction behind it does, for all that
+was logged before. So every event that was acknowledged is on disk, also those that SQLite would leave to the operating
+system: a server may crash while its clients live on and remember more.
 
 **A commit that was cut off** (connection lost, server restarted) may have gone through. Each batch writes its number
 into this writer's own row. The next connection asks for it before it does anything else: the batch is then either
@@ -17,24 +20,23 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
 
-from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
+from runtime.record.address import PostgresAddress
 from runtime.record.ids import new_id
 from runtime.record.journal import CommitUnknown, JournalError, Unwritable
 from runtime.record.postgres import statements as sql
 from runtime.record.postgres.connection import Connection, connect, postgres_errors, roll_back
-from runtime.record.rules.batch import Batch, IncidentRow, RunRow, Write, WrittenEvent
+from runtime.record.postgres.known_runs import KnownRuns
+from runtime.record.postgres.locked_rows import Clock, end_standing_sessions, load_batch
+from runtime.record.rules.batch import Batch, Write, WrittenEvent
 from runtime.record.rules.write_queue import Publish, WriteQueue
-from runtime.record.rules.writes import CreateRun
 from runtime.record.state.clock import SERVER_CLOCK
 
 T = TypeVar("T")
-Clock = Callable[[], datetime]
 Work = Callable[[Connection], Awaitable[Any]]
 """What has the connection for itself."""
 
@@ -74,6 +76,7 @@ class Writer(WriteQueue[Work]):
         self._clock = clock
         self._number = 0
         self._left = False
+        self._known = KnownRuns()
         self._unsettled: SentBatch | None = None
         """The batch whose commit was cut off, until the server was asked about it."""
         super().__init__(address.url, publish)
@@ -159,7 +162,7 @@ class Writer(WriteQueue[Work]):
                         raise exc from None
                 continue
             except errors.LockNotAvailable as exc:
-                if not await self._end_standing_sessions():
+                if not await end_standing_sessions(self._connection):
                     with postgres_errors("cannot write", self._address):
                         raise exc from None
                 continue
@@ -223,22 +226,60 @@ class Writer(WriteQueue[Work]):
         Raises:
             _LostConnection: try again, after `_settle`.
         """
+        if (known := self._known.append(ops)) is not None:
+            sent = SentBatch(self._next_number(), ops, known.results, known.batch)
+            statements = list(sql.append(known.batch, known.before, self._place(sent)))
+            before = await self._commit(sent, statements, sync=True)
+            if before is not None:
+                return self._written(sent, before)
         connection = self._connection
         try:
-            batch, rids = await self._load(connection, ops)
+            loaded = await load_batch(connection, ops, self._id, self._clock)
+            if loaded is None:  # a backup was put in, or a month went by: this writer's row is added again
+                await connection.close()
+                raise _LostConnection
+            batch, rids = loaded
             results = [_applied(op, batch) for op in ops]
             for rid, run in zip(rids, batch.new_runs, strict=False):
                 run.rid = rid
             if not (batch.changed or batch.longer or batch.new_replies):
                 await connection.execute("ROLLBACK")
                 return results, []
-        except psycopg.Error as exc:
+            sent = SentBatch(self._next_number(), ops, results, batch)
+            statements = list(sql.batch_writes(batch, self._place(sent)))
+        except (psycopg.Error, UnicodeEncodeError) as exc:
             await self._give_up(connection, exc)
             raise
+        sync = bool(batch.events) or any(op.sync for op in ops)
+        before = await self._commit(sent, statements, sync=sync)
+        return self._written(sent, before or 0)
+
+    def _next_number(self) -> int:
         self._number += 1
-        self._unsettled = SentBatch(self._number, ops, results, batch)
+        return self._number
+
+    def _place(self, sent: SentBatch) -> sql.BatchPlace:
+        return sql.BatchPlace(self._address.schema, self._id, sent.number)
+
+    def _written(self, sent: SentBatch, before: int) -> tuple[list[Any], Sequence[WrittenEvent]]:
+        self._known.keep(sent.batch)
+        return sent.results, _placed(sent.batch, before)
+
+    async def _commit(self, sent: SentBatch, statements: Sequence[sql.Statement], *, sync: bool) -> int | None:
+        """End a transaction with these statements; with `sync`, wait until it is on disk. Gives the position before its
+        events; None where the last statement has found that it does not fit, and nothing was written.
+        """
+        connection = self._connection
+        *others, last = statements
+        self._unsettled = sent
         try:
-            before = await self._store(connection, batch, sync=bool(batch.events) or any(op.sync for op in ops))
+            async with connection.pipeline():
+                for statement in others:
+                    await connection.execute(statement.sql, statement.parameters)
+                placed = await connection.execute(last.sql, last.parameters)
+                await connection.execute("COMMIT")
+                if sync:
+                    await connection.execute(sql.FLUSH)
         except psycopg.Error as exc:
             failed = connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
             if connection.closed or not failed:
@@ -247,9 +288,10 @@ class Writer(WriteQueue[Work]):
             await self._give_up(connection, exc)
             raise
         self._unsettled = None
-        return results, _placed(batch, before)
+        row = await placed.fetchone()
+        return int(row[0]) if row is not None else None
 
-    async def _give_up(self, connection: Connection, exc: psycopg.Error) -> None:
+    async def _give_up(self, connection: Connection, exc: psycopg.Error | UnicodeEncodeError) -> None:
         """Leave a transaction that failed, nothing of which was written."""
         if connection.closed:
             raise _LostConnection from exc
@@ -257,76 +299,6 @@ class Writer(WriteQueue[Work]):
         if not isinstance(exc, (*_CONFLICTS, errors.LockNotAvailable)):
             with postgres_errors("cannot write", self._address):
                 raise exc
-
-    async def _end_standing_sessions(self) -> int:
-        """End the sessions of writers that hold rows and say nothing more (a paused machine); how many there were."""
-        try:
-            ended = await self._connection.execute(sql.END_STANDING_SESSIONS, (IDLE_TRANSACTION_MS,))
-            row = await ended.fetchone()
-        except psycopg.Error as exc:
-            log.debug("whether a session stands still cannot be told: %s", exc)
-            return 0
-        if row is not None and row[0]:
-            log.warning("%d sessions stood still in mid-transaction; they were ended", row[0])
-        return int(row[0]) if row is not None else 0
-
-    async def _load(self, connection: Connection, ops: Sequence[Write]) -> tuple[Batch, list[int]]:
-        """Begin a transaction, and lock and read the rows that the operations may touch. With them come the keys for
-        the runs that are created.
-        """
-        runs = sorted({run_id for op in ops for run_id in op.run_ids()})
-        incidents = sorted({incident_id for op in ops for incident_id in op.incident_ids()})
-        commands = sorted({command_id for op in ops for command_id in op.command_ids()})
-        creates = sum(isinstance(op, CreateRun) for op in ops)
-        asked = time.monotonic()
-        async with connection.pipeline():
-            await connection.execute("BEGIN")
-            await connection.execute("SET LOCAL synchronous_commit = off")
-            found = await connection.execute(sql.LOCK_RUNS, {"runs": runs, "incidents": incidents})
-            writer = await connection.execute(sql.LOCK_WRITER, (self._id,))
-            named = await connection.execute(sql.INCIDENTS, (incidents,)) if incidents else None
-            replied = await connection.execute(sql.COMMANDS, (commands,)) if commands else None
-            rids = await connection.execute(sql.NEW_RIDS, (creates,)) if creates else None
-        clock = await writer.fetchone()
-        if clock is None:  # another workspace's backup was put in, or a month went by: the row is added again
-            await connection.close()
-            raise _LostConnection
-        SERVER_CLOCK.hear(clock[0], asked, time.monotonic())
-        batch = Batch(self._clock().timestamp() if self._clock is not None else clock[0], {})
-        batch.runs.update({row[1]: RunRow(*row) for row in await found.fetchall()})
-        if named is not None:
-            batch.incidents.update({row[0]: IncidentRow(*row) for row in await named.fetchall()})
-        if replied is not None:
-            batch.replies.update(dict(await replied.fetchall()))
-        return batch, [row[0] for row in await rids.fetchall()] if rids is not None else []
-
-    async def _store(self, connection: Connection, batch: Batch, *, sync: bool) -> int:
-        """Write the batch and commit it; with `sync`, wait until it is on disk. The position before its events."""
-        placed = None
-        async with connection.pipeline():
-            for statement in sql.batch_writes(batch):
-                await connection.execute(statement.sql, statement.parameters)
-            if batch.events:
-                await connection.execute(sql.NOTIFY, (self._address.schema, sql.notice(batch)))
-                placed = await connection.execute(
-                    sql.ADD_EVENTS,
-                    {
-                        "runs": [new.run.rid for new in batch.events],
-                        "seqs": [new.event.seq for new in batch.events],
-                        "bodies": [new.body for new in batch.events],
-                        "blobs": [new.blobs for new in batch.events],
-                        "count": len(batch.events),
-                        "batch": self._number,
-                        "writer": self._id,
-                    },
-                )
-            else:
-                await connection.execute(sql.COUNT_BATCH, (self._number, self._id))
-            await connection.execute("COMMIT")
-            if sync:
-                await connection.execute(sql.FLUSH)
-        row = await placed.fetchone() if placed is not None else None
-        return int(row[0]) if row is not None else 0
 
 
 def _session_name(writer_id: str) -> str:

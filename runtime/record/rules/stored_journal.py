@@ -10,6 +10,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
+from orbiter.text_encoding import drop_surrogates
 from runtime.record.found_run import FoundRun
 from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
 from runtime.record.rules.batch import WrittenEvent
@@ -205,7 +206,8 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         if reply is None:
             text = await self._reader.reply(command_id)
         else:
-            text = await self._write().submit(RecordCommand(command_id, json.dumps(reply, ensure_ascii=False)))
+            said = drop_surrogates(json.dumps(reply, ensure_ascii=False))
+            text = await self._write().submit(RecordCommand(command_id, said))
         stored: dict[str, Any] | None = json.loads(text) if text is not None else None
         return stored
 

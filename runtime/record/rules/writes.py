@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from runtime.record.journal import AnswerRefused, JournalError, StaleSequence
-from runtime.record.rules.batch import INCIDENT_COLUMNS, Batch, RunRow, Write
+from runtime.record.rules.batch import INCIDENT_COLUMNS, RUN_COLUMNS, Batch, RunRow, Write
 from runtime.record.rules.lease_writes import LeasedWrite
 from runtime.record.rules.parking import decide_park
 from runtime.record.rules.posting import refusal
@@ -53,6 +53,14 @@ class AppendEvents(LeasedWrite):
             if draft.event.durable:
                 self.sync = True
                 self.begins = self.begins or type(draft.event) is ev.StepStarted
+
+    @property
+    def only_lengthens(self) -> bool:
+        """Whether it adds rows of events, and changes nothing else but how long its run is, and the run's summary."""
+        return bool(self.drafts) and not any(
+            draft.values or type(draft.event) in RUN_COLUMNS or type(draft.event) in INCIDENT_COLUMNS
+            for draft in self.drafts
+        )
 
     def incident_ids(self) -> Sequence[str]:
         found: list[str] = []

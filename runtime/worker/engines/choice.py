@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
@@ -46,8 +47,17 @@ def choose_engine(
     )
 
 
-async def init_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
+async def init_queue(
+    address: PostgresAddress,
+    *,
+    worker: str = "",
+    operator: str = "",
+    viewer: str = "",
+    say: Callable[[str], object],
+) -> None:
     """Make the queue of a workspace that is there, or bring it up to date; existing roles may then use it.
+
+    `say` is told once if another process, which makes one in the same database, is waited for.
 
     Raises:
         EngineError: it cannot be made, or DBOS is not installed.
@@ -57,7 +67,7 @@ async def init_queue(address: PostgresAddress, *, worker: str = "", operator: st
         from runtime.worker.engines.dbos_process import make_queue
     except ImportError as exc:
         raise _missing_package(exc) from exc
-    await make_queue(address, worker=worker, operator=operator, viewer=viewer)
+    await make_queue(address, worker=worker, operator=operator, viewer=viewer, say=say)
 
 
 async def describe_queue(address: PostgresAddress) -> str:

@@ -20,6 +20,8 @@ from runtime.worker.engines.port import EngineError
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 
 async def ask_dbos(call: Callable[[], T], cannot: str) -> T:
     """What `call` returns, which has DBOS do something, in a thread.
@@ -99,10 +101,30 @@ def end_dbos(pool: sqlalchemy.Engine, *, patience_s: int = 0) -> None:
 
 _making = threading.Lock()
 """Held while a queue is made: DBOS is one for each process."""
+MAKING_LOCK = 0x0B17E502
+"""Of `pg_try_advisory_lock`: held while a queue is made in a database. DBOS has one of its own, and goes on without it
+after half a minute, so that two processes make the same tables.
+"""
+_LOCK_RETRY_S = 0.2
+WAITS = "another process makes a queue in this database: waiting until it has ended"
 
 
-async def make_queue(address: PostgresAddress, *, worker: str = "", operator: str = "", viewer: str = "") -> None:
+async def make_queue(
+    address: PostgresAddress,
+    *,
+    worker: str = "",
+    operator: str = "",
+    viewer: str = "",
+    say: Callable[[str], object] = log.warning,
+) -> None:
     """Make the queue of a workspace, or bring its tables up to date, and grant rights to existing database roles.
+
+    Args:
+        address: The workspace.
+        worker: A role that may then drive runs.
+        operator: The same.
+        viewer: A role that may then read.
+        say: Is told once if another process is waited for.
 
     Raises:
         EngineError: DBOS's tables cannot be made.
@@ -113,5 +135,27 @@ async def make_queue(address: PostgresAddress, *, worker: str = "", operator: st
         with _making:
             end_dbos(begin_dbos(address, worker_id="init", migrate=True))
 
-    await ask_dbos(migrate, f"the queue cannot be made in {address.url}")
-    await init_queue(address, worker=worker, operator=operator, viewer=viewer)
+    cannot = f"the queue cannot be made in {address.url}"
+    try:
+        async with await psycopg.AsyncConnection.connect(
+            address.conninfo, autocommit=True, connect_timeout=10
+        ) as alone:
+            await _lock(alone, say)
+            await ask_dbos(migrate, cannot)
+            await init_queue(address, worker=worker, operator=operator, viewer=viewer)
+    except psycopg.Error as exc:
+        raise EngineError(f"{cannot}: {first_line(exc)}") from exc
+
+
+async def _lock(connection: psycopg.AsyncConnection[Any], say: Callable[[str], object]) -> None:
+    """Have the lock for as long as the connection is open."""
+    # Not waited for in a statement: an index that is made concurrently waits for every statement to end.
+    said = False
+    while True:
+        row = await (await connection.execute("SELECT pg_try_advisory_lock(%s)", (MAKING_LOCK,))).fetchone()
+        if row is not None and row[0]:
+            return
+        if not said:
+            say(WAITS)
+            said = True
+        await asyncio.sleep(_LOCK_RETRY_S)

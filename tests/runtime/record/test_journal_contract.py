@@ -367,6 +367,11 @@ async def test_a_command_has_one_reply(journal: Journal) -> None:
     assert await journal.command("c2", {}) == {}
 
 
+async def test_half_an_emoji_keeps_no_reply_from_being_written(journal: Journal) -> None:
+    assert await journal.command("c1", {"text": "\ud83d!"}) == {"text": "\ufffd!"}
+    assert await journal.command("c1") == {"text": "\ufffd!"}
+
+
 async def test_summaries_follow_what_the_desk_does(journal: Journal, clock: Clock) -> None:
     lease = await started(journal)
     wake = clock.now + timedelta(seconds=30)

@@ -11,9 +11,10 @@ import psycopg
 import pytest
 
 from runtime.record.address import parse_address
-from runtime.record.journal import AnswerAccepted, CommitUnknown, Fenced, Unwritable
+from runtime.record.journal import AnswerAccepted, CommitUnknown, Fenced, Unrecordable, Unwritable
 from runtime.record.places import init_database, open_journal
 from runtime.record.postgres import connection as connections
+from runtime.record.postgres import locked_rows
 from runtime.record.postgres import writer as writers
 from runtime.record.postgres.journal import PostgresJournal
 from runtime.record.state import events as ev
@@ -274,7 +275,7 @@ async def test_a_session_stopped_between_two_statements_of_a_pipeline_is_ended_b
 ) -> None:
     """No limit of a server before 17 ends it: for the server it is active, and waits for its client."""
     monkeypatch.setattr(connections, "LOCK_TIMEOUT_MS", 300)
-    monkeypatch.setattr(writers, "IDLE_TRANSACTION_MS", 200)
+    monkeypatch.setattr(locked_rows, "IDLE_TRANSACTION_MS", 200)
     async with await open_journal(workspace) as journal:
         lease = await started(journal)
         stopped = await connections.connect(parse_address(workspace), name="orbiter-console stopped")
@@ -315,3 +316,19 @@ async def test_a_row_of_a_writer_that_was_taken_away_is_made_again(postgres: Pos
         await open_writer(journal).run_exclusive(lambda connection: connection.execute("DELETE FROM writer"))
         await journal.append(lease, [warned("still here")])
         assert texts(await journal.read("r1")) == ["still here"]
+
+
+async def test_a_text_that_cannot_be_sent_fails_alone_and_leaves_no_transaction(workspace: str) -> None:
+    async with await open_journal(workspace) as journal:
+        lease = await started(journal)
+        refused, *others = await asyncio.gather(
+            journal.command("half an emoji: \ud83d", {}),
+            journal.append(lease, [warned("one")]),
+            journal.command("c2", {}),
+            return_exceptions=True,
+        )
+        assert isinstance(refused, Unrecordable)
+        assert not any(isinstance(other, BaseException) for other in others), others
+        await journal.append(lease, [warned("two")])
+    async with await open_journal(workspace) as journal:
+        assert texts(await journal.read("r1")) == ["one", "two"]

@@ -222,7 +222,9 @@ async def test_a_workspace_of_one_table_becomes_one_of_partitions(
     ):
         granted = sql.SQL(f"GRANT {right} TO {{}}")
         await rows(postgres_url, granted.format(sql.Identifier(address.schema), sql.Identifier(worker)))
-    with pytest.raises(JournalError, match=r"has schema 4, this program needs 5: .*database init"):
+    with pytest.raises(
+        JournalError, match=rf"has schema 4, this program needs {schema.SCHEMA_VERSION}: .*database init"
+    ):
         await open_journal(postgres_url)
     assert "brought up to date from schema 4" in await init_database(postgres_url, partition_runs=10)
     assert await rows(postgres_url, ALL_EVENTS) == before

@@ -20,7 +20,7 @@ from runtime.record.journal import JournalError
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import init_database, open_journal
 from runtime.record.postgres import retention
-from runtime.record.postgres.connection import connect
+from runtime.record.postgres.connection import Connection, connect
 from runtime.record.state import events as ev
 from tests.runtime.record.conftest import Clock
 from tests.runtime.record.journal_samples import ROOT, opened, started, texts, warned
@@ -224,6 +224,35 @@ async def test_a_run_that_changes_after_its_export_stays(postgres_url: str) -> N
         assert texts(await journal.read("r2")) == ["of r2"]
         assert await journal.prune(max_bytes=0, export=export) == []
         assert sorted(await journal.prune(older_than=-HOUR)) == ["r2", "r4"]
+        assert await journal.check() == []
+
+
+async def test_the_oldest_go_until_the_data_fits_and_all_data_is_summed_up_twice(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value that several runs name goes with the last of them."""
+    sums: list[int] = []
+    used = retention._used
+
+    async def counted(connection: Connection) -> int:
+        sums.append(await used(connection))
+        return sums[-1]
+
+    monkeypatch.setattr(retention, "_used", counted)
+    await init_database(postgres_url)
+    shared, own = {"a": "x" * 200_000}, {"b": "y" * 100_000}
+    async with await open_journal(postgres_url) as journal:
+        for name, result in (("r1", shared), ("r2", own), ("r3", {}), ("r4", shared), ("r5", shared)):
+            lease = await started(journal, name)
+            await journal.append(lease, [ev.StepEnded(node_id="a~0", attempt=1, result=result)])
+            if name != "r5":
+                await journal.append(lease, [ev.RunFinished(state="completed")])
+        assert await journal.prune(max_bytes=400_000) == []
+        assert await journal.prune(max_bytes=250_000) == ["r1", "r2"]
+        assert len(sums) == 3, "once where all fits; else before and after"
+        assert 200_000 < sums[-1] < 210_000
+        assert await journal.prune(max_bytes=0) == ["r3", "r4"], "and not the value of a run that goes on"
+        assert [run.id for run in await journal.runs()] == ["r5"]
         assert await journal.check() == []
 
 

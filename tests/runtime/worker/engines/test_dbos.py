@@ -31,7 +31,7 @@ from runtime.record.state.durable_run import Summary
 from runtime.record.state.fault_taxonomy import Cause, Effect, Origin, Persistence
 from runtime.record.workers import ListedWorker, WorkerReport
 from runtime.worker.engines.dbos import CARE, DbosEngine
-from runtime.worker.engines.dbos_process import connect_to_queue, make_queue
+from runtime.worker.engines.dbos_process import MAKING_LOCK, WAITS, connect_to_queue, make_queue
 from runtime.worker.engines.dbos_schema import code_version, dispatch_queue, queue_schema
 from runtime.worker.engines.dbos_tables import QueueTables
 from runtime.worker.engines.port import EngineError, EngineOutcome
@@ -66,6 +66,28 @@ def address(postgres: PostgresServer, worker_id: str) -> PostgresAddress:
 async def tables(address: PostgresAddress) -> AsyncIterator[QueueTables]:
     async with QueueTables(address) as found:
         yield found
+
+
+async def test_a_queue_is_made_by_one_process_at_a_time(address: PostgresAddress) -> None:
+    said: list[str] = []
+    told = asyncio.Event()
+
+    def say(words: str) -> None:
+        said.append(words)
+        told.set()
+
+    async with await psycopg.AsyncConnection.connect(address.conninfo, autocommit=True) as other:
+        await other.execute("SELECT pg_advisory_lock(%s)", (MAKING_LOCK,))
+        await other.execute(sql.SQL("DROP FUNCTION {}.queue_of").format(sql.Identifier(queue_schema(address))))
+        making = asyncio.create_task(make_queue(address, say=say))
+        async with asyncio.timeout(PATIENCE_S):
+            await told.wait()
+        found = "SELECT count(*) FROM pg_proc WHERE proname = 'queue_of' AND pronamespace = to_regnamespace(%s)"
+        assert await (await other.execute(found, (queue_schema(address),))).fetchone() == (0,)
+        await other.execute("SELECT pg_advisory_unlock(%s)", (MAKING_LOCK,))
+        await making
+        assert await (await other.execute(found, (queue_schema(address),))).fetchone() == (1,)
+    assert said == [WAITS]
 
 
 async def slices(address: PostgresAddress, run_id: str) -> dict[str, tuple[str, str]]:
