@@ -28,7 +28,8 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
     session, step, node_id = execution.session, execution.step, execution.node_id
     parent_id, model, begun = execution.parent_id, execution.model, execution.attempts > 0
     while True:
-        await session.tracker.wait_until_thawed(execution.activity)
+        if session.tracker.is_frozen:
+            await session.tracker.wait_until_thawed(execution.activity)
         if step.kind == "tool" and execution.state.breakpoints:
             stop = breakpoint_fault(session, node_id, "tool", step.name)
             if stop is not None:
@@ -48,7 +49,7 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
         # freeze that came while the gates were asked holds.
         spent = check_budget(session, parent_id, step, model, begun=begun)
         if spent is None and not session.ending and not session.tracker.is_frozen:
-            return None
+            return None  # the usual case
         await execution.breaker.release_probe()
         if session.ending:
             # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
