@@ -32,7 +32,6 @@ from runtime.execution.gates.chain import check_gates
 from runtime.execution.gates.permission import checked_arguments
 from runtime.execution.incidents import IncidentDraft, task_of
 from runtime.execution.resolution import sign_changed_result
-from runtime.execution.run_session import RunSession
 from runtime.execution.step_execution import StepExecution, step_fields
 from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed, StepResult
 from runtime.judgement.traces.propagation import call_context

@@ -244,9 +244,17 @@ class DurableScope(steps.Scope):
         inner = DurableScope(self._session, path, "tool", step.name, self)
         inner._activity = activity
         try:
-            requested = recorded_arguments(step)
-            execution = StepExecution(self._session, step, path, self.path, activity, inner, requested)
-            result: R = await run_step(execution)
+            result: R = await run_step(
+                StepExecution(
+                    session=self._session,
+                    step=step,
+                    node_id=path,
+                    parent_id=self.path,
+                    activity=activity,
+                    scope=inner,
+                    requested=recorded_arguments(step),
+                )
+            )
             return result
         except Skipped:
             self._skipped = True

@@ -105,11 +105,6 @@ class BreakerRegistry:
         known = self._known.get(key)
         return known is None or known.opened_at is None
 
-    def counts(self, key: str) -> bool:
-        """Whether anything is known of a breaker that a success would take back. Most have never counted a failure."""
-        known = self._known.get(key)
-        return known is not None and (known.failures > 0 or known.opened_at is not None)
-
     async def check(self, key: str, policy: BreakerPolicy, now: float, caller: str) -> BreakerVerdict:
         """Whether `caller` may call now. Takes nothing."""
         async with self._turn:
@@ -117,6 +112,9 @@ class BreakerRegistry:
 
     async def record_success(self, key: str, caller: str) -> None:
         """A call succeeded."""
+        known = self._known.get(key)
+        if known is None or (known.failures == 0 and known.opened_at is None):
+            return  # the usual case: nothing is counted, so there is nothing to forget
         await self._change(key, lambda breaker: breaker.record_success(caller), "a call succeeded")
 
     async def record_failure(
@@ -223,8 +221,7 @@ class StepBreaker:
 
     async def record_success(self) -> None:
         """The step's call succeeded."""
-        if self.registry.counts(self.key):
-            await self.registry.record_success(self.key, self.caller)
+        await self.registry.record_success(self.key, self.caller)
 
     async def record_failure(self, fault: Classification) -> None:
         """The step's call failed."""

@@ -49,7 +49,7 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
         # freeze that came while the gates were asked holds.
         spent = check_budget(session, parent_id, step, model, begun=begun)
         if spent is None and not session.ending and not session.tracker.is_frozen:
-            return None  # the usual case
+            return None
         await execution.breaker.release_probe()
         if session.ending:
             # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.

@@ -41,8 +41,7 @@ class DurableRun(RunData):
         """Take one event into account."""
         # By class, not by isinstance, which pydantic answers in Python.
         kind, seq, ts = type(event), event.seq, event.ts
-        if seq > self.last_seq:
-            self.last_seq = seq
+        self.last_seq = max(self.last_seq, seq)
         if kind is ev.RunStarted and self.active_since is not None:
             # A life ended without a word: its time is not known, so the last event counts.
             self.active_s = self.active_seconds(self.updated_at or ts)
