@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, Literal, NoReturn
 
@@ -81,10 +81,10 @@ class RunSession:
         self.touch()
         self.writer.record_soon(event)
 
-    async def record(self, *events: ev.JournalEvent) -> None:
+    def record(self, *events: ev.JournalEvent) -> Coroutine[Any, Any, None]:
         """Write events, and return when they are as safe as their kind asks for."""
         self.touch()
-        await self.writer.record(*events)
+        return self.writer.record(*events)
 
     async def catch_up(self) -> None:
         """Take the state from the journal again, after the writer's `close` was refused."""

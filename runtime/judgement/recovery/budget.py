@@ -7,6 +7,7 @@ and an end state only where no operator can be asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -64,18 +65,10 @@ class Budget(BaseModel):
     )
     warn_at: float = Field(default=0.8, gt=0, le=1, description="the share of a limit at which a warning is shown")
 
-    @property
+    @cached_property
     def limited(self) -> bool:
         """Whether there is any limit at all."""
-        # Asked several times for every step: a loop over the names takes five times as long.
-        return (
-            self.max_steps is not None
-            or self.max_tool_calls is not None
-            or self.max_llm_calls is not None
-            or self.max_total_cost_usd is not None
-            or self.max_total_tokens is not None
-            or self.max_wall_time_s is not None
-        )
+        return any(getattr(self, name) is not None for name in BUDGET_LIMITS)
 
     def limit_value(self, limit: Limit) -> float | None:
         """The limit's value; None where there is none."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from runtime.record.state import events as ev
@@ -39,13 +40,13 @@ class DurableRun(RunData):
     def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account."""
         # By class, not by isinstance, which pydantic answers in Python.
-        kind = type(event)
-        self.last_seq = max(self.last_seq, event.seq)
+        kind, seq, ts = type(event), event.seq, event.ts
+        self.last_seq = max(self.last_seq, seq)
         if kind is ev.RunStarted and self.active_since is not None:
             # A life ended without a word: its time is not known, so the last event counts.
-            self.active_s = self.active_seconds(self.updated_at or event.ts)
+            self.active_s = self.active_seconds(self.updated_at or ts)
             self.active_since = None
-        self.updated_at = event.ts
+        self.updated_at = ts
         if event.v > ev.EVENT_VERSION or kind is ev.UnknownEvent:
             self.foreign.add(getattr(event, "type", ""))
         handler = _HANDLERS.get(kind)
@@ -60,21 +61,21 @@ class DurableRun(RunData):
             if event.node_id:
                 self.moved, self.deaths = True, 0
             if kind in _TIMED:
-                self._book_time(event)
+                self._book_time(ts)
 
     def deaths_if_started(self, owner: str) -> int:
         """What `deaths` is if `owner` begins a life now."""
         return runs.deaths_after(self, owner)
 
-    def _book_time(self, e: ev.JournalEvent) -> None:
+    def _book_time(self, now: datetime) -> None:
         """Begin or end the stretch in which the run works, as it now does or does not."""
         works = self.phase == "running" and bool(self.busy)
         if works and self.incidents and self.open_incidents:
             works = any(not self.waits_within(found) for found in self.busy)
         if works and self.active_since is None:
-            self.active_since = e.ts
+            self.active_since = now
         elif not works and self.active_since is not None:
-            self.active_s = self.active_seconds(e.ts)
+            self.active_s = self.active_seconds(now)
             self.active_since = None
 
 

@@ -69,39 +69,42 @@ def warned(s: RunData, e: ev.Warned) -> bool:
 
 
 def _introduce(s: RunData, e: ev.StepRecord, phase: NodePhase) -> Node:
-    node = s.nodes.get(e.node_id)
-    if node is None:
-        node = Node(
-            e.node_id, e.parent_id, e.kind, e.name, e.agent, phase, NOTHING,
-            opened_at=e.ts, opened_seq=e.seq, is_step=True,
-            requested=e.requested, effective=NOTHING, permissions=e.permissions, idempotent=e.idempotent,
-            delivered=NOTHING,
-        )  # fmt: skip
-        s.add(node)
-        s.steps += 1
+    node = Node(
+        e.node_id, e.parent_id, e.kind, e.name, e.agent, phase, NOTHING,
+        opened_at=e.ts, opened_seq=e.seq, is_step=True,
+        requested=e.requested, effective=NOTHING, permissions=e.permissions, idempotent=e.idempotent,
+        delivered=NOTHING,
+    )  # fmt: skip
+    s.add(node)
+    s.steps += 1
     return node
 
 
 def step_requested(s: RunData, e: ev.StepRequested) -> bool:
-    node = _introduce(s, e, "pending")
-    if not (node.recorded or node.hooks_due):
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        _introduce(s, e, "pending")
+    elif not (node.recorded or node.hooks_due):
         node.requested = e.requested
     return True
 
 
 def step_started(s: RunData, e: ev.StepStarted) -> bool:
-    node = _introduce(s, e, "running")
-    if node.secret:
-        node.secret = False
-        reopen(s, node)
-    if node.terminal or node.recorded or node.hooks_due or not node.is_step:
-        return False
-    if e.requested:
-        node.requested = e.requested
+    node = s.nodes.get(e.node_id)
+    if node is None:
+        node = _introduce(s, e, "running")
+    else:
+        if node.secret:
+            node.secret = False
+            reopen(s, node)
+        if node.terminal or node.recorded or node.hooks_due or not node.is_step:
+            return False
+        if requested := e.requested:
+            node.requested = requested
     node.effective = e.effective
-    if s.unplaced and not node.attempts:
-        node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
     if not node.attempts:
+        if s.unplaced:
+            node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
         s.llm_calls += e.kind == "llm"
         s.tool_calls += e.kind == "tool"
     s.busy.setdefault(node.id)
@@ -123,30 +126,33 @@ def step_ended(s: RunData, e: ev.StepEnded) -> bool:
     node = s.nodes.get(e.node_id)
     if node is None or node.recorded or node.hooks_due or not node.is_step:
         return False
-    node.in_flight, node.fault, node.by, node.deaths = None, e.fault, e.by, 0
+    fault, read, written = e.fault, e.input_tokens, e.output_tokens
+    node.in_flight, node.fault, node.by, node.deaths = None, fault, e.by, 0
     s.unplaced = False
     s.busy.pop(node.id, None)
     s.unpriced_calls += e.unpriced
-    node.input_tokens += e.input_tokens
-    node.output_tokens += e.output_tokens
-    s.input_tokens += e.input_tokens
-    s.output_tokens += e.output_tokens
+    node.input_tokens += read
+    node.output_tokens += written
+    s.input_tokens += read
+    s.output_tokens += written
     if e.cost_usd is not None:
         node.cost_usd = (node.cost_usd or 0.0) + e.cost_usd
         s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
-    if e.fault is not None:
-        node.error = e.fault.technical or e.fault.user_message
+    if fault is not None:
+        node.error = fault.technical or fault.user_message
         if e.by is None:
-            failed = FailedAttempt(e.attempt, e.ts, e.seconds, e.fault.cause.value, node.error[:500], seq=e.seq)
+            failed = FailedAttempt(e.attempt, e.ts, e.seconds, fault.cause.value, node.error[:500], seq=e.seq)
             node.tries = (*node.tries, failed)[-MAX_FAILED_ATTEMPTS:]
     if e.secret:
         node.secret, node.closed_at, node.closed_seq = True, e.ts, e.seq
         return s.move(node, "succeeded")
-    if e.fault is not None and not e.absorbed:
+    if fault is not None and not e.absorbed:
         return True
     node.result = e.result
-    node.recorded, node.hooks_due = e.settled, not e.settled
-    return _settle(s, node, e) if e.settled else True
+    if e.settled:
+        return _settle(s, node, e)
+    node.recorded, node.hooks_due = False, True
+    return True
 
 
 def _settle(s: RunData, node: Node, e: ev.JournalEvent) -> bool:

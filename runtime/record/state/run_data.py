@@ -165,7 +165,7 @@ class RunData:
     def stuck(self) -> bool:
         """Whether the run is held in memory, and every node that is open waits for a person or for one that does."""
         counts = self.counts
-        if self.phase != "running" or not counts["waiting"] or counts["retrying"] or counts["pending"]:
+        if self.phase != "running" or not counts.get("waiting") or counts["retrying"] or counts["pending"]:
             return False
         asked = self.open_incidents
         held = {node.id for each in asked for node in self.lineage(each.opened.node_id) if not node.terminal}
@@ -304,7 +304,7 @@ class RunData:
         else:  # as nearly all: it holds nothing
             node.phase = phase
         if was_open != is_open:
-            self._count_child(node, 1 if is_open else -1)
+            self._count_child(node, self.nodes.get(node.parent_id), 1 if is_open else -1)
 
     def add(self, node: Node) -> None:
         self.nodes[node.id] = node
@@ -314,19 +314,19 @@ class RunData:
             self.roots.append(node.id)
             if node.parent_id:
                 self.early.setdefault(node.parent_id, []).append(node.id)
-        elif isinstance(parent.children, list):
+        elif type(parent.children) is list:
             parent.children.append(node.id)
         else:
             parent.children = [node.id]
             if parent.is_step:
                 self.callers.add(parent.id)
-        for root in self.early.get(node.id, ()):
-            if root in self.nodes and not self.nodes[root].terminal:
-                node.open_children += 1
+        if self.early:
+            early = (self.nodes.get(root) for root in self.early.get(node.id, ()))
+            node.open_children += sum(root is not None and not root.terminal for root in early)
         if node.open_children:
             self.holding += node.holds
         if node.phase not in NODE_TERMINAL:
-            self._count_child(node, 1)
+            self._count_child(node, parent, 1)
 
     def drop(self, node_id: str) -> Node:
         """Take a node out: a rewind goes back to before it."""
@@ -338,11 +338,10 @@ class RunData:
         self.counts[node.phase] -= 1
         self.holding -= node.holds
         if not node.terminal:
-            self._count_child(node, -1)
+            self._count_child(node, self.nodes.get(node.parent_id), -1)
         return node
 
-    def _count_child(self, node: Node, more: int) -> None:
-        parent = self.nodes.get(node.parent_id)
+    def _count_child(self, node: Node, parent: Node | None, more: int) -> None:
         if parent is None or parent is node:
             return
         before = parent.open_children
