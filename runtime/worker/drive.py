@@ -106,8 +106,9 @@ async def _resume(
     clock: Callable[[], datetime],
     stopping: StopSignal | None,
 ) -> DriveOutcome:
-    recorded = await journal.read(lease.run_id)
-    state = fold_events(recorded)
+    # The events themselves are not kept: this frame lives as long as the run does here.
+    state = fold_events(await journal.read(lease.run_id))
+    known = state.last_seq
     session = RunSession(journal, lease, state, config, clock)
     async with AsyncExitStack() as trial:
         if is_suspect(state.deaths_if_started(lease.owner)):
@@ -117,15 +118,16 @@ async def _resume(
                     return "parked"
             finally:
                 renewing.cancel()
-        started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=config.program, code=config.code)
         await session.record(
-            started, *clock_set_back_events(state, clock()), *(await _copy_fork(session) if not state.lives else ())
+            ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=config.program, code=config.code),
+            *clock_set_back_events(state, clock()),
+            *(await _copy_fork(session) if not state.lives else ()),
         )
         if state.terminal:
             return "finished"
         if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
-        return await _run_session(session, recorded[-1].seq if recorded else 0, stopping, trial)
+        return await _run_session(session, known, stopping, trial)
 
 
 async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
