@@ -41,7 +41,7 @@ class WaitTracker:
     Args:
         is_answered: Whether an incident, by its id, has its answer: a node that waits for it goes on in a moment.
         grace_s: How long everything must have been waiting, in seconds, before the run may leave memory.
-        crowded: Set while other runs wait for room in memory: the grace time ends then.
+        crowded: Set while other runs wait for room in memory: the grace time ends then. None: it ends by itself alone.
     """
 
     def __init__(self, is_answered: Callable[[str], bool], grace_s: float, crowded: asyncio.Event | None) -> None:
