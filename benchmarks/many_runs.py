@@ -161,6 +161,7 @@ async def _live_kib(root: Path) -> float:
             while len(await journal.incidents()) < wanted:  # noqa: ASYNC110 - a poll
                 await asyncio.sleep(0.1)
         grown = _rss_kib("self") - before
+        assert not any(task.done() for task in drives), "a run has left memory before it was measured"
         for task in drives:
             task.cancel()
         await asyncio.gather(*drives, return_exceptions=True)

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import lru_cache
 from types import FrameType, FunctionType, NoneType, UnionType
-from typing import Annotated, Any, Final, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 from pydantic import ValidationError as PydanticValidationError
@@ -77,8 +77,10 @@ class Signature:
         return arguments
 
 
-def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) -> Signature:
-    """Read `fn`'s signature and docstring.
+def signature_of(
+    fn: Callable[..., Any], *, context_type: type | None = None, signature: inspect.Signature | None = None
+) -> Signature:
+    """Read `fn`'s signature (`signature`, if it was read already) and docstring.
 
     A parameter annotated with `context_type` is left out of the schema. ``*args`` are left out, ``**kwargs`` let
     undeclared arguments through.
@@ -89,7 +91,7 @@ def signature_of(fn: Callable[..., Any], *, context_type: type | None = None) ->
     positional: list[str] = []
     context: str | None = None
     open_ended = False
-    for name, parameter in inspect.signature(fn).parameters.items():
+    for name, parameter in (signature or inspect.signature(fn)).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             open_ended = True
         elif parameter.kind is not parameter.VAR_POSITIONAL:
@@ -200,16 +202,20 @@ def _docstring(fn: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """First line and parameter texts."""
     text = inspect.getdoc(fn) or ""
     first = text.strip().partition("\n")[0].strip()
-    if "\n" not in text.strip():
-        return first, {}
+    return first, _parameter_texts(text) if "\n" in text.strip() else {}
+
+
+@lru_cache(maxsize=1024)
+def _parameter_texts(docstring: str) -> dict[str, str]:
+    """Read once: to parse a docstring takes longer than all else of a tool, which is made again for every run."""
     import docstring_parser  # takes longer to import than all of this module
 
     try:
-        parsed = docstring_parser.parse(text)
+        parsed = docstring_parser.parse(docstring)
     except docstring_parser.ParseError:  # a docstring is prose: what cannot be read describes nothing
-        return first, {}
+        return {}
     described = (param for param in parsed.params if param.description)
-    return first, {param.arg_name.lstrip("*"): " ".join((param.description or "").split()) for param in described}
+    return {param.arg_name.lstrip("*"): " ".join((param.description or "").split()) for param in described}
 
 
 def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -284,7 +290,10 @@ def _is_plain(parameter: _Parameter) -> bool:
 
 
 def _is_plain_type(hint: Any) -> bool:
-    if get_origin(hint) in (list, dict, tuple, set, Union, UnionType):
+    origin = get_origin(hint)
+    if origin is Literal:
+        return all(type(value) in _PLAIN_DEFAULTS for value in get_args(hint))
+    if origin in (list, dict, tuple, set, Union, UnionType):
         return all(part is Ellipsis or _is_plain_type(part) for part in get_args(hint))
     return isinstance(hint, type) and hint in _PLAIN_TYPES
 

@@ -227,7 +227,8 @@ class FunctionTool(Tool, Generic[P, R]):
 
     @show_keywords(ToolOptions, TOOL_DEFAULTS)
     def __init__(self, fn: Callable[P, R], **options: Unpack[ToolOptions]) -> None:
-        first = next(iter(check_function(fn).parameters), "")
+        signature = check_function(fn)
+        first = next(iter(signature.parameters), "")
         told = fill_keywords("FunctionTool", options, TOOL_DEFAULTS)
         self._fn: Callable[..., Any] = fn
         self._is_async = _is_async(fn)
@@ -236,6 +237,7 @@ class FunctionTool(Tool, Generic[P, R]):
         self._takes_self = first == "self" and not inspect.ismethod(fn)
         self._attribute = self.name
         self.composite = told["composite"]
+        self._read_signature(signature)
         self.traits = Traits(
             idempotent=told["idempotent"],
             permissions=check_permissions(self.name, told["permissions"]),
@@ -244,8 +246,9 @@ class FunctionTool(Tool, Generic[P, R]):
             failure=check_failure(self.name, told["failure"]),
             classify_error=told["classify_error"],
             retry_policy=check_retry_policy(told["retry_policy"]),
+            schema=self.parameters,
+            result_type=self._signature.returns,
         )
-        self._read_signature()
         self.description = self._signature.summary if told["description"] is None else told["description"]
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
@@ -266,15 +269,15 @@ class FunctionTool(Tool, Generic[P, R]):
         bound._fn = self._fn.__get__(instance, owner)
         bound._takes_self = False
         bound._read_signature()
+        bound.traits = replace(self.traits, schema=bound.parameters, result_type=bound._signature.returns)
         if hasattr(instance, "__dict__"):  # found there next time, before this descriptor
             instance.__dict__[self._attribute] = bound
         return bound
 
-    def _read_signature(self) -> None:
-        self._signature: Signature = signature_of(self._fn, context_type=ToolContext)
+    def _read_signature(self, signature: inspect.Signature | None = None) -> None:
+        self._signature: Signature = signature_of(self._fn, context_type=ToolContext, signature=signature)
         self.parameters = self._signature.schema
         self.context_parameter = self._signature.context
-        self.traits = replace(self.traits, schema=self.parameters, result_type=self._signature.returns)
 
     def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments as the function takes them: nested models built, numbers read from text.

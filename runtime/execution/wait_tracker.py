@@ -41,7 +41,7 @@ class WaitTracker:
     Args:
         is_answered: Whether an incident, by its id, has its answer: a node that waits for it goes on in a moment.
         grace_s: How long everything must have been waiting, in seconds, before the run may leave memory.
-        crowded: Set while other runs wait for room in memory: the grace time ends then.
+        crowded: Set while other runs wait for room in memory: the grace time ends then. None: it ends by itself alone.
     """
 
     def __init__(self, is_answered: Callable[[str], bool], grace_s: float, crowded: asyncio.Event | None) -> None:
@@ -52,8 +52,8 @@ class WaitTracker:
         self._changes = 0
         self._has_waiting = asyncio.Event()
         self._paused = False
-        self._thawed = asyncio.Event()
-        self._thawed.set()
+        self._thawed: asyncio.Event | None = None
+        """Set while the run is not frozen. Most runs never are, and have none."""
 
     def open_activity(self, parent: Activity | None) -> Activity:
         """A node has opened under `parent`."""
@@ -88,29 +88,36 @@ class WaitTracker:
     def pause(self) -> None:
         """Let nothing more begin: the drive is about to let go of the run."""
         self._paused = True
-        self._thawed.clear()
+        self._freeze()
 
     def set_frozen(self, frozen: bool) -> None:
         """The run was frozen, or thawed; a paused run stays as it is."""
         if frozen or self._paused:
-            self._thawed.clear()
-        else:
+            self._freeze()
+        elif self._thawed is not None:
             self._thawed.set()
+
+    def _freeze(self) -> None:
+        if self._thawed is None:
+            self._thawed = asyncio.Event()
+        self._thawed.clear()
 
     @property
     def is_frozen(self) -> bool:
         """Whether no step may begin now: the run is frozen, or about to be let go of."""
-        return not self._thawed.is_set()
+        return self._thawed is not None and not self._thawed.is_set()
 
     async def wait_until_thawed(self, activity: Activity) -> None:
         """Wait until the run is not frozen."""
-        if self._thawed.is_set():
+        if self._thawed is None or self._thawed.is_set():
             return
         with self.waiting(activity, Wait(thaw=True)):
             await self._thawed.wait()
 
     async def wait_while_frozen(self, waiter: asyncio.Future[Any]) -> None:
         """Return when the run is not frozen, or when the waiter is done, whichever comes first."""
+        if self._thawed is None:
+            return
         thawing = asyncio.ensure_future(self._thawed.wait())
         try:
             await asyncio.wait({waiter, thawing}, return_when=asyncio.FIRST_COMPLETED)
@@ -140,7 +147,7 @@ class WaitTracker:
         """Whether what was waited for has been heard, and its node goes on in a moment."""
         if wait.incident_id:
             return self._is_answered(wait.incident_id)
-        return wait.thaw and self._thawed.is_set()
+        return wait.thaw and not self.is_frozen
 
     async def watch_idleness(self) -> frozenset[Wait]:
         """What everything has been waiting for, once it has done so for the grace time."""
@@ -156,7 +163,10 @@ class WaitTracker:
 
     async def _sleep_grace(self, seconds: float) -> None:
         """Let so much time pass; less where others wait for the room that this run takes."""
-        if self._crowded is not None and seconds > WRITE_DELAY_S:
+        if self._crowded is None:
+            await asyncio.sleep(seconds)
+            return
+        if seconds > WRITE_DELAY_S:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds - WRITE_DELAY_S):
                     await self._crowded.wait()

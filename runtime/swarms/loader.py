@@ -10,11 +10,13 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -104,12 +106,12 @@ def absolute_ref(ref: str, root: Path) -> str:
         )
     if not _is_path(target):
         return ref
-    path = Path(target) if Path(target).is_absolute() else root / target
-    if not path.is_file():
+    path = os.path.join(root, target)  # noqa: PTH118 - as text, for every run
+    if not os.path.isfile(path):  # noqa: PTH113
         raise SwarmLoadError(
             f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm"
         )
-    return f"{path.resolve()}:{attribute}"
+    return f"{os.path.realpath(path)}:{attribute}"
 
 
 def _defined(ref: str, root: Path) -> str:
@@ -157,7 +159,7 @@ def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
 def _import_fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
     """The module, imported again if files of the workspace have changed."""
     beside = Path(target).parent if _is_path(target) else root
-    whole = root.resolve()
+    whole = _resolved(root)
     folders = (root, whole, beside)
     while True:
         load = _turns.begin(beside, folders)
@@ -172,6 +174,12 @@ def _import_fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleT
                 return module
         finally:
             _turns.end(load, folders)
+
+
+@lru_cache(maxsize=64)
+def _resolved(root: Path) -> Path:
+    """Without symbolic links. A workspace stays where it is while a process has it."""
+    return root.resolve()
 
 
 def _is_path(target: str) -> bool:

@@ -106,26 +106,32 @@ async def _resume(
     clock: Callable[[], datetime],
     stopping: StopSignal | None,
 ) -> DriveOutcome:
-    recorded = await journal.read(lease.run_id)
-    state = fold_events(recorded)
+    # The events themselves are not kept: this frame lives as long as the run does here.
+    state = fold_events(await journal.read(lease.run_id))
+    known = state.last_seq
     session = RunSession(journal, lease, state, config, clock)
-    async with AsyncExitStack() as trial:
-        if is_suspect(state.deaths_if_started(lease.owner)):
+    trial = AsyncExitStack() if is_suspect(state.deaths_if_started(lease.owner)) else None
+    try:
+        if trial is not None:
             renewing = asyncio.create_task(_renew_lease(session, lease))
             try:
                 if not await run_alone(session, trial, stopping):
                     return "parked"
             finally:
                 renewing.cancel()
-        started = ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=config.program, code=config.code)
         await session.record(
-            started, *clock_set_back_events(state, clock()), *(await _copy_fork(session) if not state.lives else ())
+            ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=config.program, code=config.code),
+            *clock_set_back_events(state, clock()),
+            *(await _copy_fork(session) if not state.lives else ()),
         )
         if state.terminal:
             return "finished"
         if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
-        return await _run_session(session, recorded[-1].seq if recorded else 0, stopping, trial)
+        return await _run_session(session, known, stopping, trial)
+    finally:
+        if trial is not None:
+            await trial.aclose()
 
 
 async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
@@ -143,7 +149,7 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
 
 
 async def _run_session(
-    session: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack
+    session: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack | None
 ) -> DriveOutcome:
     """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")

@@ -367,6 +367,8 @@ def test_tools_that_take_the_same_share_a_model_and_those_that_only_seem_to_do_n
         return signature_of(take)
 
     assert make(int, 1).arguments is make(int, 1).arguments
+    assert make(Literal[1], 1).arguments is make(Literal[1], 1).arguments
+    assert make(Literal[True], 1).schema["properties"]["value"]["const"] is True
     assert make(int | str, 1).schema["properties"]["value"]["anyOf"][0] == {"type": "integer"}
     assert make(str | int, 1).schema["properties"]["value"]["anyOf"][0] == {"type": "string"}
     assert make(int, 1).schema["properties"]["value"]["default"] == 1

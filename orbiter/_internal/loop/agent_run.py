@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
 from orbiter._internal.loop.corrections import Corrections
-from orbiter._internal.loop.first_messages import first_messages
+from orbiter._internal.loop.first_messages import called_instructions, first_messages
 from orbiter._internal.loop.model_calls import ModelCalls
 from orbiter._internal.loop.tool_calls import ExplainPeer, ToolCalls, hook_location
 from orbiter._internal.loop.tool_step import ToolInvocation, as_text
@@ -212,14 +212,18 @@ class AgentRun:
     async def _run_turns(self, input: str) -> AgentOutput:
         self.restart()
         await self.begin(input)
+        typed, direct = self.agent.output_type is not None, self.scope is DIRECT
         while True:
-            await self.scope.turn(self.turn, self.messages)
+            if not direct:  # plain `run` has no breakpoints and no injected messages
+                await self.scope.turn(self.turn, self.messages)
             output = await self.ask_model()
             self.append_reply(output)
             if output.tool_calls:
                 final = await self._use_tools(output)
-            else:
+            elif typed:
                 final = await self.corrections.validate_output(self.scope, self.turn - 1, output, self.messages)
+            else:
+                final = output
             if final is not None:
                 return await self.finish(final)
 
@@ -238,7 +242,10 @@ class AgentRun:
             )
         if agent.hook_manager.has_hooks(HookPoint.START):
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
-        self.messages = await first_messages(agent, self.provider, self.history, input, self.scope)
+        instructions = agent.instructions
+        if not isinstance(instructions, str):
+            instructions = await called_instructions(agent, self.scope)
+        self.messages = first_messages(agent, self.provider, self.history, input, instructions)
         if agent.toolsets:
             self.tools.delegates = self._delegates
             await self.tools.open_toolsets()
@@ -279,6 +286,7 @@ class AgentRun:
     def record_reply(self, reply: ModelReply) -> AgentOutput:
         """Book a reply."""
         self.reply = reply
+        reply.raw = None  # it was for the hooks, which have run; what the agent works with is not held twice
         self.turn += 1
         output = reply.output
         self.usage.append(output.usage)

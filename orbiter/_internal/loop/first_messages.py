@@ -17,27 +17,30 @@ if TYPE_CHECKING:
     from orbiter.agent import Agent
 
 
-async def first_messages(
-    agent: Agent, provider: Any, history: list[Message] | None, input: str, scope: Scope
+def first_messages(
+    agent: Agent, provider: Any, history: list[Message] | None, input: str, instructions: str
 ) -> list[Message]:
-    """The conversation up to the first question. What callable instructions return is recorded under `scope`."""
-    instructions = agent.instructions
-    if not isinstance(instructions, str):
-        instructions = await record_value(
-            scope, "instructions", Place(0), _call_instructions, {"_agent": agent}, agent=agent.name
-        )
+    """The conversation up to the first question, in a list of its own."""
     if agent.output_type is not None and not getattr(type(provider), "structured", False):
         schema = json.dumps(agent.output_type.model_json_schema(), ensure_ascii=False)
         asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
         instructions = f"{instructions}\n\n{asked}" if instructions else asked
-    messages = build_messages(instructions, _without_instructions(history, instructions))
+    messages = build_messages(instructions, _without_instructions(history, instructions) if history else ())
     messages.append(UserMessage(content=input))
     return messages
 
 
-def _without_instructions(history: list[Message] | None, instructions: str) -> list[Message]:
+async def called_instructions(agent: Agent, scope: Scope) -> str:
+    """What callable instructions return; recorded under `scope`."""
+    said: str = await record_value(
+        scope, "instructions", Place(0), _call_instructions, {"_agent": agent}, agent=agent.name
+    )
+    return said
+
+
+def _without_instructions(history: list[Message], instructions: str) -> list[Message]:
     """The history, less this agent's own instructions from an earlier run: they would stand there twice."""
-    return [m for m in history or () if not (isinstance(m, SystemMessage) and m.content == instructions)]
+    return [m for m in history if not (isinstance(m, SystemMessage) and m.content == instructions)]
 
 
 async def _call_instructions(arguments: dict[str, Any]) -> str:

@@ -103,9 +103,10 @@ async def run_alone(session: RunSession, trial: AsyncExitStack, stopping: asynci
         await asyncio.gather(entering, stop, return_exceptions=True)
 
 
-async def until_progress(session: RunSession, trial: AsyncExitStack) -> None:
-    """Close a trial of a run once something of it is recorded: from there on a step is to blame."""
+async def until_progress(session: RunSession, trial: AsyncExitStack | None) -> None:
+    """Close a trial of a run, if it is one, once something of it is recorded: from there on a step is to blame."""
     while not session.state.moved:  # noqa: ASYNC110 - what a fold finds wakes no waiter, and few runs are ever suspects
         await asyncio.sleep(_POLL_S)
     await session.writer.flush()
-    await trial.aclose()
+    if trial is not None:
+        await trial.aclose()

@@ -6,6 +6,7 @@ Pure: from a classification and the kind of place it happened at. What each opti
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
 from runtime.judgement.comparison.file_write import FileState, written_text
@@ -54,8 +55,12 @@ _OPTIONS_AT_MODEL: dict[Cause, tuple[str, ...]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def make_option(option_id: str, *, hint: str = "", label: str = "") -> Option:
-    """The option as it is shown. Raises `KeyError` for an id that the table does not have."""
+    """The option as it is shown; frozen, hence the same one for every incident that offers it.
+
+    Raises `KeyError` for an id that the table does not have.
+    """
     spec = OPTIONS[option_id]
     return Option(
         id=option_id,

@@ -12,6 +12,7 @@ import pytest
 
 from runtime.execution.deadlines import OVERDUE_SPREAD, overdue_delay
 from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.wait_tracker import Wait, WaitTracker
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.run_controls import RunControls
@@ -96,6 +97,16 @@ async def _parked(bench: Bench, clock: Clock, deadline_s: float) -> str:
 def _wakes(state: DurableRun) -> datetime:
     assert state.wake_at is not None
     return state.wake_at
+
+
+async def test_the_grace_time_holds_also_where_no_other_run_can_ask_for_room() -> None:
+    """A drive without a supervisor hears of no others that wait for its place."""
+    tracker = WaitTracker(lambda _: False, 0.3, crowded=None)
+    wait = Wait(incident_id="i")
+    with tracker.waiting(tracker.open_activity(None), wait):
+        began = asyncio.get_running_loop().time()
+        assert await tracker.watch_idleness() == {wait}
+        assert asyncio.get_running_loop().time() - began >= 0.3
 
 
 async def test_a_deadline_takes_the_safe_default_also_of_a_run_that_is_parked(bench: Bench, clock: Clock) -> None:
