@@ -19,8 +19,8 @@ from runtime.operations.requests.codec import encode
 from runtime.operations.requests.struct import ActorRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
-from runtime.record.state.incident_facts import FaultFacts, IncidentFacts, OptionFacts
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Limit, Origin, Persistence, Remedy
+from runtime.record.state.incident_facts import FaultFacts, IncidentFacts, OptionFacts
 
 AT = datetime(2026, 11, 23, 12, 0, 0, 120, tzinfo=UTC)
 FAULT = Classification(
