@@ -52,7 +52,7 @@ class WorkspaceProjection:
         """
         self.summaries = {found.id: found for found in reversed(list(summaries))}
         self.incidents = {
-            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, facts=found.opened.facts)
+            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, facts=found.facts)
             for found in incidents
         }
         self.grants = tuple(grants)

@@ -14,7 +14,10 @@ GROUP_KEY_PREFIX = "group:"
 
 
 class OpenDecision(Protocol):
-    """An open incident and the run that it belongs to. `runtime.link.wire.protocol.InboxRow` is such."""
+    """An open incident and the run that it belongs to.
+
+    `runtime.link.wire.protocol.InboxRow` and `runtime.record.journal.OpenIncident` are such.
+    """
 
     @property
     def run_id(self) -> str: ...
