@@ -1,4 +1,4 @@
-"""The zone of times that are shown."""
+"""The zone of times that are shown, and what else would differ from one reader or moment to the next."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from runtime.record.journal import OpenIncident
+from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.state.incident_events import IncidentOpened
 from screens.views.run.preview import load_decisions
-from tests.screens.stories import limited, waiting_of
+
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
 
 
 @pytest.fixture
@@ -24,4 +28,4 @@ def in_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _decisions_are_loaded() -> None:
     """The preview of a decision is there at once, and not when a thread has loaded it."""
-    load_decisions(waiting_of(limited(1))[0])
+    load_decisions(OpenIncident("r", "", IncidentOpened(incident_id="i", fault=FAULT)))
