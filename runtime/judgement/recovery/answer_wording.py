@@ -31,7 +31,7 @@ def wording_of(asked: AskedIncident, option_id: str) -> str:
     if effect != "grant":
         return ""
     need, action = str(asked.action.get("permission", "")), asked.action
-    if ":" in need:
+    if not need or ":" in need:
         return need
     arguments = json.dumps(action.get("arguments", {}), ensure_ascii=False, sort_keys=True, default=str)
-    return f"{need}: {action.get('tool', '')} {arguments}" if need else ""
+    return f"{need}: {action.get('tool', '')} {arguments}"
