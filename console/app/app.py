@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -208,15 +210,23 @@ class OrbiterApp(PatchedApp):
         self._navigator.begin(self._first_run)
         if isinstance(link, LinkClient | MultiClient):
             link.start()
-        self.call_after_refresh(self._listen)
+        self.call_after_refresh(lambda: self.run_worker(self._load_rest(), group="load", exit_on_error=False))
 
     def _settings(self) -> Sequence[Setting]:
         from console.app.settings_source import collect_settings
 
         return collect_settings(self, self.session, self.preferences, mouse=self.mouse)
 
+    async def _load_rest(self) -> None:
+        """The first screen stands: load what it did without, while keys are answered already."""
+        from screens.shell.background_load import load_in_background
+
+        await load_in_background(partial(import_module, "console.app.notifications"))
+        self._listen()
+        await load_in_background(partial(import_module, "screens.pages.run"))
+
     def _listen(self) -> None:
-        """From now on tell of decisions that were not there; the first screen stands, and need not wait for this."""
+        """From now on tell of decisions that were not there."""
         from console.app.notifications import NoticeBell
 
         title = f"orbiter {workspace().root.name}" if self.titled else ""

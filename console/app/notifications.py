@@ -102,16 +102,16 @@ class Notifications:
         """Notify of incidents that came and went; what was waiting when we connected gives no notification."""
         now = frozenset(link.incidents)
         rows = [row for key, row in link.incidents.items() if key not in self._known]
-        fresh = [row.opened for row in rows]
-        for row in rows:
-            self._notices.name_run(row.opened.run_id or row.run_id, row.title)
-            self._notices.apply(row.opened)
-        for key in self._known - now:
-            self._notices.apply(ev.IncidentClosed(incident_id=key, reason="is not open any more"))
-        if not self._heard:
-            seen = tuple((opened.incident_id, opened.revision) for opened in fresh)
+        if self._heard:
+            for row in rows:
+                self._notices.name_run(row.facts.run_id or row.run_id, row.title)
+                self._notices.apply(row.opened)
+        else:  # there may be thousands, and their events are not needed
+            seen = tuple((row.facts.incident_id, row.facts.revision) for row in rows)
             for channel in CONSOLE_CHANNELS:
                 self._notices.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
+        for key in self._known - now:
+            self._notices.apply(ev.IncidentClosed(incident_id=key, reason="is not open any more"))
         self._known, self._heard = now, True
 
     def _set_title(self, waiting: int, *, changed: bool) -> None:

@@ -17,8 +17,9 @@ from typing import Any, Literal
 
 from msgspec import structs
 
+from runtime.judgement.recovery.answer_wording import wording_of
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
-from runtime.judgement.recovery.options import needs_look, wording_of
+from runtime.judgement.recovery.options import needs_look
 from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.decisions import Decisions
 from runtime.operations.lookup import find_incident

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 
 from screens.base.run_list_screen import RunListScreen
 from screens.render.layout import Row, Spans
+from screens.shell.background_load import load_in_background
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import BeginHere, OpenRun
 from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecision, group_members
 from screens.views.lists.inbox import MAX_DONE_SHOWN, inbox_rows
 from screens.views.lists.runs import RUN_COLUMNS
-from screens.views.run.preview import preview_lines
+from screens.views.run.preview import decisions_loaded, load_decisions, preview_lines
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from screens.widgets.line_list import LineList
@@ -60,6 +62,7 @@ class InboxScreen(RunListScreen):
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self._memory = RowCache()
+        self._loading = False
 
     def crumbs(self) -> Spans:
         return self.trail("inbox")
@@ -86,6 +89,9 @@ class InboxScreen(RunListScreen):
             if key.startswith(GROUP_KEY_PREFIX)
             else ()
         )
+        if not decisions_loaded() and (found := alike[0] if alike else self._decision_at(key)) is not None:
+            self._load_decisions(found)
+            return []
         return preview_lines(
             key,
             self.link.summaries,
@@ -94,6 +100,24 @@ class InboxScreen(RunListScreen):
             alike=alike,
             brief=self.shows_briefly,
         )
+
+    def _decision_at(self, key: str) -> OpenDecision | None:
+        kind, _, name = key.partition(":")
+        return self.link.incidents.get(name) if kind == "incident" else None
+
+    def _load_decisions(self, found: OpenDecision) -> None:
+        """The preview of the first decision takes long: keys do not wait for it."""
+
+        async def load() -> None:
+            try:
+                await load_in_background(partial(load_decisions, found))
+            finally:
+                self._loading = False
+            self.pace.request()
+
+        if not self._loading:
+            self._loading = True
+            self.run_worker(load(), group="load", exit_on_error=False)
 
     # -- what is done ----------------------------------------------------------------------------------------
 

@@ -190,7 +190,7 @@ class ConsoleContext:
         ranked = self.order.order(
             incidents.keys(),
             lambda: (
-                found.opened.incident_id
+                found.facts.incident_id
                 for found in by_priority(incidents.values(), link.summaries, self.clock(), link.host_of)
             ),
         )

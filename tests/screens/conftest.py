@@ -1,4 +1,4 @@
-"""The zone of times that are shown."""
+"""The zone of times that are shown, and what else would differ from one reader or moment to the next."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
+from runtime.record.journal import OpenIncident
+from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.state.incident_events import IncidentOpened
+from screens.views.run.preview import load_decisions
+
+FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
 
 
 @pytest.fixture
@@ -16,3 +23,9 @@ def in_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         time.tzset()
         yield
     time.tzset()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _decisions_are_loaded() -> None:
+    """The preview of a decision is there at once, and not when a thread has loaded it."""
+    load_decisions(OpenIncident("r", "", IncidentOpened(incident_id="i", fault=FAULT)))

@@ -84,7 +84,7 @@ class MemoryLink:
     @property
     def incidents(self) -> Mapping[str, InboxRow]:
         return {
-            found.opened.incident_id: InboxRow(run_id=story.run_id, title=story.title, opened=found.opened)
+            found.opened.incident_id: InboxRow(run_id=story.run_id, title=story.title, facts=found.opened.facts)
             for story in self.stories.values()
             for found in story.state.open_incidents
         }

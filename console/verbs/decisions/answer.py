@@ -219,7 +219,7 @@ async def _preview(
         for line in grant_preview_lines(preview):
             print_note(line)
     elif dry_run:
-        from runtime.judgement.recovery.options import wording_of
+        from runtime.judgement.recovery.answer_wording import wording_of
         from runtime.operations.answer_params import checked_params
 
         checked_params(opened, option, params)

@@ -5,9 +5,8 @@ Pure: from a classification and the kind of place it happened at. What each opti
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from runtime.judgement.comparison.file_write import FileState, written_text
 from runtime.judgement.recovery.option_spec import Confirmation, FaultSite, KeyPress, OfferContext
@@ -22,12 +21,12 @@ from runtime.record.state.fault_taxonomy import (
     Remedy,
 )
 from runtime.record.state.incident_events import IncidentAnswered, IncidentOpened, Option
+from runtime.record.state.incident_facts import OptionNeed
 
 SERVER_APPROVAL_RULE_ID: Final = "mcp-server-approval"
 """The rule of incidents that ask whether an MCP server may be used."""
 
-_Needs = Literal["", "text", "arguments", "model", "seconds", "amount"]
-_NEEDS: Final[dict[str, _Needs]] = {need: need for need in get_args(_Needs)}
+_NEEDS: Final[dict[str, OptionNeed]] = {need: need for need in get_args(OptionNeed)}
 """What `Option.needs` of an event can say."""
 
 _TELL_LABEL: Final = "Tell the agent what to do instead"
@@ -123,24 +122,6 @@ def options_for(
         known = (_happened_option(), _not_happened_option())
         return (*known, _skip_option(where), make_option("abort")), "abort"
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
-
-
-def wording_of(opened: IncidentOpened, option_id: str) -> str:
-    """The very words that this answer is an answer to; empty where it is one to every incident that is the same.
-
-    A fingerprint leaves out paths, names and numbers: to permit one file is not to permit every other. And a
-    permission that names no object (`shell`) says nothing of what is to be done: there the call itself counts.
-    """
-    effect = effect_of(option_id)
-    if effect == "input":
-        return opened.question
-    if effect != "grant":
-        return ""
-    need, action = str(opened.action.get("permission", "")), opened.action
-    if ":" in need:
-        return need
-    arguments = json.dumps(action.get("arguments", {}), ensure_ascii=False, sort_keys=True, default=str)
-    return f"{need}: {action.get('tool', '')} {arguments}" if need else ""
 
 
 def needs_look(opened: IncidentOpened, option_id: str) -> bool:

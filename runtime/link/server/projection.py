@@ -52,7 +52,7 @@ class WorkspaceProjection:
         """
         self.summaries = {found.id: found for found in reversed(list(summaries))}
         self.incidents = {
-            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, opened=found.opened)
+            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, facts=found.facts)
             for found in incidents
         }
         self.grants = tuple(grants)
@@ -76,15 +76,15 @@ class WorkspaceProjection:
 
     def open(self, incident: InboxRow) -> bytes | None:
         """An incident came, or came again with a new revision."""
-        if self.incidents.get(incident.opened.incident_id) == incident:
+        if self.incidents.get(incident.facts.incident_id) == incident:
             return None
-        self.incidents[incident.opened.incident_id] = incident
+        self.incidents[incident.facts.incident_id] = incident
         return self._changed(WorkspaceChange(position=self.position + 1, incident=incident))
 
     def propose(self, proposal: AnswerProposed) -> bytes | None:
         """An agent proposes an answer to an incident of the inbox, as that is now."""
         row = self.incidents.get(proposal.incident_id)
-        if row is None or row.opened.revision != proposal.revision:
+        if row is None or row.facts.revision != proposal.revision:
             return None
         return self.open(replace(row, proposed=proposal.option, proposed_by=proposal.by.name))
 

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
 
+from runtime.record.state.incident_facts import IncidentFacts
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     from runtime.record.state.incident_events import IncidentOpened
     from runtime.record.state.workspace_events import GrantAdded
 else:
-    # A console reads its first messages before it has loaded pydantic: the first incident or grant does that.
-    GrantAdded = IncidentOpened = Any
+    # A console reads its first messages before it has loaded pydantic: the first grant does that.
+    GrantAdded = Any
 
 E = TypeVar("E", bound="BaseModel")
 
@@ -81,23 +83,23 @@ class Hello(Message, frozen=True, tag="hello"):
     proto: int = PROTOCOL_VERSION
 
 
-class InboxRow(msgspec.Struct, frozen=True):
+class InboxRow(msgspec.Struct, frozen=True, dict=True):
     """A row of the inbox: an open incident and the run that it belongs to. `proposed`: the option that an agent
     proposed last, and `proposed_by` its name; both may be empty.
     """
 
     run_id: str
-    opened: IncidentOpened
+    facts: IncidentFacts = msgspec.field(name="opened")
     title: str = ""
     proposed: str = ""
     proposed_by: str = ""
 
-    def __post_init__(self) -> None:
-        opened: Any = self.opened
-        if isinstance(opened, dict):
-            from runtime.record.state import incident_events  # the events of runs and nodes are not needed here
+    @cached_property
+    def opened(self) -> IncidentOpened:
+        """The event, which a decision needs. The first that is read loads the vocabulary of incidents."""
+        from runtime.record.state import incident_events
 
-            force_setattr(self, "opened", _read_event(incident_events.IncidentOpened, opened))
+        return incident_events.IncidentOpened.model_validate(msgspec.to_builtins(self.facts))
 
 
 class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):

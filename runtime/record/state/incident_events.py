@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
+from runtime.record.state.incident_facts import IncidentFacts, OptionNeed
 from runtime.record.state.incident_title import incident_title
 from runtime.record.state.operator_terms import Reach
 
@@ -19,7 +21,7 @@ class Option(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     id: str
     label: str
-    needs: Literal["", "text", "arguments", "model", "seconds", "amount"] = ""
+    needs: OptionNeed = ""
     hint: str = ""
     standing: bool = False
     """Has effects beyond this incident (a grant that lasts): asks for a second confirmation."""
@@ -70,6 +72,11 @@ class IncidentOpened(JournalEvent):
     def what(self) -> str:
         """The first sentence wherever it is shown: the question; the author's words; else the error's own text."""
         return incident_title(self.question, self.message, self.fault.user_message, self.fault.rule_message)
+
+    @property
+    def facts(self) -> IncidentFacts:
+        """As lists have it."""
+        return msgspec.convert(self, IncidentFacts, from_attributes=True)
 
     @property
     def said(self) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from runtime.judgement.recovery.answer_wording import wording_of
 from runtime.judgement.recovery.option_table import effect_of
-from runtime.judgement.recovery.options import needs_look, wording_of
+from runtime.judgement.recovery.options import needs_look
 from runtime.operations.requests.answers import BulkOutcome, Precedent
 from runtime.record.state.events import IncidentOpened
 from screens.render.formatting import format_age, pluralize

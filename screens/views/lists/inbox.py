@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from runtime.judgement.recovery.answer_wording import wording_of
+from runtime.record.state.incident_facts import IncidentFacts
 from runtime.record.state.summary import Summary
 from screens.render.formatting import age_ends, format_age
 from screens.render.glyphs import state_ink
@@ -29,9 +30,6 @@ from screens.views.lists.runs import (
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
 from screens.views.shared.row_sort import LONG_AGO
-
-if TYPE_CHECKING:
-    from runtime.record.state.events import IncidentOpened
 
 MAX_DONE_SHOWN = 200
 """Finished runs in the list; a filter goes through all."""
@@ -98,7 +96,7 @@ def _decisions(
             rows.append(group_row(key, found, context, host_of(found[0].run_id)))
         rows += (
             memory.row(
-                f"{under}incident:{each.opened.incident_id}",
+                f"{under}incident:{each.facts.incident_id}",
                 (each, refs.get(each.run_id, ""), each.title in shared),
                 context.now,
                 lambda each=each, under=under: (  # type: ignore[misc]
@@ -110,7 +108,7 @@ def _decisions(
                         refs.get(each.run_id, ""),
                         shares_title=each.title in shared,
                     ),
-                    age_ends(each.opened.ts, context.now),
+                    age_ends(each.facts.ts, context.now),
                 ),
             )
             for each in found
@@ -150,19 +148,19 @@ def incident_row(
     shares_title: bool = False,
 ) -> Row:
     """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
-    opened = found.opened
+    facts = found.facts
     title = title_spans(Summary(found.run_id, ref, found.title), context, "ink-strong", shares_title=shares_title)
     return Row(
-        f"incident:{opened.incident_id}",
+        f"incident:{facts.incident_id}",
         (
             context.state_spans("waiting", NEEDS_YOU),
             context.at_host(title, host),
-            join_spans((_proposal_mark(found, context), incident_words(opened, context)), context.glyphs.dot),
+            join_spans((_proposal_mark(found, context), incident_words(facts, context)), context.glyphs.dot),
             (),
             (),
-            span(format_age(opened.ts, context.now), state_ink("waiting")),
+            span(format_age(facts.ts, context.now), state_ink("waiting")),
         ),
-        values=("waiting", plain_text(title), str(opened.fault.cause), None, None, -opened.ts.timestamp()),
+        values=("waiting", plain_text(title), str(facts.fault.cause), None, None, -facts.ts.timestamp()),
         fault=True,
         under=under,
     )
@@ -178,43 +176,37 @@ def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:
 
 def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, host: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
-    opened = found[0].opened
+    facts = found[0].facts
     count = span(f"{len(found)} alike", "ink-strong", bold=True)
     return Row(
         key,
         (
             context.state_spans("waiting", NEEDS_YOU),
             context.at_host(count, host),
-            incident_words(opened, context),
+            incident_words(facts, context),
             (),
             (),
-            span(format_age(opened.ts, context.now), state_ink("waiting")),
+            span(format_age(facts.ts, context.now), state_ink("waiting")),
         ),
-        values=("waiting", f"{len(found)} alike", str(opened.fault.cause), None, None, -opened.ts.timestamp()),
+        values=("waiting", f"{len(found)} alike", str(facts.fault.cause), None, None, -facts.ts.timestamp()),
         fault=True,
         fold=True,
     )
 
 
-def incident_words(opened: IncidentOpened, context: RenderContext) -> Spans:
+def incident_words(facts: IncidentFacts, context: RenderContext) -> Spans:
     """`permission denied · fetch_page · net:example.com:443`; else the question, or the message."""
-    from runtime.judgement.recovery.options import (
-        wording_of,  # with the vocabulary of events, which runs alone do without
-    )
-
-    asked = wording_of(opened, "grant") or opened.what
-    if opened.lineage:  # the place is said before it
-        asked = asked.removeprefix(f"Tool '{opened.lineage[-1]}' failed: ")
+    asked = wording_of(facts, "grant") or facts.what
+    if facts.lineage:  # the place is said before it
+        asked = asked.removeprefix(f"Tool '{facts.lineage[-1]}' failed: ")
     message = context.sanitize_line(asked, 200)
-    return join_spans((cause_and_place(opened, context), span(message, "ink-muted")), context.glyphs.dot)
+    return join_spans((cause_and_place(facts, context), span(message, "ink-muted")), context.glyphs.dot)
 
 
-def cause_and_place(opened: IncidentOpened, context: RenderContext) -> Spans:
+def cause_and_place(facts: IncidentFacts, context: RenderContext) -> Spans:
     """`service unavailable · fetch_page`; what is asked is a question or a request, and not an error."""
-    from runtime.judgement.recovery.options import wording_of
-
-    cause = "question" if opened.question else str(opened.fault.cause).replace("_", " ")
-    cause = "asks permission" if wording_of(opened, "grant") else cause
-    cause = "may have happened" if opened.in_doubt else cause
-    place = context.sanitize_line(opened.lineage[-1], 60) if opened.lineage else ""
+    cause = "question" if facts.question else str(facts.fault.cause).replace("_", " ")
+    cause = "asks permission" if wording_of(facts, "grant") else cause
+    cause = "may have happened" if facts.in_doubt else cause
+    place = context.sanitize_line(facts.lineage[-1], 60) if facts.lineage else ""
     return join_spans((span(cause, "state-waiting"), span(place)), context.glyphs.dot)

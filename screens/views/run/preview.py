@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from runtime.record.state.summary import Summary
 from screens.render.formatting import format_ago, format_cost, format_elapsed
@@ -15,6 +16,24 @@ from screens.render.layout import (
 from screens.views.decisions.incident_groups import GROUP_KEY_PREFIX, OpenDecision
 from screens.views.lists.runs import progress, rate_facts, run_state_spans, title_of
 from screens.views.shared.render_context import RenderContext
+
+
+@cache
+def _decision_lines() -> Callable[..., list[Spans]]:
+    from screens.views.decisions.decision_preview import decision_lines  # of no use to a list of runs
+
+    return decision_lines
+
+
+def load_decisions(found: OpenDecision) -> None:
+    """Load what shows decisions, and make the first one ready. Takes most of a second, once."""
+    _decision_lines()
+    assert found.opened.incident_id == found.facts.incident_id
+
+
+def decisions_loaded() -> bool:
+    """Whether the preview of a decision is made at once."""
+    return bool(_decision_lines.cache_info().currsize)
 
 
 def preview_lines(
@@ -39,13 +58,11 @@ def preview_lines(
     kind, _, name = key.partition(":")
     if kind == "run":
         return _run_lines(summaries[name], context) if name in summaries else []
-    from screens.views.decisions.decision_preview import decision_lines  # of no use to a list of runs
-
     if key.startswith(GROUP_KEY_PREFIX) and alike:
-        example = decision_lines(alike[0], context, brief=brief)
+        example = _decision_lines()(alike[0], context, brief=brief)
         return [*_group_lines(alike, context, brief=brief), *example]
     if kind == "incident" and (found := incidents.get(name)):
-        return decision_lines(found, context, brief=brief)
+        return _decision_lines()(found, context, brief=brief)
     return []
 
 
@@ -76,7 +93,7 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief
             span(context.sanitize_line(found.run_id, 40), "ink-muted"),
         )
         lines.append(
-            join_spans((*words, span(format_ago(found.opened.ts, context.now), "ink-muted")), context.glyphs.dot)
+            join_spans((*words, span(format_ago(found.facts.ts, context.now), "ink-muted")), context.glyphs.dot)
         )
     if len(alike) > _MAX_LISTED:
         lines.append(span(f"and {len(alike) - _MAX_LISTED} more", "ink-muted"))

@@ -20,6 +20,7 @@ from runtime.operations.requests.struct import ActorRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Limit, Origin, Persistence, Remedy
+from runtime.record.state.incident_facts import FaultFacts, IncidentFacts, OptionFacts
 
 AT = datetime(2026, 11, 23, 12, 0, 0, 120, tzinfo=UTC)
 FAULT = Classification(
@@ -64,6 +65,9 @@ INCIDENT = Incident(
         (ActorRow, ev.Actor, "", ""),
         (OfferedOption, ev.Option, "", ""),
         (rows.FaultRow, Classification, "", ""),
+        (FaultFacts, Classification, "", ""),
+        (OptionFacts, ev.Option, "", ""),
+        (IncidentFacts, ev.IncidentOpened, "type", ""),
         (rows.IncidentRow, ev.IncidentOpened, "v seq type incident_id ts", "id state opened_at proposals answer"),
     ],
 )

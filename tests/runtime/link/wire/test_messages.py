@@ -24,13 +24,21 @@ from runtime.record.state.summary import Summary
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
 OPENED = IncidentOpened(run_id="r", incident_id="i", fault=FAULT, message='"half" an emoji', seq=3)
 GRANT = GrantAdded(grant_id="g", subject="s", verb="net", pattern="*", lifetime="always")
+OPENED_WITH_A_NEW_CAUSE = {
+    "type": "incident.opened",
+    "incident_id": "i",
+    "ts": "2026-11-23T12:00:00Z",
+    "fault": {"origin": "tool", "cause": "of a newer program", "persistence": "unknown"},
+}
 WORDS: list[p.RuntimeMessage] = [
     p.Hello(epoch="e", position=3, role="viewer", peer="x", program="y", keys=("openai",), pid=7),
     p.WorkspaceSnapshot(position=1, why="first"),
-    p.WorkspaceSnapshot(2, "gap", (Summary("r", title="t"),), (p.InboxRow("r", OPENED, "t\n"),), (GRANT,), more=True),
+    p.WorkspaceSnapshot(
+        2, "gap", (Summary("r", title="t"),), (p.InboxRow("r", OPENED.facts, "t\n"),), (GRANT,), more=True
+    ),
     p.WorkspaceChange(position=4),
     p.WorkspaceChange(5, summary=Summary("r")),
-    p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED)),
+    p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED.facts)),
     p.WorkspaceChange(7, closed="i", grants=()),
     p.WorkspaceChange(8, grants=(GRANT,)),
     p.Pong(id=9, held_up="run r1: disk full", slow="run r2: still importing"),
@@ -85,7 +93,11 @@ def test_what_a_console_says_first_is_read_by_a_runtime(said: p.Message) -> None
         ({"t": "snapshot", "position": 1, "why": "first", "summaries": {}}, "^summaries: "),
         ({"t": "snapshot", "position": 1, "why": "first", "summaries": [{"id": "r", "steps": "x"}]}, "^steps: "),
         ({"t": "snapshot", "position": 1, "why": "first", "incidents": [{}]}, "^incidents: "),
-        ({"t": "changed", "position": 1, "incident": {"run_id": "r", "opened": {"v": 1}}}, "^incident_id: "),
+        (
+            {"t": "changed", "position": 1, "incident": {"run_id": "r", "opened": {"v": 1}}},
+            "^opened: incident_id is missing",
+        ),
+        ({"t": "changed", "position": 1, "incident": {"run_id": "r", "opened": OPENED_WITH_A_NEW_CAUSE}}, "^cause: "),
         ({"t": "changed", "position": 1, "grants": [{"v": "x"}]}, "^v: |^grant_id: "),
         ({"t": "pong", "id": "x"}, "^id: "),
     ],
@@ -103,14 +115,26 @@ def test_what_is_no_json_is_said(line: bytes) -> None:
     assert caught.value.error == "not_json"
 
 
-def test_an_inbox_of_runs_is_shown_before_pydantic_is_loaded() -> None:
-    code = """
+def test_the_event_of_a_row_is_the_one_that_was_told() -> None:
+    told = parse_message(p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED.facts)).line())
+    assert isinstance(told, p.WorkspaceChange)
+    assert told.incident is not None
+    assert told.incident.opened == OPENED
+
+
+def test_an_inbox_is_shown_before_pydantic_is_loaded() -> None:
+    line = p.WorkspaceSnapshot(1, "first", (Summary("r"),), (p.InboxRow("r", OPENED.facts),)).line()
+    code = f"""
 import sys
+from datetime import UTC, datetime
 import console.app.app, console.app.startup, screens.pages.inbox, screens.shell.context
-from runtime.link.wire import protocol as p
 from runtime.link.wire.message_parser import parse_message
-from runtime.record.state.summary import Summary
-assert parse_message(p.WorkspaceSnapshot(1, "first", (Summary("r"),)).line()).summaries[0].id == "r"
+from screens.render.glyphs import ASCII_GLYPHS
+from screens.views.lists.inbox import inbox_rows
+from screens.views.shared.render_context import RenderContext
+told = parse_message({line!r})
+runs = {{row.id: row for row in told.summaries}}
+assert len(inbox_rows(runs, told.incidents, RenderContext(datetime.now(UTC), ASCII_GLYPHS))) > 2
 print(*sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,0 +1,37 @@
+"""The very words that an answer is an answer to. Loads neither pydantic nor an event: lists show such words first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from runtime.judgement.recovery.option_table import effect_of
+
+
+class AskedIncident(Protocol):
+    """What is read of an incident: `IncidentOpened` and `IncidentFacts` are such."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def action(self) -> Mapping[str, Any]: ...
+
+
+def wording_of(asked: AskedIncident, option_id: str) -> str:
+    """The very words that this answer is an answer to; empty where it is one to every incident that is the same.
+
+    A fingerprint leaves out paths, names and numbers: to permit one file is not to permit every other. And a
+    permission that names no object (`shell`) says nothing of what is to be done: there the call itself counts.
+    """
+    effect = effect_of(option_id)
+    if effect == "input":
+        return asked.question
+    if effect != "grant":
+        return ""
+    need, action = str(asked.action.get("permission", "")), asked.action
+    if not need or ":" in need:
+        return need
+    arguments = json.dumps(action.get("arguments", {}), ensure_ascii=False, sort_keys=True, default=str)
+    return f"{need}: {action.get('tool', '')} {arguments}"
