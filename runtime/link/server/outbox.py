@@ -1,10 +1,10 @@
 """The outbox of one console: back-pressure, and when a slow console gets a fresh snapshot instead of changes.
 
 Replies, pongs and refusals have a lane of their own and are never dropped. The stream (what is shown) is bounded: not
-more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a snapshot has rows none
-waits longer than a second. Beyond that they are dropped, and once the console has taken in all that was sent it gets one
-fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers swallow
-seconds of it (`facts/remote.md` section 2).
+more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a snapshot has rows
+none waits longer than a second. Beyond that they are dropped, and once the console has taken in all that was sent it
+gets one fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers
+swallow seconds of it (`facts/remote.md` section 2).
 
 The lane of replies has no bound of its own: the connection reads no more commands while it is `full`.
 """
