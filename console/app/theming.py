@@ -75,7 +75,9 @@ class ThemeController:
 
     def available(self) -> dict[str, Theme]:
         """Ours and the user's: those of Textual have no colour for a state. Without colours those made for that."""
-        return {name: theme for name, theme in self._known.items() if theme.ansi or not self._colourless}
+        if not self._colourless:  # as it is: Textual asks for each line that it paints
+            return self._known
+        return {name: theme for name, theme in self._known.items() if theme.ansi}
 
     @property
     def watching(self) -> bool:

@@ -15,8 +15,8 @@ from screens.render.formatting import format_cost, format_duration, format_token
 from screens.render.glyphs import UNICODE_GLYPHS
 from screens.views.run.json_lines import json_text
 from screens.views.run.node import KIND_WORDS
+from screens.views.run.node_line import argument_digest
 from screens.views.run.node_state import shown_state, shown_word
-from screens.views.run.tree import argument_digest
 
 MAX_DEPTH: Final = 40
 """Levels of nesting; deeper nodes stand on the last one. Browsers cut a page at 512 levels of elements."""

@@ -94,7 +94,7 @@ class DetailPages:
             told = self._build_report(state, incident, context)
             explained = explained or not incident.open
             return _report_page(state, incident, told, context, link, explained=explained)
-        if node is None or node.id in state.roots:
+        if node is None or node.parent_id not in state.nodes:
             return DetailPage(self._outcome_lines(state, context), "Run", "run")
         streamed = link.text(state.id, node.id)
         comes = streamed is not None and not node.terminal
@@ -124,7 +124,8 @@ def _incident_at(state: DurableRun, key: str, incident_id: str) -> Incident | No
     node = state.nodes.get(key)
     if node is not None and node.incidents:
         return state.incidents.get(node.incidents[-1])
-    return state.incidents.get(incident_id) if key in ("", *state.roots) else None
+    is_run = not key or (node is not None and node.parent_id not in state.nodes)
+    return state.incidents.get(incident_id) if is_run else None
 
 
 def _report_page(

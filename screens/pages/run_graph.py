@@ -31,6 +31,8 @@ class GraphView(LineView, can_focus=False):
 
     def show(self, graph: SwarmGraph) -> None:
         """Show a graph, or go where it is empty."""
+        if not (graph.lines or self._graph.lines):
+            return
         self._graph = graph
         self.display = bool(graph.lines)
         self.styles.height = len(graph.lines)

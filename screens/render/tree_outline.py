@@ -24,6 +24,10 @@ class OutlineSource(Protocol):
         """Whether its children are hidden unless the user chose otherwise."""
         ...
 
+    def facts(self, key: str) -> object:
+        """What the row is made of: as long as it is equal, so is the row."""
+        ...
+
     def row(self, key: str) -> Row:
         """The cells of a line; the rails go before the first of them."""
         ...

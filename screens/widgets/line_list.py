@@ -168,11 +168,12 @@ class LineList(LineView, can_focus=True):
         return next((at for at in range(index, -1, -1) if self.selectable(at)), -1)
 
     def _put_cursor(self, index: int, *, by_operator: bool = True) -> None:
-        if index != self._cursor:
+        before = self._cursor
+        if index != before:
             self._cursor = index
             self.post_message(self.Moved(self, self.cursor_key, by_operator))
         self._bring_into_sight(index)
-        self.repaint_changed()
+        self.repaint_changed((before, index))
 
     def _bring_into_sight(self, index: int) -> None:
         """Scroll as little as needed; the first selectable line takes the heading above it along."""

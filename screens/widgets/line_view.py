@@ -7,7 +7,7 @@ lines in sight; so the number of lines does not matter, and nothing is sent when
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from textual import events
@@ -41,6 +41,8 @@ class LineView(ScrollView, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._painted: dict[int, tuple[Spans, str]] = {}
+        self._compared: dict[tuple[int, int], tuple[Spans, str]] = {}
+        """Lines that a comparison found to have changed, by index and width, until they are painted."""
         self._inks: ThemeColors | None = None
         self._focus_is_new = False
         self.press_brought_focus = False
@@ -86,17 +88,25 @@ class LineView(ScrollView, inherit_bindings=False):
         if self.scroll_y > self.max_scroll_y:
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
-    def repaint_changed(self) -> None:
-        """Compare the lines in sight with what was painted, and repaint those that differ."""
+    def repaint_changed(self, indexes: Iterable[int] | None = None) -> None:
+        """Compare the lines in sight with what was painted, and repaint those that differ. `indexes`: no other lines
+        can differ.
+        """
         width, height = self.visible_size
         if not self.is_mounted or not width:
             return
         top = self.scroll_offset.y
-        for index in range(top, top + height):
+        in_sight = range(top, top + height)
+        regions: list[Region] = []
+        self._compared.clear()
+        for index in in_sight if indexes is None else filter(in_sight.__contains__, indexes):
             before, now = self._painted.get(index), self.line_at(index, width)
             if before != now:
+                self._compared[index, width] = now
                 first, last = changed_cells(before, now, width)
-                self.refresh(Region(first, index - top, last - first, 1))
+                regions.append(Region(first, index - top, last - first, 1))
+        if regions:
+            self.refresh(*regions)
 
     def render_line(self, y: int) -> Strip:
         """One line of the visible part, as Textual's line API wants it."""
@@ -105,7 +115,7 @@ class LineView(ScrollView, inherit_bindings=False):
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
         index, width = y + self.scroll_offset.y, self.visible_size.width
-        spans, ground = self._painted[index] = self.line_at(index, width)
+        spans, ground = self._painted[index] = self._compared.pop((index, width), None) or self.line_at(index, width)
         return self._inks.strip(spans, width, ground)
 
     # -- mouse -----------------------------------------------------------------------------------------------
@@ -130,6 +140,7 @@ class LineView(ScrollView, inherit_bindings=False):
         """Perhaps the theme changed."""
         self._inks = None
         self._painted.clear()
+        self._compared.clear()
         super().notify_style_update()
 
 

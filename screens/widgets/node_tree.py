@@ -28,6 +28,9 @@ from screens.widgets.line_list import ColumnList
 _MOST_ADDED: Final = 200
 """Nodes that are put among the lines one by one; where more came, all lines are worked out again."""
 
+_MOST_MADE: Final = 400
+"""Lines that are kept: more than a screen has."""
+
 
 class NodeTree(ColumnList):
     """The first column carries rails and the sign of folding. What the user folded or unfolded stays so."""
@@ -51,6 +54,8 @@ class NodeTree(ColumnList):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lines = {}
+        self._made: dict[str, tuple[object, Spans]] = {}
+        """Lines as they were last, each with all that it was made of."""
 
     def show(self, tree: OutlineSource, columns: Sequence[Column] | None = None) -> None:
         """Show the tree as it is by now, in other columns if they are given. Its lines are worked out again only if its
@@ -124,14 +129,20 @@ class NodeTree(ColumnList):
         return index
 
     def spans_at(self, index: int, width: int) -> Spans:
-        key = self.keys[index]
-        line = self._lines[key]
         if self._tree is None:
             return ()
-        cells = self._tree.row(key).cells
-        cells = ((*self._before(line), *cells[0]), *cells[1:])
-        mark = Span(self._glyphs.fresh, "ink-accent") if self._tree.fresh(key) else Span(" ")
-        return self.line_of(mark, cells, width)
+        key = self.keys[index]
+        line, fresh = self._lines[key], self._tree.fresh(key)
+        facts = (self._tree.facts(key), line, fresh, width, self._columns)
+        made = self._made.get(key)
+        if made is None or made[0] != facts:
+            if len(self._made) > _MOST_MADE:
+                self._made.clear()
+            cells = self._tree.row(key).cells
+            cells = ((*self._before(line), *cells[0]), *cells[1:])
+            mark = Span(self._glyphs.fresh, "ink-accent") if fresh else Span(" ")
+            made = self._made[key] = (facts, self.line_of(mark, cells, width))
+        return made[1]
 
     def _before(self, line: Branch) -> Spans:
         sign = (self._glyphs.folded if line.folded else self._glyphs.unfolded) if line.foldable else " "

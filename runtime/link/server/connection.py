@@ -97,6 +97,10 @@ class ConnectionHost(Protocol):
         """All that the console sees, as a snapshot: it fell behind."""
         ...
 
+    def snapshot_rows(self, connection: Connection) -> int:
+        """How many runs and nodes such a snapshot has."""
+        ...
+
     def handle_command(self, connection: Connection, command: p.Command, by: Actor) -> None:
         """Carry out a command; the reply goes to the connection."""
         ...
@@ -119,7 +123,12 @@ class Connection:
         self.attaching: p.Attach | None = None
         """What the console asked for, until it is told: what it sends meanwhile is read afterwards."""
         self.watching: set[str] = set()
-        self.outbox = ClientOutbox(lambda: server.snapshot_lines(self), window=server.window, capacity=server.capacity)
+        self.outbox = ClientOutbox(
+            lambda: server.snapshot_lines(self),
+            window=server.window,
+            capacity=server.capacity,
+            snapshot_rows=lambda: server.snapshot_rows(self),
+        )
         self._server = server
         self._reader = reader
         self._writer = writer

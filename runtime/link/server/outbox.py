@@ -1,10 +1,10 @@
 """The outbox of one console: back-pressure, and when a slow console gets a fresh snapshot instead of changes.
 
 Replies, pongs and refusals have a lane of their own and are never dropped. The stream (what is shown) is bounded: not
-more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a few none waits
-longer than a second. Beyond that they are dropped, and once the console has taken in all that was sent it gets one
-fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers swallow
-seconds of it (`facts/remote.md` section 2).
+more than `window` messages go out unacknowledged, not more than `capacity` wait, and of more than a snapshot has rows
+none waits longer than a second. Beyond that they are dropped, and once the console has taken in all that was sent it
+gets one fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers
+swallow seconds of it (`facts/remote.md` section 2).
 
 The lane of replies has no bound of its own: the connection reads no more commands while it is `full`.
 """
@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable
 from runtime.link.wire.protocol import Delta, DeltaKind
 
 MAX_QUEUE_AGE_S = 1.0
-"""How old the picture of a slow console may get before it is given up for a fresh one."""
+"""How old the picture of a slow console may get before it is given up for a fresh one, if that is shorter."""
 MIN_QUEUE_FOR_SNAPSHOT = 100
-"""So many messages that wait are fewer than a snapshot is long, however old they are."""
+"""So many messages that wait are never given up for their age."""
 
 MAX_REPLIES = 64
 """Replies, pongs and refusals that may wait for a console before nothing more is read from it."""
@@ -37,7 +37,9 @@ DeltaKey = tuple[str, str, int, DeltaKind]
 
 
 class ClientOutbox:
-    """Lines for one console, in the order in which they go out. `refill` makes the lines of a fresh snapshot."""
+    """Lines for one console, in the order in which they go out. `refill` makes the lines of a fresh snapshot, which has
+    about `snapshot_rows` nodes and runs: it is worth as many messages that wait, and costs a console more than them.
+    """
 
     def __init__(
         self,
@@ -45,9 +47,11 @@ class ClientOutbox:
         *,
         window: int,
         capacity: int,
+        snapshot_rows: Callable[[], int] = int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._refill = refill
+        self._snapshot_rows = snapshot_rows
         self._window = window
         self._capacity = capacity
         self._replies: deque[bytes] = deque()
@@ -102,8 +106,8 @@ class ClientOutbox:
             return
         now = self._clock()
         waiting = len(self._queue)
-        old = waiting >= MIN_QUEUE_FOR_SNAPSHOT and now - self._queue[0][0] > MAX_QUEUE_AGE_S
-        if old or waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > MAX_QUEUE_BYTES):
+        full = waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > MAX_QUEUE_BYTES)
+        if full or self._is_old(now):
             self._queue.clear()
             self._queue_bytes = 0
             self._deltas.clear()
@@ -112,6 +116,12 @@ class ClientOutbox:
             self._queue.append((now, line))
             self._queue_bytes += len(line)
         self._wake.set()
+
+    def _is_old(self, now: float) -> bool:
+        """Whether the console is late, and a snapshot tells it what is now with less than what waits for it."""
+        waiting = len(self._queue)
+        late = waiting >= MIN_QUEUE_FOR_SNAPSHOT and now - self._queue[0][0] > MAX_QUEUE_AGE_S
+        return late and waiting >= self._snapshot_rows()
 
     def delta(self, key: DeltaKey, offset: int, text: str) -> None:
         """Send a piece of a streamed reply; pieces that wait are joined."""

@@ -222,6 +222,10 @@ class LinkServer:
         self._watched.show_again(connection)
         return self.projection.snapshot("slow")
 
+    def snapshot_rows(self, connection: Connection) -> int:
+        """How many runs and nodes that snapshot has."""
+        return len(self.projection.summaries) + self._watched.node_count(connection)
+
     def handle_command(self, connection: Connection, command: p.Command, by: ev.Actor) -> None:
         """Carry out a command; the reply goes its own way when it is there."""
 

@@ -64,6 +64,11 @@ class WatchedRuns:
             connection.outbox.show(run_id, lambda run_id=run_id: self._run_lines(run_id, 0, "slow"))  # type: ignore[misc]
             self._deltas.repeat(run_id, connection.outbox)
 
+    def node_count(self, connection: Connection) -> int:
+        """How many nodes the runs have that the console watches."""
+        found = (self._runs.get(run_id) for run_id in connection.watching)
+        return sum(len(run.state.nodes) for run in found if run is not None)
+
     def on_event(self, event: ev.JournalEvent) -> None:
         """Tell those who watch the run of its next event."""
         try:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from runtime.judgement.reports.waiting_nodes import holding_nodes
 from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.layout import Span, Spans, width_of
+from screens.views.run.node_line import node_facts, state_spans
 from screens.views.run.node_state import shown_state
-from screens.views.run.tree import state_words
 from screens.views.shared.render_context import RenderContext
 
 MAX_ROWS: Final = 8
@@ -124,7 +124,7 @@ def _words(node: Node | None, state: DurableRun, context: RenderContext, holding
     """The state of a member, unless its sign says it."""
     if node is None or shown_state(node, holding) in _NAME_ENOUGH:
         return ()
-    return (Span(" "), *state_words(node, state, context, holding))
+    return (Span(" "), *state_spans(node_facts(node, state, context, holding)))
 
 
 def _laid_out(stages: Sequence[Sequence[Member]], cells: Sequence[Sequence[Spans]], *, ascii_only: bool) -> SwarmGraph:

@@ -16,7 +16,6 @@ from screens.render.formatting import (
     HOUR_S,
     MINUTE_S,
     format_duration,
-    format_elapsed,
 )
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
@@ -24,11 +23,10 @@ from screens.render.layout import (
     Row,
     Span,
     Spans,
-    span,
 )
-from screens.views.run.node_names import shown_name
+from screens.views.run.node_line import label_spans, node_facts, state_spans, time_spans
 from screens.views.run.node_state import NO_HOLDING, shown_state
-from screens.views.run.tree import RunTree, node_label, state_words
+from screens.views.run.tree import RunTree
 from screens.views.shared.render_context import RenderContext
 
 TIMELINE_COLUMNS: Final = (
@@ -95,19 +93,15 @@ class Timeline(RunTree):
 
     scale: Scale | None = None
 
+    def facts(self, key: str) -> object:
+        """The bar depends on too much: the row itself."""
+        return self.row(key)
+
     def row(self, key: str) -> Row:
         node = self.state.nodes[key]
         bar = bar_of(node, self.state, self.scale, self.context, self.holding) if self.scale is not None else ()
-        took = format_elapsed(node.opened_at, node.closed_at, self.context.now)
-        return Row(
-            key,
-            (
-                node_label(node, self.context, self.holding, shown_name(node, self.state)),
-                bar,
-                state_words(node, self.state, self.context, self.holding),
-                span(took, "ink-muted" if node.terminal else "ink"),
-            ),
-        )
+        facts = node_facts(node, self.state, self.context, self.holding)
+        return Row(key, (label_spans(facts, self.context), bar, state_spans(facts), time_spans(facts)))
 
 
 def bar_of(

@@ -1,4 +1,4 @@
-"""The tree of a run's nodes: which are shown, which fold, and the text of each line."""
+"""The tree of a run's nodes: which are shown, and which fold."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import Final
 from runtime.judgement.reports.waiting_nodes import holding_nodes
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun, Node
-from screens.render.formatting import format_elapsed, format_tokens, whole_seconds
-from screens.render.glyphs import state_ink
-from screens.render.layout import (
-    Column,
-    Row,
-    Span,
-    Spans,
-    span,
-)
+from screens.render.layout import Column, Row
 from screens.views.run.node import KIND_WORDS
-from screens.views.run.node_names import shown_name
-from screens.views.run.node_state import node_word, shown_state, shown_word
+from screens.views.run.node_line import (
+    MAX_PROGRESS_CHARS,
+    UNFINISHED_BUSINESS,
+    NodeFacts,
+    argument_digest,
+    node_cells,
+    node_facts,
+)
+from screens.views.run.node_state import node_word
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 
@@ -43,17 +42,8 @@ _NAMES_FIRST: Final = tuple(
 _MOST_LOOKED_AT: Final = 200
 """Of a run with more nodes the column of attempts is there in any case."""
 
-_UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})
-
-
 FRESH_SPAN: Final = timedelta(seconds=10)
 """How long a node that came is marked as new."""
-_MAX_VALUES: Final = 6
-"""Arguments of a call that its line tells."""
-_MAX_VALUE_CHARS: Final = 80
-"""Characters of one of them: its beginning and its end."""
-_MAX_PROGRESS_CHARS: Final = 160
-"""Characters of what a call says of its progress."""
 _FAULT_STATES: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
 _FOLDED_STATES: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
 
@@ -96,7 +86,7 @@ class RunTree:
         narrowed tree is what was asked for: none of it folds.
         """
         node = self.state.nodes[key]
-        done = node.terminal and bool(node.parent_id) and node.phase not in _UNFINISHED_BUSINESS
+        done = node.terminal and bool(node.parent_id) and node.phase not in UNFINISHED_BUSINESS
         return done and self.only is None
 
     def shape(self) -> tuple[tuple[object, ...], int]:
@@ -130,32 +120,24 @@ class RunTree:
         opened = node.opened_at if node is not None else None
         return self.since is not None and opened is not None and opened > max(self.since, self.context.now - FRESH_SPAN)
 
-    def row(self, key: str) -> Row:
-        """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
+    def facts(self, key: str) -> object:
         node = self.state.nodes.get(key)
         if node is None:
-            return Row(key, ((),) * len(NODE_COLUMNS))
-        return Row(
-            key,
-            (
-                (
-                    *node_label(node, self.context, self.holding, shown_name(node, self.state)),
-                    *self._progress(node),
-                ),
-                state_words(node, self.state, self.context, self.holding),
-                _attempt_spans(node, self.context),
-                _time(node, self.context),
-                _tokens(node),
-            ),
-        )
+            return None
+        return node_facts(node, self.state, self.context, self.holding, self._progress(node))
 
-    def _progress(self, node: Node) -> Spans:
+    def row(self, key: str) -> Row:
+        """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
+        facts = self.facts(key)
+        cells = node_cells(facts, self.context) if isinstance(facts, NodeFacts) else ((),) * len(NODE_COLUMNS)
+        return Row(key, cells)
+
+    def _progress(self, node: Node) -> str:
         """What a tool that works says of how far it has come: the last line of it."""
         if self.texts is None or node.kind != "tool" or node.phase != "running":
-            return ()
+            return ""
         said = self.texts(node.id)
-        last = said.text[-_MAX_PROGRESS_CHARS:].rstrip().rpartition("\n")[2] if said is not None else ""
-        return span(f"  {self.context.sanitize_line(last, _MAX_PROGRESS_CHARS)}", "ink-accent") if last else ()
+        return said.text[-MAX_PROGRESS_CHARS:].rstrip().rpartition("\n")[2] if said is not None else ""
 
     def _shown(self, node: Node) -> bool:
         """Recorded values are the engine's own bookkeeping, unless a person is asked for one."""
@@ -198,75 +180,3 @@ def _searchable_text(node: Node) -> str:
     kind = KIND_WORDS.get(node.kind, node.kind)
     states = f"{node.phase.replace('_', ' ')} {node_word(node.phase)}"
     return f"{node.name} {kind} {states} {node.agent} {argument_digest(node)}"
-
-
-def argument_digest(node: Node) -> str:
-    """What a tool was called with, in a few words as they came: it tells calls of one name apart. A long text beside
-    short ones does not. Empty for others.
-    """
-    if node.kind != "tool":
-        return ""
-    arguments = node.effective.get("arguments", node.requested.get("arguments"))
-    if not isinstance(arguments, dict):
-        return ""
-    texts = [str(value) for value in islice(arguments.values(), _MAX_VALUES)]
-    short = [text for text in texts if len(text) <= _MAX_VALUE_CHARS and "\n" not in text]
-    return ", ".join(short or map(_ends, texts))
-
-
-def _ends(text: str) -> str:
-    return (
-        text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS // 2]}...{text[-_MAX_VALUE_CHARS // 2 :]}"
-    )
-
-
-def node_label(node: Node, context: RenderContext, holding: Mapping[str, int], name: str) -> Spans:
-    """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
-    ink = "ink-muted" if node.terminal and node.phase not in _UNFINISHED_BUSINESS else "ink"
-    name = context.sanitize_line(name, 120) or "?"
-    found = [
-        context.state_glyph(shown_state(node, holding)),
-        Span(f" {name}", ink, bold=not node.is_step and not node.terminal),
-    ]
-    kind = KIND_WORDS.get(node.kind, node.kind)
-    if node.kind in ("llm", "group", "value", "swarm") and name != kind:
-        found.append(Span(f" {kind}", "ink-muted"))
-    if framework := context.sanitize_line(str(node.info.get("framework", "")), 40):  # a guest's
-        found.append(Span(f" {kind} ({framework})", "ink-muted"))
-    if node.warnings:
-        found.append(Span(f" {context.glyphs.warning}", "severity-warning"))
-    if given := context.sanitize_line(argument_digest(node), _MAX_VALUES * _MAX_VALUE_CHARS):
-        found.append(Span(f" {given}", "ink-muted"))
-    return tuple(found)
-
-
-def state_words(node: Node, state: DurableRun, context: RenderContext, holding: Mapping[str, int]) -> Spans:
-    """The state of a node, with what it counts down to or how long it has been waiting."""
-    word = shown_word(node, holding)
-    if node.phase == "retrying" and node.retry is not None:
-        left = (node.retry.until - context.now).total_seconds()
-        word = f"retries in {whole_seconds(left + 1)}" if left > 0 else "retries now"
-    elif node.phase == "waiting" and (since := _waiting_since(node, state)):
-        word = f"needs you {format_elapsed(since, None, context.now)}"
-    return span(word, state_ink(shown_state(node, holding)))
-
-
-def _waiting_since(node: Node, state: DurableRun) -> datetime | None:
-    found = [state.incidents[key] for key in node.incidents if key in state.incidents]
-    return next((incident.opened.ts for incident in found if incident.open), None)
-
-
-def _attempt_spans(node: Node, context: RenderContext) -> Spans:
-    if node.tries_begun < 2:
-        return ()
-    return span(f"{context.glyphs.times}{min(node.tries_begun, 999)}", "state-retrying")
-
-
-def _time(node: Node, context: RenderContext) -> Spans:
-    until = node.closed_at
-    ink = "ink-muted" if node.terminal else "ink"
-    return span(format_elapsed(node.opened_at, until, context.now), ink)
-
-
-def _tokens(node: Node) -> Spans:
-    return span(format_tokens(node.input_tokens, node.output_tokens), "ink-muted")

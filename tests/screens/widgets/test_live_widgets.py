@@ -63,8 +63,11 @@ class Branchy:
     def fresh(self, key: str) -> bool:
         return False
 
-    def row(self, key: str) -> Row:
+    def facts(self, key: str) -> str:
         self.asked += 1
+        return self.words.get(key, "idle")
+
+    def row(self, key: str) -> Row:
         return row(key, self.words.get(key, "idle"))
 
     def shape(self) -> object:
@@ -160,6 +163,25 @@ async def test_ten_thousands_of_rows_cost_what_is_in_sight(monkeypatch: pytest.M
         await pilot.press("end")
         assert shown.cursor_key == "r49999"
         assert "r49999" in screen_text(pilot.app)[9]
+
+
+async def test_a_key_and_a_change_have_each_line_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = RowList(COLUMNS)
+    async with Stage(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(rows(10))
+        shown.focus()
+        await pilot.pause()
+        made: list[int] = []
+        real = shown.spans_at
+        monkeypatch.setattr(shown, "spans_at", lambda index, width: made.append(index) or real(index, width))
+        await pilot.press("down")
+        await pilot.pause()
+        assert made == [0, 1]
+        made.clear()
+        shown.show(rows(10, r3="busy"))
+        await pilot.pause()
+        assert made == [*range(10)]
+        assert "busy" in screen_text(pilot.app)[3]
 
 
 async def test_the_cursor_stays_with_its_key_and_on_its_height() -> None:
@@ -282,6 +304,26 @@ async def test_a_tree_has_rails_and_folds_by_keys() -> None:
         assert shown.cursor_key == "a"
         await pilot.press("space")
         assert list(shown.keys) == ["root", "a", "b", "b1"]
+
+
+async def test_a_line_of_a_tree_is_made_again_only_if_what_it_is_made_of_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown, tree = NodeTree(COLUMNS), forest()
+    async with Stage(shown).run_test(size=(40, 10)) as pilot:
+        shown.show(tree)
+        await pilot.pause()
+        made: list[str] = []
+        real = tree.row
+        monkeypatch.setattr(tree, "row", lambda key: made.append(key) or real(key))
+        shown.show(tree)
+        assert made == []
+        key = tree.roots()[0]
+        tree.words[key] = "busy"
+        shown.show(tree)
+        await pilot.pause()
+        assert made == [key]
+        assert "busy" in screen_text(pilot.app)[0]
 
 
 async def test_what_is_done_folds_by_itself_unless_the_user_stands_in_it() -> None:

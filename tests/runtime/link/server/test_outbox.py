@@ -50,6 +50,20 @@ def test_what_waits_too_long_is_given_up_for_a_snapshot_unless_it_is_little() ->
     assert _now(outbox) == [b"snapshot"]
 
 
+def test_what_waits_too_long_is_not_given_up_for_a_snapshot_that_is_longer() -> None:
+    now, rows = [0.0], 3 * MIN_QUEUE_FOR_SNAPSHOT
+    outbox = ClientOutbox(
+        lambda: [b"snapshot"], window=1, capacity=10 * rows, snapshot_rows=lambda: rows, clock=lambda: now[0]
+    )
+    for number in range(rows - 1):
+        outbox.offer(b"%d" % number)
+    now[0] += MAX_QUEUE_AGE_S + 1
+    outbox.offer(b"as many as the snapshot has rows")
+    held = [outbox.stale]
+    outbox.offer(b"one too many")
+    assert [*held, outbox.stale] == [False, True]
+
+
 def test_overflow_drops_all_and_one_snapshot_follows_when_all_sent_was_taken() -> None:
     outbox = _outbox()
     for number in range(20):
