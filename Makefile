@@ -7,6 +7,8 @@ PYRIGHT := .venv/.pyright
 # its part takes over from the others.
 PYTEST_ARGS ?= -n 4 --dist worksteal
 export PYTHON
+# The suite starts hundreds of processes, and each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test lint types check-tests coverage mutants soak wheel bench bench-guests bench-peers guests-oldest guests-newest \
 	guests-upgrade docs screenshots pages clean
@@ -32,6 +34,7 @@ test: lint ## everything that must hold; mypy, which uses one core, runs beside 
 check-tests: $(COMPLETE) $(PYRIGHT) ## the test suite alone; the few that fail run once more, and are named
 	@command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || \
 		echo "no sshd: tests of remote operation are skipped (Debian: apt-get install openssh-server)" >&2
+	@$(BIN)/python -m compileall -q orbiter runtime console screens themes # once, and not in each worker at the same time
 	$(BIN)/python -m tests.rerun -q $(PYTEST_ARGS)
 
 coverage: $(COMPLETE) ## the test suite with coverage of all processes; the report is in htmlcov

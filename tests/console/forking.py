@@ -8,12 +8,16 @@ is the real one.
 The server is this file run as a script. It gets its requests over a socket pair: three standard descriptors and a
 socket for the answers. It forks a process that forks the program, waits for it, and tells its process id and its
 status. A program in a terminal gets a session of its own and that terminal as its controlling one.
+
+At its end a program waits for its threads, calls what is to be called at exit, and takes its own modules apart, as each
+interpreter does. It leaves alone what the server imported (`_leave_what_was_loaded`).
 """
 
 # ruff: noqa: F401 - imported for the processes that are forked
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -180,6 +184,24 @@ def _server() -> socket.socket:
 
 # -- the server --------------------------------------------------------------------------------------------------------
 
+_loaded: list[Any] = []
+"""The modules that the server has imported. The list is in itself, so that it is not freed before the process ends."""
+
+
+def _keep_what_is_loaded() -> None:
+    _loaded[:] = [_loaded, sys.modules.copy()]
+    for name in ("__main__", "sys", "builtins"):
+        del _loaded[1][name]
+    gc.freeze()
+
+
+def _leave_what_was_loaded() -> None:
+    """Let the interpreter not find what the server imported. To free that object by object, a forked process would copy
+    all of its pages: it took more than half of what a short verb takes.
+    """
+    for name in _loaded[1]:
+        sys.modules.pop(name, None)
+
 
 def _load() -> None:
     """Import what the verbs import, but for the modules of `console`."""
@@ -230,7 +252,7 @@ def _serve(control: socket.socket) -> dict[str, Any]:
             os._exit(0)
         if kind == IN_TERMINAL:
             _load_screens()
-            gc.freeze()
+            _keep_what_is_loaded()
         if os.fork() == 0:
             control.close()
             return _supervise(descriptors)
@@ -293,7 +315,9 @@ def _become(request: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    if "coverage" not in sys.modules:  # which writes what it found when the process ends
+        atexit.register(_leave_what_was_loaded)  # the first that is registered is called last
     _load()
     assert threading.active_count() == 1, "a process with threads cannot be forked"
-    gc.freeze()
+    _keep_what_is_loaded()
     _become(_serve(socket.socket(fileno=int(sys.argv[1]))))

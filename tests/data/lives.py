@@ -47,6 +47,8 @@ from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal
 from runtime.record.state import clock as state_clock
 from runtime.record.state import events
 from runtime.record.state.events import Actor, utc_now
+from runtime.swarms import module_reload
+from runtime.swarms.compiled_source import OnceCompiledLoader
 from runtime.testing.drills.call_log import CallLog
 from runtime.testing.drills.drill_file import parse_drill
 from runtime.testing.drills.injected_faults import drilled
@@ -60,6 +62,7 @@ assert pydantic_ai.models.function is not None  # all are imported once, not in 
 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
 LOCAL = "tests.runtime.chaos.pairs:local"
+SWARMS = (Path(__file__).parent / "swarms").resolve()
 
 
 def named(reference: str) -> Any:
@@ -125,7 +128,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             clock=None if "skew_s" in command else Clock(state),
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
-            period_s=0.01,
+            period_s=0.03,
             engine=named(command.get("engine", LOCAL))(
                 journal, state, code=config.code, **command.get("engine_options", {})
             ),
@@ -229,8 +232,22 @@ def build() -> None:
     events._any_event()
 
 
+def compile_swarms() -> None:
+    """Compile the swarms' files. Each life executes them again, and compiles only what is not as it was here."""
+    for file in SWARMS.glob("*.py"):
+        OnceCompiledLoader(file.stem, str(file)).get_code(file.stem)
+
+
+def look_at_modules(state: Path) -> None:
+    """Look which modules are those of the workspace, as each load of a swarm does. There are thousands, and a process
+    that has just been forked copies the pages of all that it looks at: it took a quarter of a short life.
+    """
+    module_reload.record_imports(state, state.resolve(), SWARMS, since=module_reload.import_instant())
+
+
 def main() -> None:
     build()
+    compile_swarms()
     gc.freeze()  # or each life looks through all that is imported here, and copies its pages
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -256,6 +273,8 @@ def main() -> None:
             *lines, typed = (typed + piece).split(b"\n")
             for line in lines:
                 command = json.loads(line)
+                if command["do"] == "live":
+                    look_at_modules(Path(command["state"]))
                 pid = os.fork()
                 if pid == 0:
                     code = 1

@@ -14,6 +14,7 @@ from textual.theme import Theme
 
 from console.app.screen_export import screen_picture
 from console.app.theming import ThemeController
+from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from screens.base.runtime_screen import RuntimeScreen
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.key_names import key_in_words
@@ -35,6 +36,7 @@ class Lonely(App[None]):
         ascii_only = screen.session.glyphs.name == "ascii"
         self.themes = ThemeController(self, ThemeCatalog(), ascii_only=ascii_only, show=lambda *_: None)
         super().__init__()
+        self.stylesheet = ParsedOnceStylesheet(variables=self.stylesheet._variables)  # as the console's own
         self.themes.begin(theme)
         self.shown = screen
         self.begin = begin

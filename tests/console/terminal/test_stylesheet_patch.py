@@ -9,7 +9,14 @@ import pytest
 from textual.css.parse import parse as textual_parse
 from textual.css.tokenizer import TokenError
 
+from console.terminal import stylesheet_patch
 from console.terminal.stylesheet_patch import ParsedOnceStylesheet
+
+
+@pytest.fixture(autouse=True)
+def nothing_parsed() -> None:
+    """What other apps of this process have parsed is forgotten."""
+    stylesheet_patch._parsed.clear()
 
 
 @pytest.fixture
@@ -46,6 +53,24 @@ def test_another_theme_is_parsed(parse: mock.Mock) -> None:
     found.reparse()
     assert parse.call_count == 2
     assert colours(found) == ["#0000FF"]
+
+
+def test_a_theme_that_comes_back_and_another_app_parse_nothing_again(parse: mock.Mock) -> None:
+    found = sheet()
+    for ink in ("blue", "red", "blue"):
+        found.set_variables({"ink": ink})
+        found.reparse()
+    assert colours(found) == ["#0000FF"]
+    assert colours(sheet()) == ["#FF0000"]
+    assert parse.call_count == 2
+
+
+def test_no_more_themes_are_remembered_than_the_limit(parse: mock.Mock) -> None:
+    inks = [f"rgb({n},0,0)" for n in range(stylesheet_patch.MAX_THEMES + 1)]
+    for ink in [*inks, inks[0]]:
+        sheet(ink)
+    assert parse.call_count == len(inks) + 1
+    assert len(stylesheet_patch._parsed) == stylesheet_patch.MAX_THEMES
 
 
 def test_a_wrong_sheet_is_refused_each_time_and_the_others_stand() -> None:

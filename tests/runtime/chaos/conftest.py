@@ -30,15 +30,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.path.parent == Path(__file__).parent:
                 item.add_marker(pytest.mark.timeout(_SOAK_LIMIT_S), append=False)  # the first is the one that counts
         return
-    left = [
-        item
-        for item in items
-        for name, sample in _SAMPLES.items()
-        if f"[{name}" in item.name and not any(word in item.name for word in sample)
-    ]
+    left = [item for item in items if _is_left_out(item.name)]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+        items[:] = [item for item in items if not _is_left_out(item.name)]
+
+
+def _is_left_out(test: str) -> bool:
+    return any(f"[{name}" in test and not any(word in test for word in sample) for name, sample in _SAMPLES.items())
 
 
 @pytest.fixture(scope="session", params=PAIRS, ids=[pair.name for pair in PAIRS])

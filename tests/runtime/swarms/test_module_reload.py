@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -176,3 +177,8 @@ def test_a_module_that_was_forgotten_is_not_kept_in_memory(tmp_path: Path) -> No
     gc.collect()
     assert sys.modules["words_gone"].WORD == "another"
     assert before() is None
+
+
+def test_a_modules_file_is_compared_as_a_path_would_write_it() -> None:
+    for file in ("".join(signs) for length in range(7) for signs in product("/.a", repeat=length)):
+        assert module_reload._normalized(file) == str(Path(file)), file

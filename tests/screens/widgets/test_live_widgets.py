@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widget import Widget
 
+from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import (
     Column,
@@ -87,6 +88,7 @@ class Stage(App[None]):
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
+        self.stylesheet = ParsedOnceStylesheet(variables=self.stylesheet._variables)
         for theme in builtin_themes():
             self.register_theme(theme)
         self.theme = "orbiter-dark"

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
+from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from runtime.judgement.forms.fields import UNSET, FormField
 from screens.render.layout import LINK_INK, Span, span
 from screens.shell.context import ConsoleContext
@@ -36,6 +37,7 @@ class Stage(App[None]):
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
+        self.stylesheet = ParsedOnceStylesheet(variables=self.stylesheet._variables)
         self.register_theme(builtin_themes()[0])
         self.theme = "orbiter-dark"
         self.widget = widget
