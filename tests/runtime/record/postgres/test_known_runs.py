@@ -11,7 +11,7 @@ from runtime.record.journal import Fenced
 from runtime.record.places import init_database, open_journal
 from runtime.record.postgres import writer as writers
 from runtime.record.postgres.connection import Connection
-from runtime.record.postgres.locked_rows import Clock
+from runtime.record.postgres.locked_rows import Clock, load_batch
 from runtime.record.rules.batch import Batch, Write
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
@@ -31,13 +31,12 @@ async def workspace(postgres_url: str) -> str:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many operations were in each batch that looked at the server first."""
     found: list[int] = []
-    load = writers.load_batch
 
     async def counted(
         connection: Connection, ops: Sequence[Write], writer_id: str, clock: Clock | None
     ) -> tuple[Batch, list[int]] | None:
         found.append(len(ops))
-        return await load(connection, ops, writer_id, clock)
+        return await load_batch(connection, ops, writer_id, clock)
 
     monkeypatch.setattr(writers, "load_batch", counted)
     return found

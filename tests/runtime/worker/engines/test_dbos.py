@@ -404,7 +404,7 @@ async def test_a_workers_role_drives_with_dbos_and_can_forge_nothing_through_the
     for name in names.values():
         postgres.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
     await init_database(address.url, worker=names["worker"], operator=names["operator"], viewer=names["viewer"])
-    await make_queue(address, **names)
+    await make_queue(address, worker=names["worker"], operator=names["operator"], viewer=names["viewer"])
     as_worker, as_viewer = (
         parse_address(address.url.replace("postgres@", f"{names[role]}@")) for role in ("worker", "viewer")
     )
