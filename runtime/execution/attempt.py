@@ -249,8 +249,10 @@ class Attempt:
     async def _guarded_call(self) -> Any:
         """Call, with what is around user code: the scope in which a tool's own steps stand, and the span."""
         execution, step, session = self.execution, self.execution.step, self.execution.session
-        scope = steps.entered(execution.scope) if step.kind == "tool" else _NOTHING_AROUND
+        scope: AbstractContextManager[Any] = _NOTHING_AROUND
         span = _NOTHING_AROUND
+        if step.kind == "tool":
+            scope = steps.entered(execution.scope)
         if session.config.traces is not None:
             span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
         with span, scope, guard_user_code(f"{step.name!r} of agent {step.agent!r}"):

@@ -314,7 +314,7 @@ class RunData:
             self.roots.append(node.id)
             if node.parent_id:
                 self.early.setdefault(node.parent_id, []).append(node.id)
-        elif type(parent.children) is list:
+        elif isinstance(parent.children, list):
             parent.children.append(node.id)
         else:
             parent.children = [node.id]
