@@ -1,9 +1,9 @@
 """The taxonomy of faults: origin, cause, persistence, effect, impact; and remedies, kept apart.
 
 The four vocabularies of the seeds (000 errors, 002 severities, 003 `recoverable`, 004 policies) each mix axes.
-Here every axis is a closed enumeration of its own (`incident_facts`), and `Classification` holds one value of each. It is a
-fact: once recorded it does not change. What is done about it, a `Remedy`, is decided later, from configuration and
-history. A classification is JSON as it stands.
+Here every axis is a closed enumeration of its own (`incident_facts`), and `Classification` holds one value of each.
+It is a fact: once recorded it does not change. What is done about it, a `Remedy`, is decided later, from configuration
+and history. A classification is JSON as it stands.
 """
 
 from __future__ import annotations
