@@ -1,9 +1,9 @@
 """The taxonomy of faults: origin, cause, persistence, effect, impact; and remedies, kept apart.
 
 The four vocabularies of the seeds (000 errors, 002 severities, 003 `recoverable`, 004 policies) each mix axes.
-Here every axis is a closed enumeration of its own (`fault_axes`), and `Classification` holds one value of each. It is a
-fact: once recorded it does not change. What is done about it, a `Remedy`, is decided later, from configuration and
-history. A classification is JSON as it stands.
+Here every axis is a closed enumeration of its own (`incident_facts`), and `Classification` holds one value of each.
+It is a fact: once recorded it does not change. What is done about it, a `Remedy`, is decided later, from configuration
+and history. A classification is JSON as it stands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from runtime.record.state.fault_axes import Cause, Effect, Impact, Limit, Origin, Persistence, Remedy, Severity
+from runtime.record.state.incident_facts import Cause, Effect, Impact, Limit, Origin, Persistence, Remedy, Severity
 
 __all__ = ["Cause", "Classification", "Effect", "Impact", "Limit", "Origin", "Persistence", "Remedy", "Severity"]
 

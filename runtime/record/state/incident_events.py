@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
-from runtime.record.state.incident_facts import IncidentFacts, OptionNeed
-from runtime.record.state.incident_title import incident_title
+from runtime.record.state.incident_facts import IncidentFacts, OptionNeed, incident_title
 from runtime.record.state.operator_terms import Reach
 
 

@@ -1,4 +1,4 @@
-"""An open incident as lists have it: all that `IncidentOpened` has, checked without pydantic.
+"""An open incident as lists have it: all that `IncidentOpened` has, checked without pydantic; and the axes of faults.
 
 Apart from the events: a console that opens shows its first decisions before it has loaded their vocabulary. What
 is accepted here `IncidentOpened` accepts, too: a test compares their fields.
@@ -6,16 +6,150 @@ is accepted here `IncidentOpened` accepts, too: a test compares their fields.
 
 from __future__ import annotations
 
+from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from runtime.record.state.fault_axes import Cause, Effect, Impact, Limit, Origin, Persistence, Remedy
-from runtime.record.state.incident_title import incident_title
-from runtime.record.state.summary import Instant
+_Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 OptionNeed = Literal["", "text", "arguments", "model", "seconds", "amount"]
 """The parameter that an option takes; empty: none."""
+
+
+class Origin(StrEnum):
+    """Which part of the system failed."""
+
+    MODEL = "model"
+    TOOL = "tool"
+    AGENT = "agent"
+    SWARM = "swarm"
+    GRAPH = "graph"
+    REGISTRY = "registry"
+    PARSER = "parser"
+    RUNNER = "runner"
+    HOOK = "hook"
+    STORE = "store"
+    QUEUE = "queue"
+    TELEMETRY = "telemetry"
+    HUMAN = "human"
+    CONSOLE = "console"
+
+
+class Cause(StrEnum):
+    """What went wrong."""
+
+    RATE_LIMITED = "rate_limited"
+    QUOTA_EXHAUSTED = "quota_exhausted"
+    AUTH_FAILED = "auth_failed"
+    PERMISSION_DENIED = "permission_denied"
+    POLICY_DENIED = "policy_denied"
+    MODEL_UNKNOWN = "model_unknown"
+    BAD_REQUEST = "bad_request"
+    PAYLOAD_TOO_LARGE = "payload_too_large"
+    CONTEXT_OVERFLOW = "context_overflow"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    NETWORK = "network"
+    TIMEOUT = "timeout"
+    EMPTY_COMPLETION = "empty_completion"
+    REFUSED = "refused"
+    OUTPUT_INVALID = "output_invalid"
+    ARGS_INVALID = "args_invalid"
+    WRONG_TARGET = "wrong_target"
+    MISSING_INPUT = "missing_input"
+    TOOL_FAILED = "tool_failed"
+    DEPENDENCY_FAILED = "dependency_failed"
+    CIRCUIT_OPEN = "circuit_open"
+    LOOP_DETECTED = "loop_detected"
+    LIMIT_REACHED = "limit_reached"
+    CONFIG_INVALID = "config_invalid"
+    NOT_FOUND = "not_found"
+    POOL_EXHAUSTED = "pool_exhausted"
+    CANCELLED = "cancelled"
+    HUMAN_TIMEOUT = "human_timeout"
+    INTERNAL = "internal"
+    UNKNOWN = "unknown"
+
+
+class Persistence(StrEnum):
+    """Whether the same call can succeed later. Nothing but `TRANSIENT` is ever repeated without being asked."""
+
+    TRANSIENT = "transient"
+    NEEDS_CHANGE = "needs_change"
+    PERMANENT = "permanent"
+    UNKNOWN = "unknown"
+
+
+class Effect(StrEnum):
+    """What the failed call may have done to the world; decides whether repeating it is safe."""
+
+    NOT_ATTEMPTED = "not_attempted"
+    NONE = "none"
+    UNKNOWN = "unknown"
+    APPLIED = "applied"
+
+
+class Impact(StrEnum):
+    """How far the failure reaches if nothing is done about it."""
+
+    ABSORBED = "absorbed"
+    NODE = "node"
+    RUN = "run"
+    PROCESS = "process"
+
+
+class Remedy(StrEnum):
+    """What is done about a fault: the decision, never part of the facts."""
+
+    RETRY = "retry"
+    WAIT_RETRY = "wait_retry"
+    FEED_BACK = "feed_back"
+    COMPACT_RETRY = "compact_retry"
+    REPLAN = "replan"
+    REROUTE = "reroute"
+    FALLBACK = "fallback"
+    ASK_HUMAN = "ask_human"
+    DEGRADE = "degrade"
+    IGNORE = "ignore"
+    STOP = "stop"
+
+
+class Severity(StrEnum):
+    """How loudly a fault is shown. Derived from impact, never stored on its own."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+    FATAL = "fatal"
+
+
+class Limit(StrEnum):
+    """Which limit was hit, where the cause is `Cause.LIMIT_REACHED`."""
+
+    STEPS = "steps"
+    TOOL_CALLS = "tool_calls"
+    LLM_CALLS = "llm_calls"
+    COST = "cost"
+    TOKENS = "tokens"
+    WALL_TIME = "wall_time"
+    HANDOFFS = "handoffs"
+    DEPTH = "depth"
+    ATTEMPTS = "attempts"
+    OTHER = "other"
+
+
+def incident_title(question: str, message: str, user_message: str, rule_message: str) -> str:
+    """The question; the author's words; else the error's own text.
+
+    Args:
+        question: What is asked of a person; empty where nothing is.
+        message: The error's own text.
+        user_message: The fault's sentence for people.
+        rule_message: The sentence of the rules, where `user_message` has the author's words; else empty.
+    """
+    return question or (user_message if rule_message else "") or message or user_message
 
 
 class FaultFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,7 +196,7 @@ class IncidentFacts(
     """An open incident (`runtime.record.state.incident_events.IncidentOpened`)."""
 
     incident_id: str
-    ts: Instant
+    ts: _Instant
     fault: FaultFacts
     v: int = 1
     seq: int = 0
@@ -76,7 +210,7 @@ class IncidentFacts(
     fingerprint: str = ""
     options: tuple[OptionFacts, ...] = ()
     safe: str = "abort"
-    deadline: Instant | None = None
+    deadline: _Instant | None = None
     in_doubt: bool = False
     lineage: tuple[str, ...] = ()
     task: str = ""
