@@ -97,9 +97,10 @@ class LineView(ScrollView, inherit_bindings=False):
             return
         top = self.scroll_offset.y
         in_sight = range(top, top + height)
+        looked_at: Iterable[int] = in_sight if indexes is None else filter(in_sight.__contains__, indexes)
         regions: list[Region] = []
         self._compared.clear()
-        for index in in_sight if indexes is None else filter(in_sight.__contains__, indexes):
+        for index in looked_at:
             before, now = self._painted.get(index), self.line_at(index, width)
             if before != now:
                 self._compared[index, width] = now

@@ -175,7 +175,12 @@ async def test_a_key_and_a_change_have_each_line_made_once(monkeypatch: pytest.M
         await pilot.pause()
         made: list[int] = []
         real = shown.spans_at
-        monkeypatch.setattr(shown, "spans_at", lambda index, width: made.append(index) or real(index, width))
+
+        def spans_at(index: int, width: int) -> Spans:
+            made.append(index)
+            return real(index, width)
+
+        monkeypatch.setattr(shown, "spans_at", spans_at)
         await pilot.press("down")
         await pilot.pause()
         assert made == [0, 1]
@@ -317,7 +322,12 @@ async def test_a_line_of_a_tree_is_made_again_only_if_what_it_is_made_of_changed
         await pilot.pause()
         made: list[str] = []
         real = tree.row
-        monkeypatch.setattr(tree, "row", lambda key: made.append(key) or real(key))
+
+        def made_row(key: str) -> Row:
+            made.append(key)
+            return real(key)
+
+        monkeypatch.setattr(tree, "row", made_row)
         shown.show(tree)
         assert made == []
         key = tree.roots()[0]
