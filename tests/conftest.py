@@ -91,8 +91,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Collecting makes a million objects that live as long as the process: the garbage collector is not to look through
-    them again and again. It took a sixth of the suite's time, and after that an eighth of what a test of a screen takes:
-    it looks less often for what the tests leave behind.
+    them again and again: it took a sixth of the suite's time. Then it looks less often than usual for what the tests
+    leave behind, which took an eighth of what a test of a screen takes.
     """
     gc.disable()
     try:

@@ -128,7 +128,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             clock=None if "skew_s" in command else Clock(state),
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
-            period_s=0.03,
+            period_s=0.01,
             engine=named(command.get("engine", LOCAL))(
                 journal, state, code=config.code, **command.get("engine_options", {})
             ),
