@@ -14,7 +14,7 @@ _run_as_textual = Timer._run
 
 def install_timer_patch() -> None:
     """From now on each one-shot timer of this process is called. Before the app is run; more than once does no harm."""
-    Timer._run = _run  # type: ignore[method-assign]
+    Timer._run = _run  # type: ignore[assignment, method-assign]
 
 
 async def _run(timer: Timer) -> None:

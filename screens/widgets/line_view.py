@@ -115,8 +115,9 @@ class LineView(ScrollView, inherit_bindings=False):
             self._inks = ThemeColors(self.app.theme_variables)
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
-        index, width = y + self.scroll_offset.y, self.visible_size.width
-        spans, ground = self._painted[index] = self._compared.pop((index, width), None) or self.line_at(index, width)
+        index, width = line = y + self.scroll_offset.y, self.visible_size.width
+        found = self._compared.pop(line) if line in self._compared else self.line_at(index, width)
+        spans, ground = self._painted[index] = found
         return self._inks.strip(spans, width, ground)
 
     # -- mouse -----------------------------------------------------------------------------------------------
