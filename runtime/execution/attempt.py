@@ -32,6 +32,7 @@ from runtime.execution.gates.chain import check_gates
 from runtime.execution.gates.permission import checked_arguments
 from runtime.execution.incidents import IncidentDraft, task_of
 from runtime.execution.resolution import sign_changed_result
+from runtime.execution.run_session import RunSession
 from runtime.execution.step_execution import StepExecution, step_fields
 from runtime.execution.step_result import NO_RESULT, AttemptEnd, Completed, StepResult
 from runtime.judgement.traces.propagation import call_context
@@ -227,11 +228,27 @@ class Attempt:
         """
         execution, step, session = self.execution, self.execution.step, self.execution.session
         left = wall_time_left(session, execution.parent_id) if step.kind == "llm" else None
+        scope = steps.entered(execution.scope) if step.kind == "tool" else nullcontext()
+        span: AbstractContextManager[None] = nullcontext()
+        if session.config.traces is not None:
+            span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
+        site = CallSite(
+            session.state.id,
+            execution.node_id,
+            self.number,
+            step,
+            self.arguments,
+            execution.requested,
+            execution.model,
+        )
+        guarded = guard_user_code(f"{step.name!r} of agent {step.agent!r}")
         if left is None and step.traits.timeout is None:
-            return await self._guarded_call()
+            with span, scope, guarded:
+                return await _begin_call(session, site)
         try:
             async with asyncio.timeout(left) as wall_limit, asyncio.timeout(step.traits.timeout) as own_limit:
-                return await self._guarded_call()
+                with span, scope, guarded:
+                    return await _begin_call(session, site)
         except TimeoutError as exc:
             if wall_limit.expired():
                 raise _OutOfTime(
@@ -246,39 +263,20 @@ class Attempt:
                 ) from exc
             raise
 
-    async def _guarded_call(self) -> Any:
-        """Call, with what is around user code: the scope in which a tool's own steps stand, and the span."""
-        execution, step, session = self.execution, self.execution.step, self.execution.session
-        scope: AbstractContextManager[Any] = _NOTHING_AROUND
-        span = _NOTHING_AROUND
-        if step.kind == "tool":
-            scope = steps.entered(execution.scope)
-        if session.config.traces is not None:
-            span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
-        with span, scope, guard_user_code(f"{step.name!r} of agent {step.agent!r}"):
-            return await self._begin_call()
 
-    def _begin_call(self) -> Awaitable[Any]:
-        """The call, or what a drill makes of it."""
-        execution, interceptor = self.execution, self.execution.session.config.interceptor
-        if interceptor is None:
-            return self._make_call()
-        run_id, node_id, step = execution.session.state.id, execution.node_id, execution.step
-        site = CallSite(run_id, node_id, self.number, step, self.arguments, execution.requested, execution.model)
-        return interceptor.call(site, self._make_call)
+def _begin_call(session: RunSession, site: CallSite) -> Awaitable[Any]:
+    """The call, or what a drill makes of it; with pieces of the reply on the way where a console watches the run."""
 
-    def _make_call(self) -> Awaitable[Any]:
-        """The call; with pieces of the reply on the way where a console watches the run."""
-        execution, step, session = self.execution, self.execution.step, self.execution.session
-        deltas, run_id = session.config.deltas, session.state.id
-        if step.stream is None or deltas is None or not deltas.wants(run_id):
-            return step.call(self.arguments)
+    def begin() -> Awaitable[Any]:
+        deltas, step = session.config.deltas, site.step
+        if step.stream is None or deltas is None or not deltas.wants(site.run_id):
+            return step.call(site.arguments)
 
         def emit(kind: Literal["text", "reasoning"], text: str) -> None:
             session.touch()
-            deltas.put(run_id, execution.node_id, self.number, kind, text)
+            deltas.put(site.run_id, site.node_id, site.attempt, kind, text)
 
-        return step.stream(self.arguments, emit)
+        return step.stream(site.arguments, emit)
 
-
-_NOTHING_AROUND: AbstractContextManager[Any] = nullcontext()
+    interceptor = session.config.interceptor
+    return begin() if interceptor is None else interceptor.call(site, begin)

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 import screens
 from console.app.app import OrbiterApp
+from console.terminal import timer_patch
 from screens.shell.context import ConsoleContext
 from screens.shell.timer import GRACE_S, Alarm
 from screens.widgets.prompts.prompt import Prompt
@@ -41,8 +42,9 @@ def starved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("starved")
-async def test_textual_itself_loses_a_timer_in_such_a_moment() -> None:
-    """Where it does no longer, `Alarm` can go."""
+async def test_textual_itself_loses_a_timer_in_such_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it does no longer, `Alarm` and the patch of timers can go."""
+    monkeypatch.setattr(timer.Timer, "_run", timer_patch._run_as_textual)  # an app of ours may have run in this process
     rung: list[str] = []
     app: App[None] = App()
     async with app.run_test() as pilot:
