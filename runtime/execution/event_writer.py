@@ -128,8 +128,9 @@ class EventWriter:
 
     def _append(self, events: list[ev.JournalEvent]) -> asyncio.Future[None]:
         """Begin to write. Who waits for what is returned may be cancelled: it is written all the same."""
-        found = self._journal.append(self._lease, events, summary=self._state.summary(), seen=self.seen_seq)
-        writing = found if isinstance(found, asyncio.Future) else asyncio.ensure_future(found)
+        writing = asyncio.ensure_future(
+            self._journal.append(self._lease, events, summary=self._state.summary(), seen=self.seen_seq)
+        )
         self._writing.add(writing)
         waiter: asyncio.Future[None] = writing.get_loop().create_future()
         writing.add_done_callback(partial(self._write_done, waiter))

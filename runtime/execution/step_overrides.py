@@ -25,8 +25,6 @@ class StepOverrides:
 
     def as_changes(self) -> dict[str, Any]:
         """What is overridden, by the keys that `Codec.replace` (`orbiter.steps`) and `StepStarted.effective` have."""
-        if self.arguments is None and self.model is None and self.messages is None:
-            return {}  # the usual case, asked twice for every attempt
         changes = {"arguments": self.arguments, "model": self.model, "messages": self.messages}
         return {key: value for key, value in changes.items() if value is not None}
 

@@ -6,13 +6,13 @@ State, `wake_at` and incidents are derived from events in the transaction that w
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import LiteralString
 
 from psycopg import sql
 
 from runtime.record.address import PostgresAddress
+from runtime.record.advisory_lock import hold_advisory_lock
 from runtime.record.journal import JournalError, NewerJournal
 from runtime.record.postgres import partitions
 from runtime.record.postgres.connection import Connection, connect, no_workspace, postgres_errors
@@ -20,8 +20,7 @@ from runtime.record.state.events import WORKSPACE_RUN_ID
 
 SCHEMA_VERSION = 6
 _INIT_LOCK = 0x0B17E501
-"""Of `pg_try_advisory_lock`: two processes that make the same schema do it one after the other."""
-_INIT_LOCK_RETRY_S = 0.1
+"""Of `hold_advisory_lock`: two processes that make the same schema do it one after the other."""
 
 _TABLES: tuple[LiteralString, ...] = (
     "CREATE TABLE schema_version (version integer NOT NULL)",
@@ -160,9 +159,7 @@ async def init_database(
     connection = await connect(address, patient=True)
     try:
         with postgres_errors("cannot make the schema", address):
-            # Not waited for in a statement: an index that is made concurrently waits for every statement to end.
-            while not await _scalar(connection, "SELECT pg_try_advisory_lock(%s)", _INIT_LOCK):  # noqa: ASYNC110 - the server's lock
-                await asyncio.sleep(_INIT_LOCK_RETRY_S)
+            await hold_advisory_lock(connection, _INIT_LOCK)
             found = await schema_version(connection)
             for step in range(found or version, version):
                 for statement in PREPARATIONS.get(step, ()):
@@ -207,11 +204,6 @@ async def _init(
         return f"workspace {address.workspace} is up to date (schema {version})"
     what = "created" if current is None else f"brought up to date from schema {current}"
     return f"workspace {address.workspace} {what} (schema {version})"
-
-
-async def _scalar(connection: Connection, statement: LiteralString, parameter: int) -> object:
-    row = await (await connection.execute(statement, (parameter,))).fetchone()
-    return row[0] if row is not None else None
 
 
 _MACHINE: LiteralString = "INSERT INTO machine_role (name) VALUES (%s) ON CONFLICT DO NOTHING"

@@ -15,6 +15,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 from dbos import error as dbos_error
 
 from runtime.record.address import IDLE_TRANSACTION_MS, PostgresAddress
+from runtime.record.advisory_lock import hold_advisory_lock
 from runtime.worker.engines.dbos_schema import APPLICATION, code_version, first_line, init_queue, queue_schema
 from runtime.worker.engines.port import EngineError
 
@@ -102,10 +103,9 @@ def end_dbos(pool: sqlalchemy.Engine, *, patience_s: int = 0) -> None:
 _making = threading.Lock()
 """Held while a queue is made: DBOS is one for each process."""
 MAKING_LOCK = 0x0B17E502
-"""Of `pg_try_advisory_lock`: held while a queue is made in a database. DBOS has one of its own, and goes on without it
+"""Of `hold_advisory_lock`: held while a queue is made in a database. DBOS has one of its own, and goes on without it
 after half a minute, so that two processes make the same tables.
 """
-_LOCK_RETRY_S = 0.2
 WAITS = "another process makes a queue in this database: waiting until it has ended"
 
 
@@ -140,22 +140,8 @@ async def make_queue(
         async with await psycopg.AsyncConnection.connect(
             address.conninfo, autocommit=True, connect_timeout=10
         ) as alone:
-            await _lock(alone, say)
+            await hold_advisory_lock(alone, MAKING_LOCK, lambda: say(WAITS))
             await ask_dbos(migrate, cannot)
             await init_queue(address, worker=worker, operator=operator, viewer=viewer)
     except psycopg.Error as exc:
         raise EngineError(f"{cannot}: {first_line(exc)}") from exc
-
-
-async def _lock(connection: psycopg.AsyncConnection[Any], say: Callable[[str], object]) -> None:
-    """Have the lock for as long as the connection is open."""
-    # Not waited for in a statement: an index that is made concurrently waits for every statement to end.
-    said = False
-    while True:
-        row = await (await connection.execute("SELECT pg_try_advisory_lock(%s)", (MAKING_LOCK,))).fetchone()
-        if row is not None and row[0]:
-            return
-        if not said:
-            say(WAITS)
-            said = True
-        await asyncio.sleep(_LOCK_RETRY_S)
