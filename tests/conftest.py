@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.mcp_server import PeerServer, serve_http
 from tests.postgres_server import PostgresServer, start_server
+from tests.quiet_loop import wait_for_quiet_loop
 
 if TYPE_CHECKING:
     from tests.runtime.chaos.harness import ForkServer
@@ -101,6 +102,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(10_000, 10, 10)
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keys_wait_for_what_they_do() -> Iterator[None]:
+    """A pilot's keys do not overtake what the key before them does."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module in ("textual.app", "textual.pilot"):
+            patched.setattr(f"{module}.wait_for_idle", wait_for_quiet_loop)
+        yield
 
 
 _numbers = itertools.count()

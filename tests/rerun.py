@@ -95,6 +95,9 @@ class _Lost:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Where a part of the tests is run, syrupy takes the snapshots of the others for unused, and fails the command.
+    if hasattr(config.option, "warn_unused_snapshots"):
+        config.option.warn_unused_snapshots = True
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Lost())
 

@@ -62,6 +62,8 @@ class ListScreen(RuntimeScreen):
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self.listing = ListState(self.COLUMNS)
+        self._before_filter = ""
+        """Where the cursor stood when a filter began to be typed: it goes back there once the row is shown again."""
 
     def body(self) -> ComposeResult:
         """The list; what is beside it comes from `beside`."""
@@ -109,7 +111,7 @@ class ListScreen(RuntimeScreen):
         fresh = self.listing.fresh(rows, context.now) if self.ready else ()
         listed = self.listing.rows(rows)
         shown.leave_out(empty_columns(self.COLUMNS, listed))
-        shown.show(listed, selected=self.listing.selected, fresh=fresh)
+        shown.show(listed, selected=self.listing.selected, fresh=fresh, cursor_key=self._before_filter)
         header = self.query_one("#columns", Bar)
         width, sort = shown.visible_size.width, self.listing.sort
         header.show(header_line(self.COLUMNS, width, sort, context.glyphs, shown.empty_columns) if rows else ())
@@ -126,8 +128,10 @@ class ListScreen(RuntimeScreen):
         self.listing.fold(message.key, folded=message.folded)
         self._draw_now()
 
-    def on_line_list_moved(self, _message: LineList.Moved) -> None:
+    def on_line_list_moved(self, message: LineList.Moved) -> None:
         """The cursor stands on another row: what is beside the list is about that one."""
+        if message.by_operator:
+            self._before_filter = ""
 
     # -- what is left out ------------------------------------------------------------------------------------
 
@@ -155,6 +159,7 @@ class ListScreen(RuntimeScreen):
             return
         self.listing.narrow(self.listing.filter.text or self.listing.last_filter)
         field = PatternInput(self.listing.filter.text, self.narrow, self._end_typing)
+        self._before_filter = self.row_list.cursor_key
         self.mount(field, after="#narrowed")
         field.focus()
         self._draw_now()
@@ -168,6 +173,7 @@ class ListScreen(RuntimeScreen):
         self.query("#filter").remove()
         self.row_list.focus()
         self._draw_now()
+        self._before_filter = ""
 
     def action_faults_only(self) -> None:
         self.listing.faults_only = not self.listing.faults_only

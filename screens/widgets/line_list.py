@@ -115,16 +115,15 @@ class LineList(LineView, can_focus=True):
         return True
 
     def replace_lines(self, keys: Sequence[str], cursor_key: str = "") -> None:
-        """New lines. The cursor stays on its key (or goes to `cursor_key`), at the same height of the screen;
-        if its key is gone, it stays where it was.
+        """New lines. The cursor stays on its key (or goes to `cursor_key`, if that is there), at the same height of the
+        screen; if its key is gone, it stays where it was.
         """
         before = self.cursor_key
-        wanted = cursor_key or before
         height = self._cursor - self.scroll_offset.y
         if keys != self._keys:
             self._keys = list(keys)
             self._places, self._inserted = {}, []
-            index = self.index_of(wanted) if wanted else -1
+            index = next((at for key in (cursor_key, before) if key and (at := self.index_of(key)) >= 0), -1)
             if index < 0 and self._cursor >= 0:
                 index = self._nearest(min(self._cursor, len(self._keys) - 1))
             elif index < 0:

@@ -42,11 +42,20 @@ class RowList(ColumnList):
     _selected: Collection[str] = ()
     _fresh: Collection[str] = ()
 
-    def show(self, rows: Sequence[Row], *, selected: Collection[str] = (), fresh: Collection[str] = ()) -> None:
-        """Show these rows, whose keys differ from each other; with a mark those that are selected, or new."""
+    def show(
+        self,
+        rows: Sequence[Row],
+        *,
+        selected: Collection[str] = (),
+        fresh: Collection[str] = (),
+        cursor_key: str = "",
+    ) -> None:
+        """Show these rows, whose keys differ from each other; with a mark those that are selected, or new. The cursor
+        goes to `cursor_key`, if that is there.
+        """
         self._rows = {row.key: row for row in rows}
         self._selected, self._fresh = frozenset(selected), frozenset(fresh)
-        self.replace_lines([row.key for row in rows])
+        self.replace_lines([row.key for row in rows], cursor_key)
 
     @property
     def cursor_row(self) -> Row | None:

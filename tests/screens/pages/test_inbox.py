@@ -22,6 +22,8 @@ from screens.views.lists.inbox import inbox_rows
 from screens.views.run.preview import preview_lines
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_cache import RowCache
+from screens.widgets.pattern_input import PatternInput
+from screens.widgets.row_list import RowList
 from tests.screens.lonely import line_with, showing, text_of
 from tests.screens.stories import BROKEN_TOOL, START, Story, digest, finished, limited, summaries_of, waiting_of
 from tests.screens.waiting import changed, drawn, press, until
@@ -202,6 +204,30 @@ async def test_the_filter_says_how_many_it_leaves_out_and_comes_back_as_it_was()
         await press(pilot, "slash", then="/manual · 2 left out")
         await press(pilot, *"!(", "enter", then="not a valid regular expression: missing )")
         assert "weekly digest" in text_of(pilot)
+
+
+async def test_the_cursor_is_back_on_its_row_once_the_filter_shows_it_again() -> None:
+    async with showing(InboxScreen, digest(), limited(7, 3), size=(80, 24)) as (pilot, _):
+        rows = pilot.app.screen.query_one("#list", RowList)
+        where = next(key for key in rows.keys if key.startswith("incident:") and "chapter" in str(rows._rows[key]))
+        assert rows.go_to(where)
+        await press(pilot, "slash", *"!rate", then=lambda: where not in rows.keys)
+        assert rows.cursor_key not in ("", where)
+        await press(pilot, *"x", then=lambda: rows.cursor_key == where)
+
+
+async def test_a_row_that_is_chosen_while_a_filter_is_typed_keeps_the_cursor() -> None:
+    async with showing(InboxScreen, digest(), limited(7, 3), size=(80, 24)) as (pilot, _):
+        rows = pilot.app.screen.query_one("#list", RowList)
+        await press(pilot, "slash", then=lambda: isinstance(pilot.app.focused, PatternInput))
+        free = (key for at, key in enumerate(rows.keys) if rows.selectable(at) and key != rows.cursor_key)
+        other = next(free)
+        await pilot.click(rows, offset=(8, rows.index_of(other)))
+        await until(pilot, lambda: rows.cursor_key == other)
+        rows.screen.query_one(PatternInput).focus()
+        await press(pilot, *"e", then="/e")
+        await drawn(pilot)
+        assert rows.cursor_key == other
 
 
 async def test_the_filter_goes_through_inputs_and_results_that_no_row_shows() -> None:
