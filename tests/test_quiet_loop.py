@@ -22,12 +22,11 @@ async def test_it_waits_for_what_one_turn_hands_to_the_next() -> None:
 
 
 async def test_it_goes_on_beside_a_loop_that_is_never_quiet() -> None:
-    loop = asyncio.get_running_loop()
+    loop, pending = asyncio.get_running_loop(), list[asyncio.Handle]()
 
     def turn() -> None:
-        nonlocal handle
-        handle = loop.call_soon(turn)
+        pending[:] = [loop.call_soon(turn)]
 
-    handle = loop.call_soon(turn)
+    turn()
     await wait_for_quiet_loop(max_sleep=0.05)
-    handle.cancel()
+    pending[0].cancel()
