@@ -211,6 +211,7 @@ async def test_the_cursor_is_back_on_its_row_once_the_filter_shows_it_again() ->
         rows = pilot.app.screen.query_one("#list", RowList)
         where = next(key for key in rows.keys if key.startswith("incident:") and "chapter" in str(rows._rows[key]))
         assert rows.go_to(where)
+        await drawn(pilot)
         await press(pilot, "slash", *"!rate", then=lambda: where not in rows.keys)
         assert rows.cursor_key not in ("", where)
         await press(pilot, *"x", then=lambda: rows.cursor_key == where)
