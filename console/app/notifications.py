@@ -1,6 +1,6 @@
 """Rings the bell, sends terminal notices, sets the title. When the bell rings: `runtime.judgement.reports.notices`.
 
-A storm makes one notice, not one for each event.
+A storm makes one notice, not one for each event; and it is looked at as often as a screen is drawn.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from runtime.record.state.fault_taxonomy import Severity
 from screens.render.formatting import pluralize
 from screens.shell.context import Link
 from screens.shell.timer import Alarm
+from screens.widgets.redraw_throttle import RedrawThrottle
 
 log = logging.getLogger(__name__)
 
@@ -140,6 +141,7 @@ class NoticeBell:
         self._link: Link | None = None
         self._notices: Notifications | None = None
         self._alarm = Alarm(app, self._ring)
+        self._pace = RedrawThrottle(app, self._ring)
 
     def begin(self, link: Link, configured: Mapping[str, Any]) -> None:
         """Tell from now on what is new on a link, as `[notices]` says."""
@@ -151,7 +153,7 @@ class NoticeBell:
             name=self._title,
             environment=os.environ,
         )
-        link.subscribe(self._ring)
+        link.subscribe(self._pace.request)
         self._ring()
 
     def set_rules(self, rules: NoticeRules) -> None:
