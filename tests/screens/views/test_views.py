@@ -227,7 +227,9 @@ def test_the_shape_of_a_tree_changes_only_when_lines_can() -> None:
     story = digest()
     shape = RunTree(story.state, at(story)).shape()
     assert RunTree(story.state, at(story.wait(10))).shape() == shape
-    story.end(next(key for key in story.state.nodes if "search_" in key), "[]")
+    story.end(next(key for key in story.state.nodes if "search_" in key), "[]")  # a call holds nothing: it never folds
+    assert RunTree(story.state, at(story)).shape() == shape
+    story.close(next(node.id for node in story.state.nodes.values() if node.kind == "agent" and not node.terminal))
     assert RunTree(story.state, at(story)).shape() != shape
 
 
