@@ -18,7 +18,7 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -48,12 +48,11 @@ SnapshotReason = Literal["first", "gap", "epoch", "slow"]
 DeltaKind = Literal["text", "reasoning"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
-STREAM_TYPES = frozenset({"snapshot", "changed", "run", "event", "delta"})
-"""Messages that are acknowledged: what is shown. The others go a way of their own and are never dropped."""
-
-
 class Message(msgspec.Struct, frozen=True, tag_field="t"):
     """All that is said over the link."""
+
+    STREAMED: ClassVar[bool] = False
+    """Whether it is acknowledged: what is shown. The others go a way of their own and are never dropped."""
 
     @property
     def t(self) -> str:
@@ -105,6 +104,7 @@ class InboxRow(msgspec.Struct, frozen=True, dict=True):
 class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
     """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
 
+    STREAMED: ClassVar[bool] = True
     position: int
     why: SnapshotReason
     summaries: tuple[Summary, ...] = ()
@@ -121,6 +121,7 @@ class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
     in it, something else of the workspace did: a breaker, a freeze.
     """
 
+    STREAMED: ClassVar[bool] = True
     position: int
     summary: Summary | None = None
     incident: InboxRow | None = None
@@ -147,6 +148,7 @@ class Pong(Message, frozen=True, tag="pong"):
 class RunSnapshot(Message, frozen=True, tag="run"):
     """State of a watched run after event `seq`, in parts: `head` first (all but the nodes), then `nodes`."""
 
+    STREAMED: ClassVar[bool] = True
     run_id: str
     seq: int
     why: SnapshotReason
@@ -158,6 +160,7 @@ class RunSnapshot(Message, frozen=True, tag="run"):
 class RunEvent(Message, frozen=True, tag="event"):
     """An event of a watched run; `body` as `runtime.record.state.events.parse_event` reads it."""
 
+    STREAMED: ClassVar[bool] = True
     run_id: str
     seq: int
     body: dict[str, Any]
@@ -166,6 +169,7 @@ class RunEvent(Message, frozen=True, tag="event"):
 class Delta(Message, frozen=True, tag="delta"):
     """A piece of a reply that is being streamed, from character `offset` of attempt `attempt` on. For eyes only."""
 
+    STREAMED: ClassVar[bool] = True
     run_id: str
     node_id: str
     text: str
