@@ -160,9 +160,16 @@ def set_line(
             continue
         if between:
             line.append(Span(" " * between))
-        shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
-        shown = cut_before(cell, width, ellipsis) if column.ending else shown
-        line.extend(fit_spans(shown, width, right=column.right, ellipsis=ellipsis))
+        spare = width - width_of(cell)
+        if spare < 0:
+            shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
+            shown = cut_before(cell, width, ellipsis) if column.ending else shown
+            line.extend(fit_spans(shown, width, right=column.right, ellipsis=ellipsis))
+        elif spare:
+            blank = Span(" " * spare)
+            line.extend((blank, *cell) if column.right else (*cell, blank))
+        else:
+            line.extend(cell)
         between = GAP_CELLS
     return tuple(line)
 

@@ -155,9 +155,9 @@ def changed_cells(before: tuple[Spans, str] | None, now: tuple[Spans, str], widt
     old, new = before[0], now[0]
     shorter = min(len(old), len(new))
     same = next((at for at in range(shorter) if old[at] != new[at]), shorter)
-    first = min(width_of(new[:same]), width)
-    if width_of(old) != width_of(new):  # what stands behind the change has moved
-        return first, width
     tail = next((at for at in range(shorter - same) if old[-1 - at] != new[-1 - at]), shorter - same)
-    last = min(width_of(new[: len(new) - tail]), width)
+    first, changed = width_of(new[:same]), width_of(new[same : len(new) - tail])
+    if width_of(old[same : len(old) - tail]) != changed:  # what stands behind the change has moved
+        return min(first, width), width
+    last = min(first + changed, width)
     return (first, last) if first < last else (0, width)

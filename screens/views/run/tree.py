@@ -124,9 +124,9 @@ class RunTree:
             return None
         return node_facts(node, self.state, self.context, self.holding, self._progress(node))
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str, facts: object = None) -> Row:
         """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
-        facts = self.facts(key)
+        facts = facts or self.facts(key)
         cells = node_cells(facts, self.context) if isinstance(facts, NodeFacts) else ((),) * len(NODE_COLUMNS)
         return Row(key, cells)
 
