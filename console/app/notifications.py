@@ -1,6 +1,6 @@
 """Rings the bell, sends terminal notices, sets the title. When the bell rings: `runtime.judgement.reports.notices`.
 
-A storm makes one notice, not one for each event; and it is looked at as often as a screen is drawn.
+A storm makes one notice, not one for each event.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from runtime.record.state.fault_taxonomy import Severity
 from screens.render.formatting import pluralize
 from screens.shell.context import Link
 from screens.shell.timer import Alarm
-from screens.widgets.redraw_throttle import RedrawThrottle
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +99,11 @@ class Notifications:
         return None if held is None else max(0.05, (held - now).total_seconds())
 
     def _track(self, link: Link) -> None:
-        """Notify of incidents that came and went; what was waiting when we connected gives no notification."""
+        """Notify of incidents that came and went; what was waiting when we connected gives no notification. Asked for
+        each change of a link, with thousands of incidents: mostly none came and none went.
+        """
+        if self._heard and self._known == link.incidents.keys():
+            return
         now = frozenset(link.incidents)
         rows = [row for key, row in link.incidents.items() if key not in self._known]
         if self._heard:
@@ -141,7 +144,6 @@ class NoticeBell:
         self._link: Link | None = None
         self._notices: Notifications | None = None
         self._alarm = Alarm(app, self._ring)
-        self._pace = RedrawThrottle(app, self._ring)
 
     def begin(self, link: Link, configured: Mapping[str, Any]) -> None:
         """Tell from now on what is new on a link, as `[notices]` says."""
@@ -153,7 +155,7 @@ class NoticeBell:
             name=self._title,
             environment=os.environ,
         )
-        link.subscribe(self._pace.request)
+        link.subscribe(self._ring)
         self._ring()
 
     def set_rules(self, rules: NoticeRules) -> None:
