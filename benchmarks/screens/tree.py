@@ -46,7 +46,14 @@ class Shown(App[None]):
 def run() -> list[Ratio]:
     """What each costs with many nodes, in units of what it costs with few."""
     few, many = asyncio.run(_measured(FEW)), asyncio.run(_measured(MANY))
-    goals = {"a look": 1.5, "a change": 1.5, "an end": 1.5, "a key": 1.5, "a node more": 2.0, "a node more in the midst": 2.0}
+    goals = {
+        "a look": 1.5,
+        "a change": 1.5,
+        "an end": 1.5,
+        "a key": 1.5,
+        "a node more": 2.0,
+        "a node more in the midst": 2.0,
+    }
     return [
         Ratio(f"{name} at a tree of {MANY} nodes / of {FEW}", many[name] / few[name], goals.get(name),
               f"{many[name] * 1000:.1f} ms")

@@ -48,6 +48,7 @@ SnapshotReason = Literal["first", "gap", "epoch", "slow"]
 DeltaKind = Literal["text", "reasoning"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
+
 class Message(msgspec.Struct, frozen=True, tag_field="t"):
     """All that is said over the link."""
 
