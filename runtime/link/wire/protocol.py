@@ -18,26 +18,18 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
-from msgspec.structs import force_setattr
 
+from runtime.record.state.grant_facts import GrantFacts
 from runtime.record.state.incident_facts import IncidentFacts
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from runtime.record.state.incident_events import IncidentOpened
-    from runtime.record.state.workspace_events import GrantAdded
-else:
-    # A console reads its first messages before it has loaded pydantic: the first grant does that.
-    GrantAdded = Any
-
-E = TypeVar("E", bound="BaseModel")
 
 PROTOCOL_VERSION = 2
 """Both sides must speak the same; a message or field that the other may ignore needs no new number."""
@@ -110,11 +102,8 @@ class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
     why: SnapshotReason
     summaries: tuple[Summary, ...] = ()
     incidents: tuple[InboxRow, ...] = ()
-    grants: tuple[GrantAdded, ...] = ()
+    grants: tuple[GrantFacts, ...] = ()
     more: bool = False
-
-    def __post_init__(self) -> None:
-        _read_grants(self)
 
 
 class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
@@ -127,10 +116,7 @@ class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
     summary: Summary | None = None
     incident: InboxRow | None = None
     closed: str = ""
-    grants: tuple[GrantAdded, ...] | None = None
-
-    def __post_init__(self) -> None:
-        _read_grants(self)
+    grants: tuple[GrantFacts, ...] | None = None
 
 
 class Pong(Message, frozen=True, tag="pong"):
@@ -291,22 +277,3 @@ ConsoleMessage = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | Me
 def new_command_id() -> str:
     """An id for a command. It begins with the time, which a run that it starts takes over into its own id."""
     return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
-
-
-def _read_grants(message: WorkspaceSnapshot | WorkspaceChange) -> None:
-    if message.grants and not all(hasattr(each, "grant_id") for each in message.grants):
-        from runtime.record.state import workspace_events
-
-        read = tuple(_read_event(workspace_events.GrantAdded, each) for each in message.grants)
-        force_setattr(message, "grants", read)
-
-
-def _read_event(kind: type[E], row: Any) -> E:
-    """Raises ValueError, with the field that is wrong."""
-    from pydantic import ValidationError
-
-    try:
-        return kind.model_validate(row)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind.__name__}: {first['msg']}") from exc
