@@ -147,10 +147,11 @@ class LineView(ScrollView, inherit_bindings=False):
         self._focus_is_new = False
 
     def notify_style_update(self) -> None:
-        """Perhaps the theme changed."""
-        self._inks = None
-        self._painted.clear()
-        self._compared.clear()
+        """Perhaps the theme changed. Where the focus came or went it is the same: what was painted stands."""
+        if self._inks is not None and not self._inks.are_of(self.app.theme_variables):
+            self._inks = None
+            self._painted.clear()
+            self._compared.clear()
         super().notify_style_update()
 
 

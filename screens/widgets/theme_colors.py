@@ -26,6 +26,10 @@ class ThemeColors:
         self._variables = variables
         self._styles: dict[tuple[str, bool, str], Style] = {}
 
+    def are_of(self, variables: Mapping[str, str]) -> bool:
+        """Whether these are the colours of a theme with such variables."""
+        return variables == self._variables
+
     def style(self, ink: str, ground: str, *, bold: bool = False) -> Style:
         """Text of `ink` on `ground`.
 
