@@ -1,7 +1,7 @@
 """A run's tree of 50,000 nodes against one of 500, all unfolded, in the widget that shows it: what is in sight counts.
 
-`a look`: nothing changed. `a change`: a node in sight changed. `a key`: the cursor moves. `a node more`: one comes at
-the end, and `in the midst` under an agent among the others.
+`a look`: nothing changed. `a change`: a node in sight changed. `an end`: a call ended. `a key`: the cursor moves.
+`a node more`: one comes at the end, and `in the midst` under an agent among the others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,14 @@ class Shown(App[None]):
 def run() -> list[Ratio]:
     """What each costs with many nodes, in units of what it costs with few."""
     few, many = asyncio.run(_measured(FEW)), asyncio.run(_measured(MANY))
-    goals = {"a look": 1.5, "a change": 1.5, "a key": 1.5, "a node more": 2.0, "a node more in the midst": 2.0}
+    goals = {
+        "a look": 1.5,
+        "a change": 1.5,
+        "an end": 1.5,
+        "a key": 1.5,
+        "a node more": 2.0,
+        "a node more in the midst": 2.0,
+    }
     return [
         Ratio(f"{name} at a tree of {MANY} nodes / of {FEW}", many[name] / few[name], goals.get(name),
               f"{many[name] * 1000:.1f} ms")
@@ -68,6 +75,12 @@ async def _measured(nodes: int) -> dict[str, float]:
             leaf.input_tokens += 1
             tree.show(RunTree(state, context))
 
+        calls = iter(state.nodes[state.nodes["swarm~0"].children[0]].children)
+
+        def end() -> None:
+            state.apply(ev.StepEnded(run_id="r", node_id=next(calls), attempt=1))
+            tree.show(RunTree(state, context))
+
         def more() -> None:
             _begin(state, f"swarm~0/late~{len(state.nodes)}", "swarm~0")
             tree.show(RunTree(state, context))
@@ -82,6 +95,7 @@ async def _measured(nodes: int) -> dict[str, float]:
         return {
             "a look": _best(lambda: tree.show(RunTree(state, context))),
             "a change": _best(change),
+            "an end": _best(end),
             "a key": _best(lambda: tree.action_move(1)),
             "a node more": _best(more),
             "a node more in the midst": median(_times(amid)),

@@ -4,7 +4,8 @@ Textual 8.2.8 gives a screen the classes of its breakpoints only when it is told
 it has painted a screen that is shown, it paints all of it again, twice; and a change of a screen that is covered by an
 opaque one has that one painted whole (`textual/screen.py`, `_on_resize`, `_on_screen_resume`; `textual/widget.py`,
 `AwaitMount`; `textual/app.py`, `_background_screens`). So the inbox came in two layouts, one after the other, and 65 kB
-went to the terminal for a frame of 12.
+went to the terminal for a frame of 12. And where the focus goes from one widget to another, which paint themselves, it
+paints all of the screen (`textual/screen.py`, `focused`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class AwaitScreen(AwaitMount):
 def install_repaint_patch() -> None:
     """From now on a screen is painted once when it is shown. More than once does no harm."""
     Screen._on_screen_resume = _on_screen_resume  # type: ignore[method-assign, assignment]
+    vars(Screen)["focused"]._repaint = False
 
 
 def set_breakpoint_classes(app: App[Any], screen: Screen[Any]) -> None:

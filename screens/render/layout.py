@@ -5,10 +5,12 @@ All text in here has passed the gate of `screens.render.sanitize` already.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar, overload
 
 from rich.cells import cell_len, set_cell_size
+
+T = TypeVar("T")
 
 
 class Span(NamedTuple):
@@ -48,21 +50,61 @@ class Column(NamedTuple):
     optional: bool = False
 
 
+class Deferred(Sequence[T]):
+    """What `make` makes of `given`, when it is first looked at: what a list has out of sight costs little."""
+
+    __slots__ = ("_given", "_items", "_make")
+
+    def __init__(self, make: Callable[..., tuple[T, ...]], *given: Any) -> None:
+        self._make, self._given = make, given
+        self._items: tuple[T, ...] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self._made()[index]
+
+    def __len__(self) -> int:
+        return len(self._made())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._made() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _made(self) -> tuple[T, ...]:
+        if self._items is None:
+            self._items = self._make(*self._given)
+        return self._items
+
+
 class Row(NamedTuple):
     """A row of a list. `key` names what it stands for; a heading cannot be selected.
 
     `values` are what its columns are sorted by, one each; without them, what stands there is compared. `fault`: it is
     among what is left when only faults are shown. `fold`: whether it hides (True) or shows (False) the rows that are
-    `under` its key; None where there are none.
+    `under` its key; None where there are none. `blank`: which optional columns have nothing here; None: as the cells
+    say. It is said where the cells are made for rows in sight only.
     """
 
     key: str
-    cells: tuple[Spans, ...]
+    cells: Sequence[Spans]
     heading: bool = False
-    values: tuple[Any, ...] = ()
+    values: Sequence[Any] = ()
     fault: bool = False
     under: str = ""
     fold: bool | None = None
+    blank: frozenset[int] | None = None
+
+    def has(self, index: int) -> bool:
+        """Whether something stands in a column."""
+        return (
+            index not in self.blank if self.blank is not None else len(self.cells) > index and bool(self.cells[index])
+        )
 
 
 class Part(NamedTuple):
@@ -117,9 +159,7 @@ def width_of(spans: Iterable[Span]) -> int:
 def empty_columns(columns: Sequence[Column], rows: Sequence[Row]) -> frozenset[int]:
     """Where the columns stand that may go because no row has anything in them."""
     optional = [index for index, column in enumerate(columns) if column.optional]
-    return frozenset(
-        index for index in optional if not any(len(row.cells) > index and row.cells[index] for row in rows)
-    )
+    return frozenset(index for index in optional if not any(row.has(index) for row in rows))
 
 
 def fit_columns(columns: Sequence[Column], width: int, empty: Collection[int] = ()) -> tuple[int, ...]:
@@ -160,9 +200,16 @@ def set_line(
             continue
         if between:
             line.append(Span(" " * between))
-        shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
-        shown = cut_before(cell, width, ellipsis) if column.ending else shown
-        line.extend(fit_spans(shown, width, right=column.right, ellipsis=ellipsis))
+        spare = width - width_of(cell)
+        if spare < 0:
+            shown = cut_middle(cell, width, ellipsis) if column.both_ends else cell
+            shown = cut_before(cell, width, ellipsis) if column.ending else shown
+            line.extend(fit_spans(shown, width, right=column.right, ellipsis=ellipsis))
+        elif spare:
+            blank = Span(" " * spare)
+            line.extend((blank, *cell) if column.right else (*cell, blank))
+        else:
+            line.extend(cell)
         between = GAP_CELLS
     return tuple(line)
 

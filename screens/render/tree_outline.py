@@ -28,8 +28,8 @@ class OutlineSource(Protocol):
         """What the row is made of: as long as it is equal, so is the row."""
         ...
 
-    def row(self, key: str) -> Row:
-        """The cells of a line; the rails go before the first of them."""
+    def row(self, key: str, facts: object = None) -> Row:
+        """The cells of a line; the rails go before the first of them. `facts`: those of now, where they are known."""
         ...
 
     def fresh(self, key: str) -> bool:

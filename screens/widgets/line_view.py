@@ -44,6 +44,8 @@ class LineView(ScrollView, inherit_bindings=False):
         self._compared: dict[tuple[int, int], tuple[Spans, str]] = {}
         """Lines that a comparison found to have changed, by index and width, until they are painted."""
         self._inks: ThemeColors | None = None
+        self._sight = (0, 0)
+        """The first line in sight and the width of all, as they are painted."""
         self._focus_is_new = False
         self.press_brought_focus = False
         """Whether the last click was the one that the focus came with: it moves a cursor, and opens nothing."""
@@ -109,14 +111,20 @@ class LineView(ScrollView, inherit_bindings=False):
         if regions:
             self.refresh(*regions)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The visible part. Where it begins and how wide it is, is asked once for all its lines."""
+        self._sight = self.scroll_offset.y, self.visible_size.width
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One line of the visible part, as Textual's line API wants it."""
         if self._inks is None:
             self._inks = ThemeColors(self.app.theme_variables)
         if len(self._painted) > 4 * max(50, self.size.height):
             self._painted.clear()
-        index, width = line = y + self.scroll_offset.y, self.visible_size.width
-        found = self._compared.pop(line) if line in self._compared else self.line_at(index, width)
+        top, width = self._sight
+        index = y + top
+        found = self._compared.pop((index, width), None) or self.line_at(index, width)
         spans, ground = self._painted[index] = found
         return self._inks.strip(spans, width, ground)
 
@@ -139,10 +147,11 @@ class LineView(ScrollView, inherit_bindings=False):
         self._focus_is_new = False
 
     def notify_style_update(self) -> None:
-        """Perhaps the theme changed."""
-        self._inks = None
-        self._painted.clear()
-        self._compared.clear()
+        """Perhaps the theme changed. Where the focus came or went it is the same: what was painted stands."""
+        if self._inks is not None and not self._inks.are_of(self.app.theme_variables):
+            self._inks = None
+            self._painted.clear()
+            self._compared.clear()
         super().notify_style_update()
 
 
@@ -155,9 +164,9 @@ def changed_cells(before: tuple[Spans, str] | None, now: tuple[Spans, str], widt
     old, new = before[0], now[0]
     shorter = min(len(old), len(new))
     same = next((at for at in range(shorter) if old[at] != new[at]), shorter)
-    first = min(width_of(new[:same]), width)
-    if width_of(old) != width_of(new):  # what stands behind the change has moved
-        return first, width
     tail = next((at for at in range(shorter - same) if old[-1 - at] != new[-1 - at]), shorter - same)
-    last = min(width_of(new[: len(new) - tail]), width)
+    first, changed = width_of(new[:same]), width_of(new[same : len(new) - tail])
+    if width_of(old[same : len(old) - tail]) != changed:  # what stands behind the change has moved
+        return min(first, width), width
+    last = min(first + changed, width)
     return (first, last) if first < last else (0, width)

@@ -138,7 +138,7 @@ class NodeTree(ColumnList):
         if made is None or made[0] != facts:
             if len(self._made) > _MOST_MADE:
                 self._made.clear()
-            cells = self._tree.row(key).cells
+            cells = self._tree.row(key, facts[0]).cells
             cells = ((*self._before(line), *cells[0]), *cells[1:])
             mark = Span(self._glyphs.fresh, "ink-accent") if fresh else Span(" ")
             made = self._made[key] = (facts, self.line_of(mark, cells, width))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.strip import Strip
 
-from screens.render.layout import Spans
+from screens.render.layout import Span, Spans, width_of
 
 _MARKS: Final[Mapping[str, dict[str, Any]]] = {"row-cursor": {"reverse": True}, "row-cursor-idle": {"underline": True}}
 """How the row under the cursor stands out where the theme leaves its ground to the terminal, as ANSI themes do."""
@@ -24,6 +25,10 @@ class ThemeColors:
         """`variables` as in `App.theme_variables`."""
         self._variables = variables
         self._styles: dict[tuple[str, bool, str], Style] = {}
+
+    def are_of(self, variables: Mapping[str, str]) -> bool:
+        """Whether these are the colours of a theme with such variables."""
+        return variables == self._variables
 
     def style(self, ink: str, ground: str, *, bold: bool = False) -> Style:
         """Text of `ink` on `ground`.
@@ -48,5 +53,13 @@ class ThemeColors:
 
     def strip(self, spans: Spans, width: int, ground: str) -> Strip:
         """A line of exactly `width` cells."""
-        segments = [Segment(span.text, self.style(span.ink, ground, bold=span.bold)) for span in spans]
-        return Strip(segments).adjust_cell_length(width, self.style("ink", ground)).simplify()
+        texts: list[tuple[str, Style]] = []
+        cells = width_of(spans)
+        for text, ink, bold in (*spans, Span(" " * (width - cells))) if cells < width else spans:
+            style = self.style(ink, ground, bold=bold)
+            if texts and texts[-1][1] is style:
+                texts[-1] = (texts[-1][0] + text, style)
+            else:
+                texts.append((text, style))
+        strip = Strip(itertools.starmap(Segment, texts), max(cells, width))
+        return strip if cells <= width else strip.adjust_cell_length(width)

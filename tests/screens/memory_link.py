@@ -26,6 +26,7 @@ from runtime.operations.requests.runs import RunMatch
 from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
+from runtime.record.state.grant_facts import GrantFacts
 from runtime.record.state.operator_terms import Role
 from tests.screens.stories import START, Story
 
@@ -57,7 +58,7 @@ class MemoryLink:
         self.needs_login = False
         self.role: Role = "operator"
         self.position: object = 0
-        self.grants: dict[str, ev.GrantAdded] = {}
+        self.grants: dict[str, GrantFacts] = {}
         self.logins = 0
         self.hosts: dict[str, str] = {}
         self.host_names: tuple[str, ...] = ("",)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from runtime.judgement.reports.report_types import WaitingNode
 from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.rewind import place_of
@@ -30,24 +28,32 @@ def nodes_waiting_on(state: DurableRun, node_id: str) -> list[WaitingNode]:
 
 
 def holding_nodes(state: DurableRun) -> dict[str, int]:
-    """Nodes that run and below which nothing moves: each leaf that is open below them waits.
+    """Nodes that run and below which nothing moves: each leaf that is open below them waits. Asked with every frame, of
+    runs with thousands of nodes: only what is above a waiting leaf is looked at.
 
     Returns:
         Their ids, each with the number of those leaves.
     """
     if state.terminal or state.counts["waiting"] <= 0:
         return {}
-    waiting: Counter[str] = Counter()
-    moving: set[str] = set()
-    for leaf in state.nodes.values():
-        if leaf.terminal or leaf.open_children:
+    asked = dict.fromkeys(incident.opened.node_id for incident in state.incidents.values())
+    leaves = [node for key in asked if (node := state.nodes.get(key)) is not None and not node.open_children]
+    still = [(leaf, 1) for leaf in leaves if leaf.phase == "waiting"]
+    """Nodes below which nothing moves, and leaves that wait: each with the number of those leaves."""
+    below: dict[str, list[int]] = {}
+    found: dict[str, int] = {}
+    while still:
+        node, number = still.pop()
+        above = state.nodes.get(node.parent_id)
+        if above is None:
             continue
-        above = [node.id for node in state.lineage(leaf.parent_id) if node.phase == "running"]
-        if leaf.phase == "waiting":
-            waiting.update(above)
-        else:
-            moving.update(above)
-    return {node_id: number for node_id, number in waiting.items() if node_id not in moving}
+        numbers = below.setdefault(above.id, [])
+        numbers.append(number)
+        if len(numbers) == above.open_children:
+            still.append((above, sum(numbers)))
+            if above.phase == "running":
+                found[above.id] = sum(numbers)
+    return found
 
 
 def _is_parallel(one: Node, other: Node) -> bool:

@@ -39,7 +39,7 @@ from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.events import GrantAdded
+    from runtime.record.state.grant_facts import GrantFacts
     from runtime.record.state.summary import Summary
 
 __all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "LinkPhase", "LinkQuality", "LinkStatus"]
@@ -109,7 +109,7 @@ class LinkClient:
         return self._view.incidents
 
     @property
-    def grants(self) -> Mapping[str, GrantAdded]:
+    def grants(self) -> Mapping[str, GrantFacts]:
         """Grants in force."""
         return self._view.grants
 

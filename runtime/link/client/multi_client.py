@@ -25,7 +25,7 @@ from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.events import GrantAdded
+    from runtime.record.state.grant_facts import GrantFacts
     from runtime.record.state.summary import Summary
 
 R = TypeVar("R")
@@ -52,7 +52,7 @@ class MultiClient:
         return {key: row for client in self.clients.values() for key, row in client.incidents.items()}
 
     @property
-    def grants(self) -> Mapping[str, GrantAdded]:
+    def grants(self) -> Mapping[str, GrantFacts]:
         return {key: row for client in self.clients.values() for key, row in client.grants.items()}
 
     @property

@@ -82,7 +82,7 @@ class Receiver:
         self.answered = True
         if message is None:
             return
-        if message.t in p.STREAM_TYPES:
+        if message.STREAMED:
             self._show_message(message)
         else:
             self._parse_line(message)
@@ -91,18 +91,18 @@ class Receiver:
     def _show_message(self, message: p.RuntimeMessage) -> None:
         size = self.session.size
         match message:
-            case p.WorkspaceSnapshot():
-                self._view.apply_snapshot(message, self.session.hello.epoch, size)
-            case p.WorkspaceChange():
-                self._view.apply_change(message, size)
-            case p.RunSnapshot():
-                self._view.apply_run_snapshot(message, size)
-            case p.RunEvent():
+            case p.RunEvent():  # first: there may be thousands a second
                 if not self._view.apply_event(message, size):
                     log.warning("run %s has a gap and is requested again", message.run_id)
                     self.send(p.Watch(run_id=message.run_id))
             case p.Delta():
                 self._view.apply_delta(message)
+            case p.WorkspaceChange():
+                self._view.apply_change(message, size)
+            case p.WorkspaceSnapshot():
+                self._view.apply_snapshot(message, self.session.hello.epoch, size)
+            case p.RunSnapshot():
+                self._view.apply_run_snapshot(message, size)
 
     def _parse_line(self, message: p.RuntimeMessage) -> None:
         match message:

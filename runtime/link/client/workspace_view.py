@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         WorkspaceChange,
         WorkspaceSnapshot,
     )
-    from runtime.record.state.events import GrantAdded
+    from runtime.record.state.grant_facts import GrantFacts
     from runtime.record.state.summary import Summary
 
 
@@ -35,7 +35,7 @@ class WorkspaceView:
         self.position = 0
         self.summaries: dict[str, Summary] = {}
         self.incidents: dict[str, InboxRow] = {}
-        self.grants: dict[str, GrantAdded] = {}
+        self.grants: dict[str, GrantFacts] = {}
         self.runs: dict[str, RunView] = {}
         self.snapshots: list[SnapshotReason] = []
         """Why each snapshot of the picture was sent, as a measure of how good the link is; the last 100."""

@@ -201,20 +201,31 @@ class Connection:
                 raise ConnectionResetError("it reads no more")
 
     async def _write(self) -> None:
-        key = 0
+        """What is ready goes out together: a console that is told of fifty events reads once, and not fifty times."""
+        key, batch = 0, bytearray()
         try:
             while (line := await self.outbox.next_line()) is not None:
-                key += 1
-                for piece in split_into_parts(await self._mask_line(line), key):
-                    self._writer.write(piece)
-                    await self._writer.drain()
-                self._room.set()
+                while line is not None:
+                    key += 1
+                    for piece in split_into_parts(await self._mask_line(line), key):
+                        batch += piece
+                        if len(batch) >= READ_BYTES:
+                            await self._flush(batch)
+                    line = self.outbox.ready_line()
+                await self._flush(batch)
         except ConnectionError as exc:
             log.info("console %s went: %s", self.name, exc)
         finally:  # nothing can be sent any more: nothing more is read
             self._gone = True
             self._room.set()
             self._reader.feed_eof()
+
+    async def _flush(self, batch: bytearray) -> None:
+        """Write what is in `batch`, and empty it; back when there is room for more."""
+        self._writer.write(bytes(batch))
+        batch.clear()
+        await self._writer.drain()
+        self._room.set()
 
     async def _mask_line(self, line: bytes) -> bytes:
         """The line as this console may see it. To mask a long one takes long: on a thread, which the loop does not wait

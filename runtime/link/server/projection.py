@@ -23,6 +23,7 @@ from runtime.link.wire.protocol import (
 from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import AnswerProposed, GrantAdded
+from runtime.record.state.grant_facts import GrantFacts
 
 RECENT_CHANGES = 5000
 """Changes kept as sent."""
@@ -39,7 +40,7 @@ class WorkspaceProjection:
         self.position = 0
         self.summaries: dict[str, Summary] = {}
         self.incidents: dict[str, InboxRow] = {}
-        self.grants: tuple[GrantAdded, ...] = ()
+        self.grants: tuple[GrantFacts, ...] = ()
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT_CHANGES)
         self._snapshots: dict[SnapshotReason, list[bytes]] = {}
         """Those of this position: consoles that come at the same time share them."""
@@ -55,7 +56,7 @@ class WorkspaceProjection:
             found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, facts=found.facts)
             for found in incidents
         }
-        self.grants = tuple(grants)
+        self.grants = tuple(each.facts for each in grants)
         self._recent.clear()
         self._snapshots.clear()
         self.position += 1
@@ -96,11 +97,11 @@ class WorkspaceProjection:
 
     def set_grants(self, grants: Iterable[GrantAdded]) -> bytes | None:
         """These grants are in force by now."""
-        grants = tuple(grants)
-        if grants == self.grants:
+        now = tuple(each.facts for each in grants)
+        if now == self.grants:
             return None
-        self.grants = grants
-        return self._changed(WorkspaceChange(position=self.position + 1, grants=grants))
+        self.grants = now
+        return self._changed(WorkspaceChange(position=self.position + 1, grants=now))
 
     def touch(self) -> bytes:
         """Something of the workspace changed that the picture does not show: a console that shows it may ask again."""

@@ -67,7 +67,7 @@ class HandshakeResult:
             if exc.error == "bad_message":
                 raise IncompatibleVersion(f"{UPGRADE_ADVICE}: what it says cannot be read: {exc}") from exc
             raise
-        if message.t in p.STREAM_TYPES:
+        if message.STREAMED:
             self.taken += 1
         return message
 

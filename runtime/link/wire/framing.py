@@ -47,24 +47,17 @@ class LineReader:
         """The lines that `data` completes, without line ends; empty lines are left out."""
         if self._broken:
             raise FramingError("the stream is closed: an earlier line was too long")
-        lines: list[bytes] = []
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            self._keep(data[start:end])
-            line = bytes(self._begun).rstrip(b"\r")
-            self._begun.clear()
-            if line.strip():
-                lines.append(line)
-            start = end + 1
-        self._keep(data[start:])
-        return lines
-
-    def _keep(self, piece: bytes) -> None:
-        if len(self._begun) + len(piece) > self._limit:
+        lines = data.split(b"\n")
+        self._begun += lines[0]
+        if len(lines) > 1:
+            lines[0], self._begun = bytes(self._begun), bytearray(lines.pop())
+        else:
+            lines.clear()
+        if max(map(len, (self._begun, *lines))) > self._limit:
             self._broken = True
             self._begun.clear()
             raise FramingError(f"a line is longer than {self._limit} bytes")
-        self._begun += piece
+        return [line.rstrip(b"\r") for line in lines if line.strip()]
 
 
 def split_into_parts(line: bytes, key: int) -> Iterator[bytes]:

@@ -18,26 +18,18 @@ from __future__ import annotations
 import secrets
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
-from msgspec.structs import force_setattr
 
+from runtime.record.state.grant_facts import GrantFacts
 from runtime.record.state.incident_facts import IncidentFacts
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from runtime.record.state.incident_events import IncidentOpened
-    from runtime.record.state.workspace_events import GrantAdded
-else:
-    # A console reads its first messages before it has loaded pydantic: the first grant does that.
-    GrantAdded = Any
-
-E = TypeVar("E", bound="BaseModel")
 
 PROTOCOL_VERSION = 2
 """Both sides must speak the same; a message or field that the other may ignore needs no new number."""
@@ -48,12 +40,12 @@ SnapshotReason = Literal["first", "gap", "epoch", "slow"]
 DeltaKind = Literal["text", "reasoning"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
-STREAM_TYPES = frozenset({"snapshot", "changed", "run", "event", "delta"})
-"""Messages that are acknowledged: what is shown. The others go a way of their own and are never dropped."""
-
 
 class Message(msgspec.Struct, frozen=True, tag_field="t"):
     """All that is said over the link."""
+
+    STREAMED: ClassVar[bool] = False
+    """Whether it is acknowledged: what is shown. The others go a way of their own and are never dropped."""
 
     @property
     def t(self) -> str:
@@ -105,15 +97,13 @@ class InboxRow(msgspec.Struct, frozen=True, dict=True):
 class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
     """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
 
+    STREAMED: ClassVar[bool] = True
     position: int
     why: SnapshotReason
     summaries: tuple[Summary, ...] = ()
     incidents: tuple[InboxRow, ...] = ()
-    grants: tuple[GrantAdded, ...] = ()
+    grants: tuple[GrantFacts, ...] = ()
     more: bool = False
-
-    def __post_init__(self) -> None:
-        _read_grants(self)
 
 
 class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
@@ -121,14 +111,12 @@ class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
     in it, something else of the workspace did: a breaker, a freeze.
     """
 
+    STREAMED: ClassVar[bool] = True
     position: int
     summary: Summary | None = None
     incident: InboxRow | None = None
     closed: str = ""
-    grants: tuple[GrantAdded, ...] | None = None
-
-    def __post_init__(self) -> None:
-        _read_grants(self)
+    grants: tuple[GrantFacts, ...] | None = None
 
 
 class Pong(Message, frozen=True, tag="pong"):
@@ -147,6 +135,7 @@ class Pong(Message, frozen=True, tag="pong"):
 class RunSnapshot(Message, frozen=True, tag="run"):
     """State of a watched run after event `seq`, in parts: `head` first (all but the nodes), then `nodes`."""
 
+    STREAMED: ClassVar[bool] = True
     run_id: str
     seq: int
     why: SnapshotReason
@@ -158,6 +147,7 @@ class RunSnapshot(Message, frozen=True, tag="run"):
 class RunEvent(Message, frozen=True, tag="event"):
     """An event of a watched run; `body` as `runtime.record.state.events.parse_event` reads it."""
 
+    STREAMED: ClassVar[bool] = True
     run_id: str
     seq: int
     body: dict[str, Any]
@@ -166,6 +156,7 @@ class RunEvent(Message, frozen=True, tag="event"):
 class Delta(Message, frozen=True, tag="delta"):
     """A piece of a reply that is being streamed, from character `offset` of attempt `attempt` on. For eyes only."""
 
+    STREAMED: ClassVar[bool] = True
     run_id: str
     node_id: str
     text: str
@@ -286,22 +277,3 @@ ConsoleMessage = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | Me
 def new_command_id() -> str:
     """An id for a command. It begins with the time, which a run that it starts takes over into its own id."""
     return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
-
-
-def _read_grants(message: WorkspaceSnapshot | WorkspaceChange) -> None:
-    if message.grants and not all(hasattr(each, "grant_id") for each in message.grants):
-        from runtime.record.state import workspace_events
-
-        read = tuple(_read_event(workspace_events.GrantAdded, each) for each in message.grants)
-        force_setattr(message, "grants", read)
-
-
-def _read_event(kind: type[E], row: Any) -> E:
-    """Raises ValueError, with the field that is wrong."""
-    from pydantic import ValidationError
-
-    try:
-        return kind.model_validate(row)
-    except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind.__name__}: {first['msg']}") from exc

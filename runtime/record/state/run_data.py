@@ -79,6 +79,8 @@ class RunData:
     counts: Counter[str] = field(default_factory=Counter)
     holding: int = 0
     """Nodes that run and have an open child: what they do is what their children do, so no count has them."""
+    scope_turns: int = 0
+    """How often a node that may hold others has ended, or was opened again: what a tree folds changes only then."""
     granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
     """By node: the grants that let its attempts pass, each time."""
     declared: set[str] = field(default_factory=set)
@@ -304,6 +306,7 @@ class RunData:
         else:  # as nearly all: it holds nothing
             node.phase = phase
         if was_open != is_open:
+            self.scope_turns += not node.is_step or bool(node.children)
             self._count_child(node, self.nodes.get(node.parent_id), 1 if is_open else -1)
 
     def add(self, node: Node) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Literal
 
+import msgspec
+
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
+from runtime.record.state.grant_facts import GrantFacts
 
 
 class GrantAdded(JournalEvent):
@@ -25,6 +28,11 @@ class GrantAdded(JournalEvent):
     by: Actor = RUNTIME
     reading: int = 1
     """How its pattern was read when it was given (`runtime.judgement.permissions.changed_patterns`)."""
+
+    @property
+    def facts(self) -> GrantFacts:
+        """As the link has it."""
+        return msgspec.convert(self, GrantFacts, from_attributes=True)
 
 
 class GrantUsed(JournalEvent):

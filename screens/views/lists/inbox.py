@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from runtime.judgement.recovery.answer_wording import wording_of
 from runtime.record.state.incident_facts import IncidentFacts
@@ -10,6 +11,7 @@ from runtime.record.state.summary import Summary
 from screens.render.formatting import age_ends, format_age
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
+    Deferred,
     Part,
     Row,
     Spans,
@@ -21,6 +23,7 @@ from screens.render.layout import (
 from screens.views.decisions.incident_groups import OpenDecision, group_decisions
 from screens.views.lists.runs import (
     NEEDS_YOU,
+    NO_FIGURES,
     changes_at,
     is_done,
     run_row,
@@ -148,22 +151,34 @@ def incident_row(
     shares_title: bool = False,
 ) -> Row:
     """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
+    key, given = f"incident:{found.facts.incident_id}", (found, context, ref, shares_title)
+    cells, values = Deferred(_incident_cells, host, *given), Deferred(_incident_values, *given)
+    return Row(key, cells, values=values, fault=True, under=under, blank=NO_FIGURES)
+
+
+def _incident_cells(
+    host: str, found: OpenDecision, context: RenderContext, ref: str, shares_title: bool
+) -> tuple[Spans, ...]:
     facts = found.facts
-    title = title_spans(Summary(found.run_id, ref, found.title), context, "ink-strong", shares_title=shares_title)
-    return Row(
-        f"incident:{facts.incident_id}",
-        (
-            context.state_spans("waiting", NEEDS_YOU),
-            context.at_host(title, host),
-            join_spans((_proposal_mark(found, context), incident_words(facts, context)), context.glyphs.dot),
-            (),
-            (),
-            span(format_age(facts.ts, context.now), state_ink("waiting")),
-        ),
-        values=("waiting", plain_text(title), str(facts.fault.cause), None, None, -facts.ts.timestamp()),
-        fault=True,
-        under=under,
+    return (
+        context.state_spans("waiting", NEEDS_YOU),
+        context.at_host(_run_title(found, context, ref, shares_title), host),
+        join_spans((_proposal_mark(found, context), incident_words(facts, context)), context.glyphs.dot),
+        (),
+        (),
+        span(format_age(facts.ts, context.now), state_ink("waiting")),
     )
+
+
+def _incident_values(found: OpenDecision, context: RenderContext, ref: str, shares_title: bool) -> tuple[Any, ...]:
+    facts = found.facts
+    title = plain_text(_run_title(found, context, ref, shares_title))
+    return ("waiting", title, str(facts.fault.cause), None, None, -facts.ts.timestamp())
+
+
+def _run_title(found: OpenDecision, context: RenderContext, ref: str, shares_title: bool) -> Spans:
+    run = Summary(found.run_id, ref, found.title)
+    return title_spans(run, context, "ink-strong", shares_title=shares_title)
 
 
 def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:

@@ -21,6 +21,7 @@ from screens.render.formatting import (
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
     Column,
+    Deferred,
     Row,
     Span,
     Spans,
@@ -42,6 +43,10 @@ RUN_COLUMNS: Final = (
     Column("cost", width=7, right=True, drop=1, optional=True),
     Column("age", width=4, right=True),
 )
+
+_TOKENS, _COST = 3, 4
+NO_FIGURES: Final = frozenset({_TOKENS, _COST})
+"""Where the optional columns stand."""
 
 NEEDS_YOU: Final = "needs you"
 """The state of what waits for a person."""
@@ -133,27 +138,38 @@ def run_sort_keys(summary: Summary, context: RenderContext) -> RunSortKeys:
 
 def run_row(summary: Summary, context: RenderContext, host: str = "", *, shares_title: bool = False) -> Row:
     """One run in the list of runs."""
+    return Row(
+        f"run:{summary.id}",
+        Deferred(_run_cells, summary, context, host, shares_title),
+        values=Deferred(run_sort_keys, summary, context),
+        fault=has_fault(summary),
+        blank=_blank_columns(summary),
+    )
+
+
+def _run_cells(summary: Summary, context: RenderContext, host: str, shares_title: bool) -> tuple[Spans, ...]:
     done = is_done(summary)
     detail = (
         span(context.sanitize_line(summary.error, 200), "state-failed")
         if done and summary.error
         else progress(summary, context)
     )
-    return Row(
-        f"run:{summary.id}",
-        (
-            run_state_spans(summary, context),
-            context.at_host(
-                title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title), host
-            ),
-            detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
-            span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
-            span(format_cost(summary.cost_usd), "ink-muted"),
-            span(format_age(age_start(summary), context.now), "ink-muted"),
+    return (
+        run_state_spans(summary, context),
+        context.at_host(
+            title_spans(summary, context, "ink" if done else "ink-strong", shares_title=shares_title), host
         ),
-        values=run_sort_keys(summary, context),
-        fault=has_fault(summary),
+        detail or span(context.sanitize_line(summary.input, 200), "ink-muted"),
+        span(format_tokens(summary.input_tokens, summary.output_tokens), "ink-muted"),
+        span(format_cost(summary.cost_usd), "ink-muted"),
+        span(format_age(age_start(summary), context.now), "ink-muted"),
     )
+
+
+def _blank_columns(summary: Summary) -> frozenset[int]:
+    """Which of the optional columns have nothing."""
+    used = summary.input_tokens + summary.output_tokens
+    return frozenset(at for at, has in ((_TOKENS, used), (_COST, summary.cost_usd is not None)) if not has)
 
 
 def progress(summary: Summary, context: RenderContext) -> Spans:

@@ -97,11 +97,13 @@ class Timeline(RunTree):
         """The bar depends on too much: the row itself."""
         return self.row(key)
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str, facts: object = None) -> Row:
+        if isinstance(facts, Row):
+            return facts
         node = self.state.nodes[key]
         bar = bar_of(node, self.state, self.scale, self.context, self.holding) if self.scale is not None else ()
-        facts = node_facts(node, self.state, self.context, self.holding)
-        return Row(key, (label_spans(facts, self.context), bar, state_spans(facts), time_spans(facts)))
+        made = node_facts(node, self.state, self.context, self.holding)
+        return Row(key, (label_spans(made, self.context), bar, state_spans(made), time_spans(made)))
 
 
 def bar_of(

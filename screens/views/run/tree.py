@@ -45,7 +45,6 @@ _MOST_LOOKED_AT: Final = 200
 FRESH_SPAN: Final = timedelta(seconds=10)
 """How long a node that came is marked as new."""
 _FAULT_STATES: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
-_FOLDED_STATES: Final = ("succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,7 @@ class RunTree:
 
     def shape(self) -> tuple[tuple[object, ...], int]:
         state = self.state
-        counts = tuple(state.counts.get(phase, 0) for phase in _FOLDED_STATES)
-        others = (state.id, state.lives, len(state.rewound), len(state.incidents), counts, self.only)
+        others = (state.id, state.lives, len(state.rewound), len(state.incidents), state.scope_turns, self.only)
         return (others, len(state.nodes))
 
     def added_since(self, shape: object) -> Sequence[str] | None:
@@ -126,9 +124,9 @@ class RunTree:
             return None
         return node_facts(node, self.state, self.context, self.holding, self._progress(node))
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str, facts: object = None) -> Row:
         """Empty for a node that a rewind dropped since the last look: the state does not wait for one."""
-        facts = self.facts(key)
+        facts = facts or self.facts(key)
         cells = node_cells(facts, self.context) if isinstance(facts, NodeFacts) else ((),) * len(NODE_COLUMNS)
         return Row(key, cells)
 

@@ -69,7 +69,7 @@ class Prompt(ChoosingPrompt):
             self._content = replace(content, opened=before.opened, told=before.told)
             if content.proposal is not None and self._by_itself and self.mode == "type" and not self._is_typed:
                 self._turn("choose")  # the key that adopts it must not be typed into the field
-            self._paint()
+            self._paint_changed()
             return False
         if self._is_typed:
             return False

@@ -83,6 +83,7 @@ class PromptDisplay(Vertical):
         self._fold_room = FoldRoom()
         self._unfolded = False
         """Long arguments are shown whole."""
+        self._painted: object = None
 
     def compose(self) -> ComposeResult:
         yield RequestText()
@@ -128,6 +129,16 @@ class PromptDisplay(Vertical):
         self._hint()
         self._explain_marked()
         self._fit()
+
+    def _paint_changed(self) -> None:
+        """Paint what is shown if it is another than at the last call, or stands in another place; and once a second, as
+        the time and what is known of other runs go on. Asked with every frame.
+        """
+        sizes = (self.screen.size, *(child.size for child in self.children))
+        painted = (self._content, self._space, sizes, int(self._session.clock().timestamp()))
+        if painted != self._painted:
+            self._painted = painted
+            self._paint()
 
     def _show_choices(self, offered: list[PromptChoice], blocks: list[Block], *, afresh: bool) -> list[Block]:
         """Show the choices, each on a row of its own with what it will do where rows are free; then what is folded of

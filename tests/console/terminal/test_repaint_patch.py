@@ -9,7 +9,7 @@ from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import ComposeResult
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from console.terminal.patched_app import PatchedApp
 
@@ -25,6 +25,13 @@ class Opened(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static("text")
+
+
+class Fields(Screen[None]):
+    def compose(self) -> ComposeResult:
+        yield Static("text")
+        yield Input(id="one")
+        yield Input(id="two")
 
 
 class Above(ModalScreen[None]):
@@ -63,6 +70,19 @@ async def test_a_screen_that_was_covered_is_painted_when_it_comes_back(painted: 
         pilot.app.pop_screen()
         await pilot.pause()
         assert set(painted) == {Size(50, 1)}
+
+
+async def test_the_focus_goes_to_another_widget_without_a_whole_frame(painted: list[Size]) -> None:
+    async with PatchedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(Fields())
+        await pilot.pause()
+        await pilot.pause()
+        painted.clear()
+        await pilot.press("tab")
+        await pilot.pause()
+        assert isinstance(pilot.app.focused, Input)
+        assert pilot.app.focused.id == "two"
+        assert painted == []
 
 
 async def test_a_terminal_of_another_size_has_the_other_layout() -> None:

@@ -20,6 +20,7 @@ from runtime.operations.requests.struct import ActorRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Limit, Origin, Persistence, Remedy
+from runtime.record.state.grant_facts import ActorFacts, GrantFacts
 from runtime.record.state.incident_facts import FaultFacts, IncidentFacts, OptionFacts
 
 AT = datetime(2026, 11, 23, 12, 0, 0, 120, tzinfo=UTC)
@@ -68,6 +69,8 @@ INCIDENT = Incident(
         (FaultFacts, Classification, "", ""),
         (OptionFacts, ev.Option, "", ""),
         (IncidentFacts, ev.IncidentOpened, "type", ""),
+        (ActorFacts, ev.Actor, "", ""),
+        (GrantFacts, ev.GrantAdded, "type", ""),
         (rows.IncidentRow, ev.IncidentOpened, "v seq type incident_id ts", "id state opened_at proposals answer"),
     ],
 )

@@ -14,6 +14,8 @@ from runtime.record.state.durable_run import DurableRun, Summary
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
 from screens.render.layout import (
     Span,
+    Spans,
+    empty_columns,
     fit_columns,
     plain_text,
     set_line,
@@ -23,6 +25,7 @@ from screens.views.decisions.prompt import (
     title_line,
 )
 from screens.views.decisions.prompt_lines import PromptContent, question_lines
+from screens.views.lists import runs
 from screens.views.lists.inbox import inbox_rows
 from screens.views.lists.runs import (
     RUN_COLUMNS,
@@ -84,6 +87,23 @@ def test_a_run_that_only_waits_for_decisions_stands_there_and_not_among_those_at
     waiting.answer("run-1-inc-1", "deny")
     rows = inbox_rows(summaries_of(waiting, later), waiting_of(waiting, later), at(waiting))
     assert {row.key for row in rows if not row.heading} == {"run:run-1", "run:run-2"}
+
+
+def test_rows_out_of_sight_have_no_cells_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    real = runs._run_cells
+
+    def counted(summary: Summary, *given: Any) -> tuple[Spans, ...]:
+        made.append(summary.id)
+        return real(summary, *given)
+
+    monkeypatch.setattr(runs, "_run_cells", counted)
+    done = {f"r{number}": Summary(f"r{number}", title="t", state="completed", input_tokens=7) for number in range(9)}
+    rows = inbox_rows(done, [], RenderContext(START))
+    assert empty_columns(RUN_COLUMNS, rows) == {4}
+    assert made == []
+    assert rows[1].cells[1:2] == (rows[1].cells[1],)
+    assert made == [rows[1].key.removeprefix("run:")]
 
 
 def test_groups_that_are_empty_have_no_heading() -> None:
@@ -227,7 +247,9 @@ def test_the_shape_of_a_tree_changes_only_when_lines_can() -> None:
     story = digest()
     shape = RunTree(story.state, at(story)).shape()
     assert RunTree(story.state, at(story.wait(10))).shape() == shape
-    story.end(next(key for key in story.state.nodes if "search_" in key), "[]")
+    story.end(next(key for key in story.state.nodes if "search_" in key), "[]")  # a call holds nothing: it never folds
+    assert RunTree(story.state, at(story)).shape() == shape
+    story.close(next(node.id for node in story.state.nodes.values() if node.kind == "agent" and not node.terminal))
     assert RunTree(story.state, at(story)).shape() != shape
 
 

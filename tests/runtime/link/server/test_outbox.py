@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.link.server.outbox import MAX_QUEUE_AGE_S, MIN_QUEUE_FOR_SNAPSHOT, ClientOutbox
+from tests.present import present
+from tests.runtime.link.link_bench import Bench
 
 
 def _now(outbox: ClientOutbox) -> list[bytes]:
@@ -172,3 +175,21 @@ def test_what_is_shown_is_in_order_and_after_a_loss_only_behind_a_snapshot(
         assert number >= at if name[0] == "s" else number == at + 1
         at = number
     assert at == offered
+
+
+async def test_what_is_ready_goes_out_in_one_write(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    write = asyncio.StreamWriter.write
+
+    def counted(self: asyncio.StreamWriter, data: bytes) -> None:
+        written.append(data.count(b'"t":"event"'))
+        write(self, data)
+
+    driver = await bench.started()
+    await bench.serve()
+    console = await bench.watching()
+    monkeypatch.setattr(asyncio.StreamWriter, "write", counted)
+    await driver.nodes(*(f"n{number}" for number in range(50)))
+    await console.wait_until(lambda: len(present(console.run("run-1")).nodes) == 50)
+    assert sum(written) == 50
+    assert max(written) > 10

@@ -192,7 +192,7 @@ async def test_a_console_that_stops_reading_gets_a_snapshot_and_no_stale_flood(b
     async def hear() -> p.RuntimeMessage:
         message = parse_message(await reader.readline())
         nonlocal heard
-        heard += message.t in p.STREAM_TYPES
+        heard += message.STREAMED
         return message
 
     while not isinstance(message := await hear(), p.RunSnapshot) or message.more:

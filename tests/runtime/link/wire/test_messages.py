@@ -23,7 +23,7 @@ from runtime.record.state.summary import Summary
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
 OPENED = IncidentOpened(run_id="r", incident_id="i", fault=FAULT, message='"half" an emoji', seq=3)
-GRANT = GrantAdded(grant_id="g", subject="s", verb="net", pattern="*", lifetime="always")
+GRANT = GrantAdded(grant_id="g", subject="s", verb="net", pattern="*", lifetime="always").facts
 OPENED_WITH_A_NEW_CAUSE = {
     "type": "incident.opened",
     "incident_id": "i",
@@ -123,7 +123,7 @@ def test_the_event_of_a_row_is_the_one_that_was_told() -> None:
 
 
 def test_an_inbox_is_shown_before_pydantic_is_loaded() -> None:
-    line = p.WorkspaceSnapshot(1, "first", (Summary("r"),), (p.InboxRow("r", OPENED.facts),)).line()
+    line = p.WorkspaceSnapshot(1, "first", (Summary("r"),), (p.InboxRow("r", OPENED.facts),), (GRANT,)).line()
     code = f"""
 import sys
 from datetime import UTC, datetime
