@@ -74,7 +74,9 @@ async def await_answer(
     if opened is None:
         opened = incident_event(session, node_id, draft)
         await session.record(*([draft.ended] if draft.ended is not None else []), opened)
-    return await session.wait_for_answer(opened.incident_id, activity)
+    incident_id = opened.incident_id
+    del draft, opened  # they are not needed for as long as a person takes
+    return await session.wait_for_answer(incident_id, activity)
 
 
 async def open_incident(session: RunSession, node_id: str, draft: IncidentDraft) -> ev.IncidentOpened:
