@@ -46,11 +46,11 @@ class RunSession:
         self.config = config
         self.clock = clock
         self.writer = EventWriter(journal, lease, state, self._fail_write)
-        self.tracker = WaitTracker(self._is_answered, config.grace_s, config.crowded)
+        self.tracker = WaitTracker(self._is_answered, config.grace_s, config.room, self.park)
         self.tracker.set_frozen(state.phase == "frozen")
         self.ending: Ending = ""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done once there is an ending."""
+        """Done once there is an ending, or the root has come to its end."""
         self.final: ev.RunFinished | None = None
         """How the run ends, where something here has decided it (see `finish`)."""
         self.waits: frozenset[Wait] = frozenset()
@@ -62,7 +62,7 @@ class RunSession:
         self.calls: dict[str, asyncio.Timeout] = {}
         """What ends a tool's call that is under way, by the id of its step."""
         self._touched_at = time.monotonic()
-        self._answers: dict[str, asyncio.Future[ev.IncidentAnswered]] = {}
+        self._answers: dict[str, list[asyncio.Future[ev.IncidentAnswered]]] = {}
         self._root: asyncio.Task[Any] | None = None
 
     # -- recording -----------------------------------------------------------------------------------------------
@@ -113,9 +113,9 @@ class RunSession:
         self.writer.seen_seq = event.seq  # what came before it is this drive's own
         self.state.apply(event)
         if isinstance(event, ev.IncidentAnswered):
-            waiter = self._answers.pop(event.incident_id, None)
-            if waiter is not None and not waiter.done():
-                waiter.set_result(event)
+            for waiter in self._answers.pop(event.incident_id, ()):
+                if not waiter.done():
+                    waiter.set_result(event)
         elif isinstance(event, ev.CancelRequested):
             self.cancel_if_asked(event.node_id)
         elif isinstance(event, ev.AbortRequested):
@@ -135,14 +135,18 @@ class RunSession:
     def set_root_task(self, root: asyncio.Task[Any]) -> None:
         """Name the task that `end` cancels."""
         self._root = root
+        root.add_done_callback(self._tell_ended)
+
+    def _tell_ended(self, _: object = None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
 
     def end(self, reason: Ending) -> None:
         """Note why, then cancel everything: user code sees only `CancelledError`. The first reason stands."""
         if self.ending or self._root is None or self._root.done():
             return
         self.ending = reason
-        if not self.ended.done():
-            self.ended.set_result(None)
+        self._tell_ended()
         self._root.cancel()
 
     def park(self, waits: frozenset[Wait]) -> None:
@@ -177,16 +181,17 @@ class RunSession:
         incident = self.state.incidents[incident_id]
         if incident.answer is not None:
             return incident.answer
-        waiter = self._answers.get(incident_id)
-        if waiter is None:
-            waiter = self._answers[incident_id] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[ev.IncidentAnswered] = asyncio.get_running_loop().create_future()
+        self._answers.setdefault(incident_id, []).append(waiter)
         try:
             with self.tracker.waiting(activity, Wait(incident_id)):
-                answered = await self._before_deadline(incident.opened, waiter)
+                if (due := self.deadline_of(incident.opened)) is None:
+                    return await waiter
+                answered = await self._before_deadline(incident.opened, due, waiter)
             # From here on this node is at work: it gives the default, and hears that it did.
             if not answered:
                 await self._give_default(incident.opened)
-            return await asyncio.shield(waiter)
+            return await waiter
         except asyncio.CancelledError:
             if not self.ending:
                 reason = "withdrawn: no step waits for it any more"
@@ -195,11 +200,8 @@ class RunSession:
                 )
             raise
 
-    async def _before_deadline(self, opened: ev.IncidentOpened, waiter: asyncio.Future[Any]) -> bool:
+    async def _before_deadline(self, opened: ev.IncidentOpened, due: datetime, waiter: asyncio.Future[Any]) -> bool:
         """Wait for an answer until the incident's deadline; whether there is one."""
-        if (due := self.deadline_of(opened)) is None:
-            await asyncio.wait({waiter})
-            return True
         # By this process's own clock from here on: setting the computer's clock answers nothing.
         done, _ = await asyncio.wait({waiter}, timeout=max(0.0, (due - self.clock()).total_seconds()))
         while not done and self.tracker.is_frozen:
