@@ -8,6 +8,7 @@ its `tracker`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable, Coroutine
@@ -18,9 +19,11 @@ from runtime.execution.deadlines import deadline_of, default_answer
 from runtime.execution.event_writer import EventWriter
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.wait_tracker import Activity, Wait, WaitTracker
-from runtime.record.journal import Fenced, Journal, JournalError, Lease
+from runtime.record.journal import Fenced, Follower, Journal, JournalError, Lease
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+
+log = logging.getLogger("runtime.drive")
 
 Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 """Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
@@ -101,11 +104,14 @@ class RunSession:
 
     # -- hearing -------------------------------------------------------------------------------------------------
 
-    async def listen(self, after: int) -> None:
-        """Take in what others write to this run, until cancelled."""
-        async for batch in self.journal.tail(self.lease.run_id, after, kinds=_FOREIGN_EVENTS):
-            for event in batch:
-                self._take_in(event)
+    def listen(self) -> Follower:
+        """Take in what others write to this run from now on."""
+        run_id, known = self.lease.run_id, self.state.last_seq
+        return self.journal.follow(run_id, known, self._take_in, self._hear_nothing, kinds=_FOREIGN_EVENTS)
+
+    def _hear_nothing(self, exc: JournalError) -> None:
+        log.error("run %s: what others write to it cannot be read; it is let go of", self.lease.run_id, exc_info=exc)
+        self.end("broken")
 
     def _take_in(self, event: ev.JournalEvent) -> None:
         if event.seq <= self.writer.seen_seq:
@@ -133,9 +139,11 @@ class RunSession:
     # -- ending --------------------------------------------------------------------------------------------------
 
     def set_root_task(self, root: asyncio.Task[Any]) -> None:
-        """Name the task that `end` cancels."""
+        """Name the task that `end` cancels; where this life was ended before, nothing of it begins."""
         self._root = root
         root.add_done_callback(self._tell_ended)
+        if self.ending:
+            root.cancel()
 
     def _tell_ended(self, _: object = None) -> None:
         if not self.ended.done():
@@ -143,11 +151,12 @@ class RunSession:
 
     def end(self, reason: Ending) -> None:
         """Note why, then cancel everything: user code sees only `CancelledError`. The first reason stands."""
-        if self.ending or self._root is None or self._root.done():
+        if self.ending or (self._root is not None and self._root.done()):
             return
         self.ending = reason
         self._tell_ended()
-        self._root.cancel()
+        if self._root is not None:
+            self._root.cancel()
 
     def park(self, waits: frozenset[Wait]) -> None:
         """End this life because everything waits, and for what: the journal sees whether it still does."""

@@ -109,10 +109,10 @@ async def _resume(
 ) -> DriveOutcome:
     # The events themselves are not kept: this frame lives as long as the run does here.
     state = fold_events(await journal.read(lease.run_id))
-    known = state.last_seq
     session = RunSession(journal, lease, state, config, clock)
     trial = AsyncExitStack() if is_suspect(state.deaths_if_started(lease.owner)) else None
     keep_renewed(journal, lease, session.end)
+    listening = session.listen()
     try:
         if trial is not None and not await run_alone(session, trial, stopping):
             return "parked"
@@ -125,8 +125,9 @@ async def _resume(
             return "finished"
         if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
-        return await _run_session(session, known, stopping, trial)
+        return await _run_session(session, stopping, trial)
     finally:
+        listening.stop()
         let_go(journal, lease)
         if trial is not None:
             await trial.aclose()
@@ -146,13 +147,11 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
     return copied_events(source, origin.node_id, session.state.id[-4:])
 
 
-async def _run_session(
-    session: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack | None
-) -> DriveOutcome:
-    """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
+async def _run_session(session: RunSession, stopping: StopSignal | None, trial: AsyncExitStack | None) -> DriveOutcome:
+    """One life, with what watches it: for a standstill, for progress, for the stop."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")
     session.set_root_task(root)
-    attendants = [asyncio.create_task(_listen(session, after))]
+    attendants: list[asyncio.Task[None]] = []
     if session.config.stall_s is not None:
         attendants.append(asyncio.create_task(watch_progress(session, session.config.stall_s)))
     if session.state.deaths:
@@ -195,14 +194,6 @@ async def _wait_for_root(session: RunSession, root: asyncio.Task[ev.RunFinished]
             "run %s: its code caught its cancellation%s", session.state.id, "; again" if left else ": left behind"
         )
         root.cancel()
-
-
-async def _listen(session: RunSession, after: int) -> None:
-    try:
-        await session.listen(after)
-    except JournalError:
-        log.exception("run %s: what others write to it cannot be read; it is let go of", session.state.id)
-        session.end("broken")
 
 
 async def _record_outcome(session: RunSession, root: asyncio.Task[ev.RunFinished]) -> DriveOutcome:
