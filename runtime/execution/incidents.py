@@ -128,7 +128,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         node_id=node_id,
         parent_id=lineage[-1].parent_id if lineage else "",
         incident_id=f"i-{new_id()}",
-        fault=draft.fault.model_copy(update={"suggestions": fitting_suggestions(draft.fault.suggestions, offered)}),
+        fault=_fault_with(draft.fault, fitting_suggestions(draft.fault.suggestions, offered)),
         error_type=error_type,
         message=redact(draft.message, masked) if masked else draft.message,
         traceback=redact(_traceback(draft.error), masked) if question is None else "",  # nothing failed
@@ -150,6 +150,10 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         unattended=unattended,
         secret_key=VAULT.public_key if is_secret(schema) else "",
     )
+
+
+def _fault_with(fault: Classification, suggestions: tuple[str, ...]) -> Classification:
+    return fault if suggestions == fault.suggestions else fault.model_copy(update={"suggestions": suggestions})
 
 
 def task_of(state: DurableRun, lineage: Sequence[Node]) -> str:

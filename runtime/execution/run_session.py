@@ -28,6 +28,7 @@ log = logging.getLogger("runtime.drive")
 Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 """Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
 
+_NO_WAITS: frozenset[Wait] = frozenset()
 _FOREIGN_EVENTS = frozenset[type[ev.JournalEvent]]((*ev.OPERATOR_EVENTS, ev.IncidentAnswered)) - {ev.IncidentClosed}
 """What others write to a run that is driven. Only its drive closes an incident of it."""
 
@@ -56,7 +57,7 @@ class RunSession:
         """Done once there is an ending, or the root has come to its end."""
         self.final: ev.RunFinished | None = None
         """How the run ends, where something here has decided it (see `finish`)."""
-        self.waits: frozenset[Wait] = frozenset()
+        self.waits = _NO_WAITS
         """What everything waited for when this life was ended to be parked."""
         self.progress = 0
         """Rises with everything that happens."""
