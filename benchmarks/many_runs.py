@@ -22,6 +22,7 @@ from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.link.client.client import LinkClient
 from runtime.link.transports.transport import UnixTransport
 from runtime.operations.decisions import Decisions
+from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.worker.drive import drive
@@ -126,6 +127,9 @@ async def _parked(root: Path) -> list[Ratio]:
         async with await open_journal(places[PARKED], readonly=True) as journal:
             await until_analysed(journal)
         await asyncio.to_thread(daemon.stop, places[PARKED])  # the next has not just looked at all of them
+        async with await open_journal(places[PARKED]) as journal:
+            while await journal.index_texts(str):  # nor has it to take them into the search index
+                pass
         begun = await asyncio.to_thread(daemon.ensure_runtime, places[PARKED], workspace=places[PARKED].parent)
         pids[PARKED] = begun.pid
         await asyncio.sleep(SETTLE_S)
@@ -145,6 +149,14 @@ async def _parked(root: Path) -> list[Ratio]:
     ]
 
 
+async def _until_quiet(journal: JournalCare) -> None:
+    """Wait until nothing is written. What is written is not listed: a list would take memory, too."""
+    seen = -1
+    while (position := await journal.position()) != seen:
+        seen = position
+        await asyncio.sleep(1.0)
+
+
 async def _live_kib(root: Path) -> float:
     """KiB that each of `LIVE` runs takes that are in memory and wait for a person."""
     swarm = root / "asking.py"
@@ -158,9 +170,9 @@ async def _live_kib(root: Path) -> float:
         for wanted in (10, LIVE + 10):  # the first ones pay for what is loaded once
             before = _rss_kib("self")
             drives.extend(asyncio.create_task(drive(journal, each, "me", config)) for each in ids[len(drives) : wanted])
-            while len(await journal.incidents()) < wanted:  # noqa: ASYNC110 - a poll
-                await asyncio.sleep(0.1)
+            await _until_quiet(journal)
         grown = _rss_kib("self") - before
+        assert len(await journal.incidents()) == LIVE + 10, "a run does not wait yet"
         assert not any(task.done() for task in drives), "a run has left memory before it was measured"
         for task in drives:
             task.cancel()

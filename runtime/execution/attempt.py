@@ -39,6 +39,8 @@ from runtime.judgement.traces.propagation import call_context
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Impact
 
+_NO_CONTEXT: AbstractContextManager[None] = nullcontext()
+
 Outcome = Completed | IncidentDraft | None
 """The step's result; what a person is to be asked; or None where another attempt is due (its wait is over)."""
 
@@ -228,8 +230,8 @@ class Attempt:
         """
         execution, step, session = self.execution, self.execution.step, self.execution.session
         left = wall_time_left(session, execution.parent_id) if step.kind == "llm" else None
-        scope = steps.entered(execution.scope) if step.kind == "tool" else nullcontext()
-        span: AbstractContextManager[None] = nullcontext()
+        scope = steps.entered(execution.scope) if step.kind == "tool" else _NO_CONTEXT
+        span = _NO_CONTEXT
         if session.config.traces is not None:
             span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
         site = CallSite(

@@ -56,6 +56,8 @@ from runtime.record.state.fault_taxonomy import (
 A = TypeVar("A")
 R = TypeVar("R")
 
+_NO_ANSWERS: frozenset[str] = frozenset()
+"""Shared: an empty set of its own takes more memory than the rest of a scope."""
 _OUTPUT_CHARS = 20_000
 """Of a node's output, kept for the eyes; the whole is in the steps."""
 
@@ -94,7 +96,7 @@ class DurableScope(steps.Scope):
         self._parent = parent
         self._info = info
         self._visits: dict[str, int] = {}
-        self._used_answers: set[str] = set()
+        self._used_answers = _NO_ANSWERS
         self._outcome: ev.NodeClosed | None = None
         self._activity: Activity | None = None
         self._skipped = False
@@ -216,7 +218,7 @@ class DurableScope(steps.Scope):
         answer = last_correction(self._session.state, self.path)
         if answer is None:
             return None
-        self._used_answers.add(answer.incident_id)
+        self._used_answers |= {answer.incident_id}
         return answer.params.get("value")
 
     async def granted(self, permission: str) -> bool:
@@ -302,7 +304,7 @@ class DurableScope(steps.Scope):
                 draft = replace(draft, policy="fail")
             log_unresolved(draft.fault)
             answer = await incidents.await_answer(session, self._activity, self.path, draft)
-        self._used_answers.add(answer.incident_id)
+        self._used_answers |= {answer.incident_id}
         await wait_before_retry(session, self._activity, answer)
         return self._apply_answer(answer, exc)
 

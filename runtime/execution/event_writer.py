@@ -18,6 +18,8 @@ from runtime.record.journal import Journal, JournalError, Lease, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
 
+_flushes: set[asyncio.Task[None]] = set()
+"""Those under way: a loop alone keeps no task alive."""
 WRITE_DELAY_S = 0.02
 """How long an event that nothing waits for may stay unwritten, so that it travels with the next one."""
 
@@ -46,8 +48,10 @@ class EventWriter:
         self._pending: list[ev.JournalEvent] = []
         self._closed = False
         self._ticks = _ticks_of(asyncio.get_running_loop())
-        self._flush_tasks: set[asyncio.Task[None]] = set()
-        self._writing: set[asyncio.Future[Any]] = set()
+        self._writing = 0
+        """How many writes are under way."""
+        self._written: asyncio.Future[None] | None = None
+        """Done once none is, where that is waited for."""
 
     def record_soon(self, event: ev.JournalEvent) -> None:
         """Apply an event that nothing waits for: it is written with the next one, or shortly."""
@@ -122,7 +126,8 @@ class EventWriter:
             JournalError: something could not be; nothing may be written after it.
         """
         while self._writing:
-            await asyncio.wait(self._writing)
+            self._written = asyncio.get_running_loop().create_future()
+            await self._written
         if self.broken is not None:
             raise self.broken
 
@@ -131,13 +136,15 @@ class EventWriter:
         writing = asyncio.ensure_future(
             self._journal.append(self._lease, events, summary=self._state.summary(), seen=self.seen_seq)
         )
-        self._writing.add(writing)
+        self._writing += 1
         waiter: asyncio.Future[None] = writing.get_loop().create_future()
         writing.add_done_callback(partial(self._write_done, waiter))
         return waiter
 
     def _write_done(self, waiter: asyncio.Future[None], writing: asyncio.Future[Any]) -> None:
-        self._writing.discard(writing)
+        self._writing -= 1
+        if not self._writing and self._written is not None and not self._written.done():
+            self._written.set_result(None)
         failed = writing.exception() if not writing.cancelled() else None
         if isinstance(failed, JournalError) and not isinstance(failed, StaleSequence):
             self.broken = self.broken or failed
@@ -155,8 +162,8 @@ class EventWriter:
         if not self._pending:
             return
         task = asyncio.get_running_loop().create_task(self._flush_quietly())
-        self._flush_tasks.add(task)
-        task.add_done_callback(self._flush_tasks.discard)
+        _flushes.add(task)
+        task.add_done_callback(_flushes.discard)
 
     async def _flush_quietly(self) -> None:
         try:

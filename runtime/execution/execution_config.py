@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orbiter.mcp.table import ServerTable
 from orbiter.steps import Step
+from runtime.execution.wait_tracker import Room
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.recovery.budget import Budget
@@ -149,8 +149,8 @@ class ExecutionConfig:
     """Of swarms over all workers, by the reference of a swarm, or its end."""
     trial_queue: TrialQueue | None = None
     """Lets one suspect at a time go on (`runtime.execution.failures.crash_loop`)."""
-    crowded: asyncio.Event | None = None
-    """Set while runs wait for room in memory: what is idle leaves at once then, and not after its grace."""
+    room: Room | None = None
+    """Where runs wait for room in memory, what is idle leaves at once, and not after its grace."""
     alive_since: Callable[[], datetime] | None = None
     """Since when this runtime has been alive to drive runs, without a break (see `runtime.execution.deadlines`)."""
 

@@ -74,7 +74,9 @@ async def await_answer(
     if opened is None:
         opened = incident_event(session, node_id, draft)
         await session.record(*([draft.ended] if draft.ended is not None else []), opened)
-    return await session.wait_for_answer(opened.incident_id, activity)
+    incident_id = opened.incident_id
+    del draft, opened  # they are not needed for as long as a person takes
+    return await session.wait_for_answer(incident_id, activity)
 
 
 async def open_incident(session: RunSession, node_id: str, draft: IncidentDraft) -> ev.IncidentOpened:
@@ -126,7 +128,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         node_id=node_id,
         parent_id=lineage[-1].parent_id if lineage else "",
         incident_id=f"i-{new_id()}",
-        fault=draft.fault.model_copy(update={"suggestions": fitting_suggestions(draft.fault.suggestions, offered)}),
+        fault=_fault_with(draft.fault, fitting_suggestions(draft.fault.suggestions, offered)),
         error_type=error_type,
         message=redact(draft.message, masked) if masked else draft.message,
         traceback=redact(_traceback(draft.error), masked) if question is None else "",  # nothing failed
@@ -148,6 +150,10 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         unattended=unattended,
         secret_key=VAULT.public_key if is_secret(schema) else "",
     )
+
+
+def _fault_with(fault: Classification, suggestions: tuple[str, ...]) -> Classification:
+    return fault if suggestions == fault.suggestions else fault.model_copy(update={"suggestions": suggestions})
 
 
 def task_of(state: DurableRun, lineage: Sequence[Node]) -> str:

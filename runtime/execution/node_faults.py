@@ -113,7 +113,7 @@ def _has_partial_result_of(name: str, exc: BaseException) -> bool:
 
 
 def answered_before(
-    state: DurableRun, node_id: str, fault: Classification, exc: Exception, *, turn: int | None, used: set[str]
+    state: DurableRun, node_id: str, fault: Classification, exc: Exception, *, turn: int | None, used: frozenset[str]
 ) -> ev.IncidentAnswered | None:
     """The answer that a fault got in an earlier life, or earlier in this one where `turn` fixes the spot.
 

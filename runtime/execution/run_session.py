@@ -8,6 +8,7 @@ its `tracker`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Callable, Coroutine
@@ -18,13 +19,16 @@ from runtime.execution.deadlines import deadline_of, default_answer
 from runtime.execution.event_writer import EventWriter
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.wait_tracker import Activity, Wait, WaitTracker
-from runtime.record.journal import Fenced, Journal, JournalError, Lease
+from runtime.record.journal import Fenced, Follower, Journal, JournalError, Lease
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+
+log = logging.getLogger("runtime.drive")
 
 Ending = Literal["", "park", "stop", "abort", "rewind", "fenced", "broken"]
 """Why a drive cancels its own root. Empty: it does not; a cancellation is user code's."""
 
+_NO_WAITS: frozenset[Wait] = frozenset()
 _FOREIGN_EVENTS = frozenset[type[ev.JournalEvent]]((*ev.OPERATOR_EVENTS, ev.IncidentAnswered)) - {ev.IncidentClosed}
 """What others write to a run that is driven. Only its drive closes an incident of it."""
 
@@ -46,14 +50,14 @@ class RunSession:
         self.config = config
         self.clock = clock
         self.writer = EventWriter(journal, lease, state, self._fail_write)
-        self.tracker = WaitTracker(self._is_answered, config.grace_s, config.crowded)
+        self.tracker = WaitTracker(self._is_answered, config.grace_s, config.room, self.park)
         self.tracker.set_frozen(state.phase == "frozen")
         self.ending: Ending = ""
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done once there is an ending."""
+        """Done once there is an ending, or the root has come to its end."""
         self.final: ev.RunFinished | None = None
         """How the run ends, where something here has decided it (see `finish`)."""
-        self.waits: frozenset[Wait] = frozenset()
+        self.waits = _NO_WAITS
         """What everything waited for when this life was ended to be parked."""
         self.progress = 0
         """Rises with everything that happens."""
@@ -62,7 +66,7 @@ class RunSession:
         self.calls: dict[str, asyncio.Timeout] = {}
         """What ends a tool's call that is under way, by the id of its step."""
         self._touched_at = time.monotonic()
-        self._answers: dict[str, asyncio.Future[ev.IncidentAnswered]] = {}
+        self._answers: dict[str, list[asyncio.Future[ev.IncidentAnswered]]] = {}
         self._root: asyncio.Task[Any] | None = None
 
     # -- recording -----------------------------------------------------------------------------------------------
@@ -101,11 +105,14 @@ class RunSession:
 
     # -- hearing -------------------------------------------------------------------------------------------------
 
-    async def listen(self, after: int) -> None:
-        """Take in what others write to this run, until cancelled."""
-        async for batch in self.journal.tail(self.lease.run_id, after, kinds=_FOREIGN_EVENTS):
-            for event in batch:
-                self._take_in(event)
+    def listen(self) -> Follower:
+        """Take in what others write to this run from now on."""
+        run_id, known = self.lease.run_id, self.state.last_seq
+        return self.journal.follow(run_id, known, self._take_in, self._hear_nothing, kinds=_FOREIGN_EVENTS)
+
+    def _hear_nothing(self, exc: JournalError) -> None:
+        log.error("run %s: what others write to it cannot be read; it is let go of", self.lease.run_id, exc_info=exc)
+        self.end("broken")
 
     def _take_in(self, event: ev.JournalEvent) -> None:
         if event.seq <= self.writer.seen_seq:
@@ -113,9 +120,9 @@ class RunSession:
         self.writer.seen_seq = event.seq  # what came before it is this drive's own
         self.state.apply(event)
         if isinstance(event, ev.IncidentAnswered):
-            waiter = self._answers.pop(event.incident_id, None)
-            if waiter is not None and not waiter.done():
-                waiter.set_result(event)
+            for waiter in self._answers.pop(event.incident_id, ()):
+                if not waiter.done():
+                    waiter.set_result(event)
         elif isinstance(event, ev.CancelRequested):
             self.cancel_if_asked(event.node_id)
         elif isinstance(event, ev.AbortRequested):
@@ -133,17 +140,24 @@ class RunSession:
     # -- ending --------------------------------------------------------------------------------------------------
 
     def set_root_task(self, root: asyncio.Task[Any]) -> None:
-        """Name the task that `end` cancels."""
+        """Name the task that `end` cancels; where this life was ended before, nothing of it begins."""
         self._root = root
+        root.add_done_callback(self._tell_ended)
+        if self.ending:
+            root.cancel()
+
+    def _tell_ended(self, _: object = None) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
 
     def end(self, reason: Ending) -> None:
         """Note why, then cancel everything: user code sees only `CancelledError`. The first reason stands."""
-        if self.ending or self._root is None or self._root.done():
+        if self.ending or (self._root is not None and self._root.done()):
             return
         self.ending = reason
-        if not self.ended.done():
-            self.ended.set_result(None)
-        self._root.cancel()
+        self._tell_ended()
+        if self._root is not None:
+            self._root.cancel()
 
     def park(self, waits: frozenset[Wait]) -> None:
         """End this life because everything waits, and for what: the journal sees whether it still does."""
@@ -177,16 +191,17 @@ class RunSession:
         incident = self.state.incidents[incident_id]
         if incident.answer is not None:
             return incident.answer
-        waiter = self._answers.get(incident_id)
-        if waiter is None:
-            waiter = self._answers[incident_id] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[ev.IncidentAnswered] = asyncio.get_running_loop().create_future()
+        self._answers.setdefault(incident_id, []).append(waiter)
         try:
             with self.tracker.waiting(activity, Wait(incident_id)):
-                answered = await self._before_deadline(incident.opened, waiter)
+                if (due := self.deadline_of(incident.opened)) is None:
+                    return await waiter
+                answered = await self._before_deadline(incident.opened, due, waiter)
             # From here on this node is at work: it gives the default, and hears that it did.
             if not answered:
                 await self._give_default(incident.opened)
-            return await asyncio.shield(waiter)
+            return await waiter
         except asyncio.CancelledError:
             if not self.ending:
                 reason = "withdrawn: no step waits for it any more"
@@ -195,11 +210,8 @@ class RunSession:
                 )
             raise
 
-    async def _before_deadline(self, opened: ev.IncidentOpened, waiter: asyncio.Future[Any]) -> bool:
+    async def _before_deadline(self, opened: ev.IncidentOpened, due: datetime, waiter: asyncio.Future[Any]) -> bool:
         """Wait for an answer until the incident's deadline; whether there is one."""
-        if (due := self.deadline_of(opened)) is None:
-            await asyncio.wait({waiter})
-            return True
         # By this process's own clock from here on: setting the computer's clock answers nothing.
         done, _ = await asyncio.wait({waiter}, timeout=max(0.0, (due - self.clock()).total_seconds()))
         while not done and self.tracker.is_frozen:

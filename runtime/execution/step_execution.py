@@ -7,7 +7,7 @@ where an earlier one stopped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -196,9 +196,9 @@ class StepExecution:
             ended=attempt.event() if attempt is not None else None,
         )
 
-    async def await_answer(self, draft: IncidentDraft) -> ev.IncidentAnswered:
+    def await_answer(self, draft: IncidentDraft) -> Coroutine[Any, Any, ev.IncidentAnswered]:
         """Open an incident at the step and wait for its answer."""
-        return await incidents.await_answer(self.session, self.activity, self.node_id, draft)
+        return incidents.await_answer(self.session, self.activity, self.node_id, draft)
 
     # -- the end -------------------------------------------------------------------------------------------------
 

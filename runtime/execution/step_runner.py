@@ -160,7 +160,9 @@ async def _run_attempts(execution: StepExecution, draft: IncidentDraft | None) -
         if outcome is None:
             continue
         execution.record_node()
-        taken = await apply_answer(execution, await execution.await_answer(outcome))
+        answering = execution.await_answer(outcome)
+        outcome = None  # who waits for a person keeps nothing of the failure, which has frames and their variables
+        taken = await apply_answer(execution, await answering)
         if isinstance(taken, Completed):
             return taken.result
         draft = taken

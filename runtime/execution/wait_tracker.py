@@ -5,8 +5,8 @@ leave memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextvars import Context
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -41,16 +41,28 @@ class WaitTracker:
     Args:
         is_answered: Whether an incident, by its id, has its answer: a node that waits for it goes on in a moment.
         grace_s: How long everything must have been waiting, in seconds, before the run may leave memory.
-        crowded: Set while other runs wait for room in memory: the grace time ends then. None: it ends by itself alone.
+        room: The grace time ends where more room is wanted in memory. None: it ends by itself alone.
+        on_idle: Gets what everything has been waiting for, once it has done so for the grace time.
     """
 
-    def __init__(self, is_answered: Callable[[str], bool], grace_s: float, crowded: asyncio.Event | None) -> None:
+    def __init__(
+        self,
+        is_answered: Callable[[str], bool],
+        grace_s: float,
+        room: Room | None,
+        on_idle: Callable[[frozenset[Wait]], object],
+    ) -> None:
         self._is_answered = is_answered
-        self._grace_s = grace_s
-        self._crowded = crowded
+        self._grace_s = max(grace_s, WRITE_DELAY_S)
+        self._room = room
+        self._on_idle = on_idle
         self._activities: set[Activity] = set()
         self._changes = 0
-        self._has_waiting = asyncio.Event()
+        self._changes_before = 0
+        """How many there had been when the grace time began."""
+        self._timer: asyncio.TimerHandle | None = None
+        """Ends the grace time, while something waits."""
+        self._closed = False
         self._paused = False
         self._thawed: asyncio.Event | None = None
         """Set while the run is not frozen. Most runs never are, and have none."""
@@ -71,17 +83,16 @@ class WaitTracker:
             activity.parent.children -= 1
         self._changes += 1
 
-    @contextmanager
-    def waiting(self, activity: Activity, wait: Wait) -> Iterator[None]:
+    def waiting(self, activity: Activity, wait: Wait) -> _Waiting:
         """The activity waits for as long as the block lasts."""
+        return _Waiting(self, activity, wait)
+
+    def set_wait(self, activity: Activity, wait: Wait | None) -> None:
+        """What the activity waits for from now on; None: it is at work."""
         activity.wait = wait
         self._changes += 1
-        self._has_waiting.set()
-        try:
-            yield
-        finally:
-            activity.wait = None
-            self._changes += 1
+        if wait is not None:
+            self._look_later()
 
     # -- freeze --------------------------------------------------------------------------------------------------
 
@@ -149,25 +160,69 @@ class WaitTracker:
             return self._is_answered(wait.incident_id)
         return wait.thaw and not self.is_frozen
 
-    async def watch_idleness(self) -> frozenset[Wait]:
-        """What everything has been waiting for, once it has done so for the grace time."""
-        quiet = max(self._grace_s, WRITE_DELAY_S)
-        while True:
-            await self._has_waiting.wait()
-            changes = self._changes
-            await self._sleep_grace(quiet)
-            if self._changes == changes and (waits := self.idle_waits()):
-                return waits
-            if all(activity.wait is None for activity in self._activities):
-                self._has_waiting.clear()
+    def _look_later(self) -> None:
+        """Look when the grace time is over whether everything has waited for all of it."""
+        if self._timer is None and not self._closed:
+            self._changes_before = self._changes
+            if self._room is not None:
+                self._room.waiting.add(self)
+            crowded = self._room is not None and self._room.is_wanted
+            self._look_in(WRITE_DELAY_S if crowded else self._grace_s)
 
-    async def _sleep_grace(self, seconds: float) -> None:
-        """Let so much time pass; less where others wait for the room that this run takes."""
-        if self._crowded is None:
-            await asyncio.sleep(seconds)
-            return
-        if seconds > WRITE_DELAY_S:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds - WRITE_DELAY_S):
-                    await self._crowded.wait()
-        await asyncio.sleep(min(seconds, WRITE_DELAY_S))
+    def look_soon(self) -> None:
+        """End the grace time: others wait for the room that this run takes."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._look_in(WRITE_DELAY_S)
+
+    def _look_in(self, seconds: float) -> None:
+        # In an empty context: with a run's own, the timer would keep the run in memory.
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look, context=Context())
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._changes == self._changes_before and (waits := self.idle_waits()):
+            self._on_idle(waits)
+        elif any(activity.wait is not None for activity in self._activities):
+            self._look_later()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed = True
+        if self._room is not None:
+            self._room.waiting.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Room:
+    """The room in memory for runs: whether more of it is wanted than there is. Runs that are idle make room then."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+        self.waiting: set[WaitTracker] = set()
+        """Of the runs in which something waits, or did."""
+
+    def set_wanted(self, wanted: bool) -> None:
+        """More is wanted from now on, or no more."""
+        begins, self.is_wanted = wanted and not self.is_wanted, wanted
+        for each in tuple(self.waiting) if begins else ():
+            each.look_soon()
+
+
+class _Waiting:
+    """What `WaitTracker.waiting` gives. Without a generator: a run may be in it for days."""
+
+    __slots__ = ("_activity", "_tracker", "_wait")
+
+    def __init__(self, tracker: WaitTracker, activity: Activity, wait: Wait) -> None:
+        self._tracker = tracker
+        self._activity = activity
+        self._wait = wait
+
+    def __enter__(self) -> None:
+        self._tracker.set_wait(self._activity, self._wait)
+
+    def __exit__(self, *_: object) -> None:
+        self._tracker.set_wait(self._activity, None)

@@ -83,6 +83,14 @@ class Lease:
     seq: int = 0
 
 
+class Follower(Protocol):
+    """What `Journal.follow` gives."""
+
+    def stop(self) -> None:
+        """Give no more events."""
+        ...
+
+
 @dataclass(slots=True, frozen=True)
 class AnswerAccepted:
     """The answer stands; `seq` is its event's."""
@@ -220,6 +228,20 @@ class Journal(WorkerRegistry, Protocol):
 
         With a run id, `after` is that run's `seq`; without, it is the journal's position (0: from the beginning). With
         `kinds`, only events of just these classes: the others wake no reader.
+        """
+        ...
+
+    def follow(
+        self,
+        run_id: str,
+        after: int,
+        take: Callable[[JournalEvent], object],
+        failed: Callable[[JournalError], object],
+        *,
+        kinds: Collection[type[JournalEvent]] | None = None,
+    ) -> Follower:
+        """As `tail` of a run, for a caller that keeps no task for it: `take` gets each event. `failed` is told where
+        they cannot be read.
         """
         ...
 

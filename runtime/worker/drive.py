@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from runtime.execution.deadlines import clock_set_back_events
 from runtime.execution.execution_config import ExecutionConfig
@@ -21,11 +21,12 @@ from runtime.execution.failures.crash_loop import (
 from runtime.execution.failures.stall_detector import ended_at_run, watch_progress
 from runtime.execution.fork import copied_events
 from runtime.execution.run_session import RunSession
-from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable, Unwritable
+from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.nodes import MAX_DEATHS
 from runtime.worker.last_events import last_events
+from runtime.worker.lease_renewal import keep_renewed, let_go
 from runtime.worker.run_root import run_root
 from runtime.worker.stop_signal import StopSignal, release_run
 
@@ -33,7 +34,7 @@ log = logging.getLogger("runtime.drive")
 
 DriveOutcome = Literal["finished", "parked", "busy", "fenced", "stranded"]
 LEASE_S = 10.0
-"""How long a run stays with a process that no longer renews. Three renewals fit in."""
+"""How long a run stays with a process that no longer renews (`lease_renewal`)."""
 _CANCEL_RETRY_S = 5.0
 _CANCELLATIONS = 3
 
@@ -108,17 +109,13 @@ async def _resume(
 ) -> DriveOutcome:
     # The events themselves are not kept: this frame lives as long as the run does here.
     state = fold_events(await journal.read(lease.run_id))
-    known = state.last_seq
     session = RunSession(journal, lease, state, config, clock)
     trial = AsyncExitStack() if is_suspect(state.deaths_if_started(lease.owner)) else None
+    keep_renewed(journal, lease, session.end)
+    listening = session.listen()
     try:
-        if trial is not None:
-            renewing = asyncio.create_task(_renew_lease(session, lease))
-            try:
-                if not await run_alone(session, trial, stopping):
-                    return "parked"
-            finally:
-                renewing.cancel()
+        if trial is not None and not await run_alone(session, trial, stopping):
+            return "parked"
         await session.record(
             ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=config.program, code=config.code),
             *clock_set_back_events(state, clock()),
@@ -128,8 +125,10 @@ async def _resume(
             return "finished"
         if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
-        return await _run_session(session, known, stopping, trial)
+        return await _run_session(session, stopping, trial)
     finally:
+        listening.stop()
+        let_go(journal, lease)
         if trial is not None:
             await trial.aclose()
 
@@ -148,17 +147,11 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
     return copied_events(source, origin.node_id, session.state.id[-4:])
 
 
-async def _run_session(
-    session: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack | None
-) -> DriveOutcome:
-    """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
+async def _run_session(session: RunSession, stopping: StopSignal | None, trial: AsyncExitStack | None) -> DriveOutcome:
+    """One life, with what watches it: for a standstill, for progress, for the stop."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")
     session.set_root_task(root)
-    attendants = [
-        asyncio.create_task(_listen(session, after)),
-        asyncio.create_task(_renew_lease(session, session.lease)),
-        asyncio.create_task(_park(session)),
-    ]
+    attendants: list[asyncio.Task[None]] = []
     if session.config.stall_s is not None:
         attendants.append(asyncio.create_task(watch_progress(session, session.config.stall_s)))
     if session.state.deaths:
@@ -173,6 +166,7 @@ async def _run_session(
         await _wait_for_root(session, root)
         return await _record_outcome(session, root)
     finally:
+        session.tracker.close()
         for task in attendants:
             task.cancel()
         for result in await asyncio.gather(*attendants, return_exceptions=True):
@@ -188,8 +182,10 @@ async def _wait_for_root(session: RunSession, root: asyncio.Task[ev.RunFinished]
     """Wait for the root. Code that holds on to a cancellation is cancelled again, and at last left behind: nothing that
     it still does can be written, and its step is found in doubt.
     """
-    either: set[asyncio.Future[Any]] = {root, session.ended}
-    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if not session.ended.done():
+        await session.ended
+    if root.done():
+        return
     for left in reversed(range(_CANCELLATIONS)):
         await asyncio.wait({root}, timeout=_CANCEL_RETRY_S)
         if root.done():
@@ -198,33 +194,6 @@ async def _wait_for_root(session: RunSession, root: asyncio.Task[ev.RunFinished]
             "run %s: its code caught its cancellation%s", session.state.id, "; again" if left else ": left behind"
         )
         root.cancel()
-
-
-async def _park(session: RunSession) -> None:
-    session.park(await session.tracker.watch_idleness())
-
-
-async def _listen(session: RunSession, after: int) -> None:
-    try:
-        await session.listen(after)
-    except JournalError:
-        log.exception("run %s: what others write to it cannot be read; it is let go of", session.state.id)
-        session.end("broken")
-
-
-async def _renew_lease(session: RunSession, lease: Lease) -> None:
-    while True:
-        await asyncio.sleep(lease.ttl_s / 3)
-        try:
-            await session.journal.renew(lease)
-        except Fenced:
-            session.end("fenced")
-            return
-        except Unwritable:
-            continue  # no process can take the run over where nothing can be written; what it writes is fenced
-        except JournalError:
-            session.end("broken")
-            return
 
 
 async def _record_outcome(session: RunSession, root: asyncio.Task[ev.RunFinished]) -> DriveOutcome:

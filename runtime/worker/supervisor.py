@@ -20,6 +20,7 @@ from runtime.config.workspace_keys import read_keys
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.crash_loop import TrialQueue
 from runtime.execution.secret_vault import VAULT
+from runtime.execution.wait_tracker import Room
 from runtime.judgement.faults.classify import classify
 from runtime.record.journal import Journal, JournalError
 from runtime.record.lease_owner import owner_name
@@ -69,11 +70,11 @@ class Supervisor:
         if config.secret_keys_file:
             VAULT.share(read_keys(Path(config.workspace) / Path(config.secret_keys_file).expanduser()))
         self._journal = journal
-        self._crowded = asyncio.Event()
+        self._room = Room()
         self._clock = clock = clock or journal.now
         self._clock_watch = ClockWatch(journal, clock, slept, gap_s)
         self._config = replace(
-            config, alive_since=lambda: self._clock_watch.alive_since, crowded=self._crowded, trial_queue=TrialQueue()
+            config, alive_since=lambda: self._clock_watch.alive_since, room=self._room, trial_queue=TrialQueue()
         )
         self._lost_again_at = 0.0
         self._last_error = ""
@@ -220,10 +221,7 @@ class Supervisor:
             self._last_error = str(exc)
             return self._period_s
         self._last_error, self._queue_fault = "", None
-        if taken.has_room:
-            self._crowded.clear()
-        else:
-            self._crowded.set()
+        self._room.set_wanted(not taken.has_room)
         if taken.found or self._busy:
             return self._period_s
         idle_s = IDLE_RECONCILE_PERIODS * self._period_s

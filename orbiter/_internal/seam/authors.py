@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -25,8 +25,7 @@ class Author(NamedTuple):
 _around: ContextVar[tuple[Author, ...]] = ContextVar("orbiter_authors", default=())
 
 
-@contextmanager
-def asked_of(classify_error: ClassifyError | None, retry_policy: GetRetryPolicy | None) -> Iterator[None]:
+def asked_of(classify_error: ClassifyError | None, retry_policy: GetRetryPolicy | None) -> AbstractContextManager[None]:
     """For what runs inside, an author that is asked after those further in, and before those around. Never in a
     generator's body: a generator shares its caller's context.
 
@@ -38,9 +37,16 @@ def asked_of(classify_error: ClassifyError | None, retry_policy: GetRetryPolicy 
         A context manager.
     """
     if classify_error is None and retry_policy is None:
-        yield
-        return
-    token = _around.set((Author(classify_error, retry_policy), *_around.get()))
+        return _UNCHANGED
+    return _asked_first(Author(classify_error, retry_policy))
+
+
+_UNCHANGED: AbstractContextManager[None] = nullcontext()
+
+
+@contextmanager
+def _asked_first(author: Author) -> Iterator[None]:
+    token = _around.set((author, *_around.get()))
     try:
         yield
     finally:

@@ -20,7 +20,8 @@ _FORGET: LiteralString = f"DELETE FROM worker WHERE abs({_NOW} - seen) > %(silen
 _WORKERS: LiteralString = f"""
     SELECT worker.report, abs({_NOW} - worker.seen), coalesce(array_agg(run.id ORDER BY run.rid)
     FILTER (WHERE run.id IS NOT NULL), '{{}}') FROM worker
-    LEFT JOIN run ON run.lease_until > {_NOW} AND starts_with(run.owner, worker.id || '#')
+    LEFT JOIN run ON run.state IN ('queued', 'running', 'frozen') AND run.lease_until > {_NOW}
+    AND starts_with(run.owner, worker.id || '#')
     GROUP BY worker.number ORDER BY worker.number"""  # noqa: S608 - constants
 _PLACED: LiteralString = f"""
     SELECT id, code, queue FROM run WHERE (%(everywhere)s OR code <> '' OR queue <> 'default')

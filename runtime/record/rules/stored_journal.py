@@ -12,7 +12,15 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from orbiter.text_encoding import drop_surrogates
 from runtime.record.found_run import FoundRun
-from runtime.record.journal import AnswerAccepted, AnswerRefused, JournalError, Lease, OpenIncident, PlacedEvent
+from runtime.record.journal import (
+    AnswerAccepted,
+    AnswerRefused,
+    Follower,
+    JournalError,
+    Lease,
+    OpenIncident,
+    PlacedEvent,
+)
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.lease_writes import ClaimLease, ExpireLease, ReleaseLease, RenewLease
 from runtime.record.rules.rows import encode_event
@@ -220,6 +228,17 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
     ) -> AsyncIterator[list[ev.JournalEvent]]:
         return self._tails.tail(run_id, after, kinds)
+
+    def follow(
+        self,
+        run_id: str,
+        after: int,
+        take: Callable[[ev.JournalEvent], object],
+        failed: Callable[[JournalError], object],
+        *,
+        kinds: Collection[type[ev.JournalEvent]] | None = None,
+    ) -> Follower:
+        return self._tails.follow(run_id, after, take, failed, kinds)
 
     async def _events_after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
         """What a tail asks for that may have missed something."""

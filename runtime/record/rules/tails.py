@@ -7,7 +7,9 @@ the store. So each event comes exactly once and in order, from any writer.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextvars import Context
 from typing import Protocol
 
 from runtime.record.journal import JournalError
@@ -19,6 +21,8 @@ _MAX_PUSHED = 4096
 """Events kept for a consumer that is slow; beyond this it reads them from the store when it comes."""
 
 Kinds = Collection[type[ev.JournalEvent]] | None
+Take = Callable[[ev.JournalEvent], object]
+Failed = Callable[[JournalError], object]
 Fetch = Callable[[str | None, int, int], Awaitable[list[WrittenEvent]]]
 """Events after a cursor, at most so many. With a run id `pos` is the event's `seq`."""
 
@@ -45,20 +49,23 @@ class Waker(Protocol):
         """This journal object itself has committed these events."""
 
 
-class Subscription:
+class Subscription(ABC):
     """One consumer's place. `cursor` is the last `seq` (or position) that it was given, or that it does not want:
     `kinds` are the only classes of events that it is woken for, None: all.
     """
 
-    __slots__ = ("cursor", "kinds", "look", "pushed", "ready", "run_id")
+    __slots__ = ("cursor", "kinds", "look", "pushed", "run_id")
 
-    def __init__(self, run_id: str | None, after: int, kinds: Kinds = None) -> None:
+    def __init__(self, run_id: str | None, after: int, kinds: Kinds) -> None:
         self.run_id = run_id
         self.cursor = after
         self.kinds = kinds
         self.look = True
         self.pushed: list[WrittenEvent] = []  # hardly ever more than one; an empty deque takes ten times as much
-        self.ready = asyncio.Event()
+
+    @abstractmethod
+    def notify(self) -> None:
+        """Something was pushed, or the store is to be asked."""
 
     def wants(self, event: ev.JournalEvent) -> bool:
         return self.kinds is None or type(event) in self.kinds
@@ -74,11 +81,11 @@ class Subscription:
             self.pushed.clear()
             self.look = True
         if self.pushed or self.look:
-            self.ready.set()
+            self.notify()
 
     def wake(self) -> None:
         self.look = True
-        self.ready.set()
+        self.notify()
 
     def take(self) -> list[ev.JournalEvent]:
         """What was pushed and follows on directly. A gap means that another process wrote: the store is asked."""
@@ -95,6 +102,53 @@ class Subscription:
                     taken.append(event)
         del self.pushed[:used]
         return taken
+
+
+class _Tail(Subscription):
+    """Of a reader that waits for what comes."""
+
+    __slots__ = ("ready",)
+
+    def __init__(self, run_id: str | None, after: int, kinds: Kinds) -> None:
+        super().__init__(run_id, after, kinds)
+        self.ready = asyncio.Event()
+
+    def notify(self) -> None:
+        self.ready.set()
+
+
+class Follower(Subscription):
+    """Gives the events of a run to `take` as they come, until `stop`. It has a task only while there are any."""
+
+    __slots__ = ("_failed", "_tails", "_take", "_task")
+
+    def __init__(self, tails: Tails, run_id: str, after: int, kinds: Kinds, *, take: Take, failed: Failed) -> None:
+        super().__init__(run_id, after, kinds)
+        self._tails = tails
+        self._take = take
+        self._failed = failed
+        self._task: asyncio.Task[None] | None = None
+
+    def notify(self) -> None:
+        if self._task is None:
+            # In an empty context: with that of a run it would keep the run in memory.
+            self._task = asyncio.get_running_loop().create_task(self._give(), context=Context())
+
+    async def _give(self) -> None:
+        try:
+            while self.look or self.pushed:
+                for event in await self._tails.next_events(self):
+                    self._take(event)
+        except JournalError as exc:
+            self._failed(exc)
+        finally:
+            self._task = None
+
+    def stop(self) -> None:
+        """Give no more."""
+        self._tails.remove(self)
+        if self._task is not None:
+            self._task.cancel()
 
 
 class Tails:
@@ -124,20 +178,35 @@ class Tails:
                 subscription.wake()
 
     async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.JournalEvent]]:
-        subscription = Subscription(run_id, after, kinds)
-        self._subscriptions.add(subscription)
-        self._adjust_polling()
+        subscription = _Tail(run_id, after, kinds)
+        self._add(subscription)
         try:
             while not self._closed:
                 subscription.ready.clear()
-                events = await self._check_for_changes(subscription) if subscription.look else subscription.take()
-                if events:
+                if events := await self.next_events(subscription):
                     yield events
                 elif not subscription.look:
                     await subscription.ready.wait()
         finally:
-            self._subscriptions.discard(subscription)
-            self._adjust_polling()
+            self.remove(subscription)
+
+    def follow(self, run_id: str, after: int, take: Take, failed: Failed, kinds: Kinds = None) -> Follower:
+        follower = Follower(self, run_id, after, kinds, take=take, failed=failed)
+        self._add(follower)
+        follower.notify()
+        return follower
+
+    async def next_events(self, subscription: Subscription) -> list[ev.JournalEvent]:
+        """What a subscription is to be given now, which may be nothing."""
+        return await self._check_for_changes(subscription) if subscription.look else subscription.take()
+
+    def _add(self, subscription: Subscription) -> None:
+        self._subscriptions.add(subscription)
+        self._adjust_polling()
+
+    def remove(self, subscription: Subscription) -> None:
+        self._subscriptions.discard(subscription)
+        self._adjust_polling()
 
     def close(self) -> None:
         """End every tail."""

@@ -33,11 +33,12 @@ PROPOSED = """
     SELECT EXISTS (SELECT 1 FROM event WHERE run IN (SELECT run FROM incident WHERE state = 'open')
     AND instr(body, '"type":"incident.answer_proposed"'))"""
 """Whether an agent has proposed an answer in a run that has an open incident."""
-# What was said in the future was said before a clock was set back; a worker that is there says so again soon.
+# What was said in the future was said before a clock was set back; a worker that is there says so again soon. States of
+# runs that are driven are named for the index: this is asked every few seconds, and nearly all runs may be parked.
 WORKERS = """
     SELECT worker.report, abs(:now - worker.seen), (SELECT json_group_array(run.id) FROM run
-    WHERE run.lease_until > :now AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker
-    ORDER BY worker.number"""
+    WHERE run.state IN ('queued', 'running', 'frozen') AND run.lease_until > :now
+    AND substr(run.owner, 1, length(worker.id) + 1) = worker.id || '#') FROM worker ORDER BY worker.number"""
 PLACED_RUNS = """
     SELECT id, code, queue FROM run WHERE (:everywhere OR code <> '' OR queue <> 'default')
     AND (lease_until IS NULL OR lease_until <= :now OR lease_until > :now + 2 * lease_ttl)

@@ -47,8 +47,8 @@ _NEXT_WAKE = (
 )
 # As `runtime.record.rules.parking.waits_for_nothing` says.
 _STRANDED = (
-    "SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND " + _MINE + " AND NOT EXISTS"  # noqa: S608 - no input in it
-    " (SELECT 1 FROM incident WHERE incident.run = run.rid AND incident.state = 'open') ORDER BY rid"
+    "SELECT id FROM run WHERE state = 'waiting' AND wake_at IS NULL AND " + _MINE + " AND rid NOT IN"  # noqa: S608 - no input in it
+    " (SELECT run FROM incident WHERE state = 'open') ORDER BY rid"
 )
 
 

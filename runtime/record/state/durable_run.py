@@ -48,7 +48,7 @@ class DurableRun(RunData):
             self.active_since = None
         self.updated_at = ts
         if event.v > ev.EVENT_VERSION or kind is ev.UnknownEvent:
-            self.foreign.add(getattr(event, "type", ""))
+            self.foreign |= {getattr(event, "type", "")}
         handler = _HANDLERS.get(kind)
         if handler is None:
             return

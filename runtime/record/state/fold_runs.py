@@ -197,7 +197,7 @@ def breakpoint_changed(s: RunData, e: ev.BreakpointSet | ev.BreakpointCleared) -
     key = (e.what, e.pattern)
     if wanted == (key in s.breakpoints):
         return False
-    (s.breakpoints.add if wanted else s.breakpoints.remove)(key)
+    s.breakpoints = s.breakpoints | {key} if wanted else s.breakpoints - {key}
     return True
 
 

@@ -46,7 +46,7 @@ def node_opened(s: RunData, e: ev.NodeOpened) -> bool:
         return False
     node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts, opened_seq=e.seq)
     node.active_at_open = s.active_seconds(e.ts)
-    s.declared.update(e.info)
+    s.declared = s.declared.union(e.info)
     s.add(node)
     return True
 

@@ -57,7 +57,7 @@ class RunData:
     """Each time the run was turned back: by whom, why, to which node, and how many nodes were dropped. Oldest first."""
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a rewind changes at a node, for its next attempts."""
-    breakpoints: set[tuple[str, str]] = field(default_factory=set)
+    breakpoints: frozenset[tuple[str, str]] = frozenset()
     injected: dict[str, ev.MessageInjected] = field(default_factory=dict)
     """Messages that no agent has got yet, by injection id."""
     epoch: int = 0
@@ -83,7 +83,7 @@ class RunData:
     """How often a node that may hold others has ended, or was opened again: what a tree folds changes only then."""
     granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
     """By node: the grants that let its attempts pass, each time."""
-    declared: set[str] = field(default_factory=set)
+    declared: frozenset[str] = frozenset()
     """What any of its nodes brought along, by name (a budget, an error configuration): what no node has need not be
     looked for at every attempt of every step.
     """
@@ -116,13 +116,13 @@ class RunData:
     """Whether the last of these had not said that its swarm was imported."""
     busy: dict[str, None] = field(default_factory=dict)
     """Steps with an attempt in flight, in the order in which they began; thousands may be."""
-    callers: set[str] = field(default_factory=set)
+    callers: dict[str, None] = field(default_factory=dict)
     """Steps that have something below them, as a tool has that runs agents."""
     active_s: float = 0.0
     """Seconds in which a step was in flight that did not wait for a person, up to `active_since`."""
     active_since: datetime | None = None
     anomalies: int = 0
-    foreign: set[str] = field(default_factory=set)
+    foreign: frozenset[str] = frozenset()
     """Types of events of a newer program: what they mean for the run is not known here."""
 
     @property
@@ -145,7 +145,7 @@ class RunData:
         """Steps with an attempt in flight that wait for something inside of them. Asked with every append, where
         thousands of steps may be in flight: only those are looked at that can.
         """
-        able = self.busy.keys() & self.callers
+        able = self.busy.keys() & self.callers.keys()
         for incident in self.open_incidents:
             node_id = incident.opened.node_id
             while node_id:
@@ -322,7 +322,7 @@ class RunData:
         else:
             parent.children = [node.id]
             if parent.is_step:
-                self.callers.add(parent.id)
+                self.callers[parent.id] = None
         if self.early:
             early = (self.nodes.get(root) for root in self.early.get(node.id, ()))
             node.open_children += sum(root is not None and not root.terminal for root in early)
@@ -334,7 +334,7 @@ class RunData:
     def drop(self, node_id: str) -> Node:
         """Take a node out: a rewind goes back to before it."""
         node = self.nodes.pop(node_id)
-        self.callers.discard(node_id)
+        self.callers.pop(node_id, None)
         early = self.early.get(node.parent_id, [])
         if node_id in early:
             early.remove(node_id)

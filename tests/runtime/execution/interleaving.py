@@ -165,6 +165,40 @@ class Gated:
                 await self._enter("tell")
                 yield told
 
+    def follow(
+        self,
+        run_id: str,
+        after: int,
+        take: Callable[[ev.JournalEvent], object],
+        failed: Callable[[JournalError], object],
+        *,
+        kinds: Collection[type[ev.JournalEvent]] | None = None,
+    ) -> Following:
+        return Following(asyncio.ensure_future(self._follow(self.tail(run_id, after, kinds=kinds), take, failed)))
+
+    async def _follow(
+        self,
+        tail: AsyncIterator[list[ev.JournalEvent]],
+        take: Callable[[ev.JournalEvent], object],
+        failed: Callable[[JournalError], object],
+    ) -> None:
+        try:
+            async for batch in tail:
+                for event in batch:
+                    take(event)
+        except JournalError as exc:
+            failed(exc)
+
+
+class Following:
+    """A run that is followed by a task."""
+
+    def __init__(self, task: asyncio.Future[None]) -> None:
+        self._task = task
+
+    def stop(self) -> None:
+        self._task.cancel()
+
 
 class Process:
     """What drives the run: a life of it at a time."""

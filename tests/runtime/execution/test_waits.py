@@ -101,11 +101,12 @@ def _wakes(state: DurableRun) -> datetime:
 
 async def test_the_grace_time_holds_also_where_no_other_run_can_ask_for_room() -> None:
     """A drive without a supervisor hears of no others that wait for its place."""
-    tracker = WaitTracker(lambda _: False, 0.3, crowded=None)
+    idle: asyncio.Future[frozenset[Wait]] = asyncio.get_running_loop().create_future()
+    tracker = WaitTracker(lambda _: False, 0.3, None, idle.set_result)
     wait = Wait(incident_id="i")
     with tracker.waiting(tracker.open_activity(None), wait):
         began = asyncio.get_running_loop().time()
-        assert await tracker.watch_idleness() == {wait}
+        assert await idle == {wait}
         assert asyncio.get_running_loop().time() - began >= 0.3
 
 
