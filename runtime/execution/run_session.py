@@ -101,9 +101,9 @@ class RunSession:
 
     # -- hearing -------------------------------------------------------------------------------------------------
 
-    async def listen(self, after: int) -> None:
+    async def listen(self) -> None:
         """Take in what others write to this run, until cancelled."""
-        async for batch in self.journal.tail(self.lease.run_id, after, kinds=_FOREIGN_EVENTS):
+        async for batch in self.journal.tail(self.lease.run_id, self.writer.seen_seq, kinds=_FOREIGN_EVENTS):
             for event in batch:
                 self._take_in(event)
 

@@ -67,18 +67,20 @@ async def drive(
         raise LeaseUnavailable(str(exc)) from exc
     if lease is None:
         return "busy"
+    # The last events give the lease back. Where something went wrong it is kept instead, and runs out: what fails at once
+    # is not tried at once again.
     try:
-        driven = await _drive_to_end(journal, lease, config, clock, stopping, failed)
+        return await _drive_to_end(journal, lease, config, clock, stopping, failed)
     except Fenced:
         return "fenced"
     except asyncio.CancelledError:
-        with suppress(JournalError):
-            await journal.release(lease)
+        await _give_back(journal, lease)
         raise
-    # Where something went wrong the lease is kept instead, and runs out: what fails at once is not tried at once again.
-    with suppress(JournalError):
+
+
+async def _give_back(journal: Journal, lease: Lease) -> None:
+    with suppress(JournalError):  # it runs out
         await journal.release(lease)
-    return driven
 
 
 async def _drive_to_end(  # noqa: PLR0917 - of one caller
@@ -108,7 +110,6 @@ async def _resume(
 ) -> DriveOutcome:
     # The events themselves are not kept: this frame lives as long as the run does here.
     state = fold_events(await journal.read(lease.run_id))
-    known = state.last_seq
     session = RunSession(journal, lease, state, config, clock)
     trial = AsyncExitStack() if is_suspect(state.deaths_if_started(lease.owner)) else None
     try:
@@ -116,6 +117,7 @@ async def _resume(
             renewing = asyncio.create_task(_renew_lease(session, lease))
             try:
                 if not await run_alone(session, trial, stopping):
+                    await _give_back(journal, lease)
                     return "parked"
             finally:
                 renewing.cancel()
@@ -125,10 +127,11 @@ async def _resume(
             *(await _copy_fork(session) if not state.lives else ()),
         )
         if state.terminal:
+            await _give_back(journal, lease)
             return "finished"
         if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
-        return await _run_session(session, known, stopping, trial)
+        return await _run_session(session, stopping, trial)
     finally:
         if trial is not None:
             await trial.aclose()
@@ -148,14 +151,12 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
     return copied_events(source, origin.node_id, session.state.id[-4:])
 
 
-async def _run_session(
-    session: RunSession, after: int, stopping: StopSignal | None, trial: AsyncExitStack | None
-) -> DriveOutcome:
+async def _run_session(session: RunSession, stopping: StopSignal | None, trial: AsyncExitStack | None) -> DriveOutcome:
     """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")
     session.set_root_task(root)
     attendants = [
-        asyncio.create_task(_listen(session, after)),
+        asyncio.create_task(_listen(session)),
         asyncio.create_task(_renew_lease(session, session.lease)),
         asyncio.create_task(_park(session)),
     ]
@@ -191,7 +192,8 @@ async def _wait_for_root(session: RunSession, root: asyncio.Task[ev.RunFinished]
     either: set[asyncio.Future[Any]] = {root, session.ended}
     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     for left in reversed(range(_CANCELLATIONS)):
-        await asyncio.wait({root}, timeout=_CANCEL_RETRY_S)
+        if not root.done():
+            await asyncio.wait({root}, timeout=_CANCEL_RETRY_S)
         if root.done():
             return
         log.warning(
@@ -204,9 +206,9 @@ async def _park(session: RunSession) -> None:
     session.park(await session.tracker.watch_idleness())
 
 
-async def _listen(session: RunSession, after: int) -> None:
+async def _listen(session: RunSession) -> None:
     try:
-        await session.listen(after)
+        await session.listen()
     except JournalError:
         log.exception("run %s: what others write to it cannot be read; it is let go of", session.state.id)
         session.end("broken")
