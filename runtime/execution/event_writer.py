@@ -84,8 +84,8 @@ class EventWriter:
             self._fail(exc)
 
     async def close(self, *events: ev.JournalEvent) -> None:
-        """Write the last events of the drive, and give its lease back with them. Code that was left behind writes nothing
-        after them.
+        """Write the last events of the drive, and give its lease back with them. Code that was left behind writes
+        nothing after them.
 
         Call it without an `await` after deciding on them: what was heard by then counts as known.
 

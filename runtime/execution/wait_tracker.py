@@ -51,6 +51,7 @@ class WaitTracker:
         self._activities: set[Activity] = set()
         self._changes = 0
         self._has_waiting = asyncio.Event()
+        self._first_wait: Callable[[], None] | None = None
         self._paused = False
         self._thawed: asyncio.Event | None = None
         """Set while the run is not frozen. Most runs never are, and have none."""
@@ -77,6 +78,9 @@ class WaitTracker:
         activity.wait = wait
         self._changes += 1
         self._has_waiting.set()
+        begin, self._first_wait = self._first_wait, None
+        if begin is not None:
+            begin()
         try:
             yield
         finally:
@@ -125,6 +129,10 @@ class WaitTracker:
             thawing.cancel()
 
     # -- idleness ------------------------------------------------------------------------------------------------
+
+    def call_at_first_wait(self, begin: Callable[[], None]) -> None:
+        """Call `begin` when a node waits for the first time: before that there is no idleness to watch for."""
+        self._first_wait = begin
 
     @property
     def has_unrepeatable_call(self) -> bool:

@@ -16,18 +16,18 @@ from runtime.execution.failures.crash_loop import (
     EndedItsProcess,
     is_suspect,
     run_alone,
-    until_progress,
 )
-from runtime.execution.failures.stall_detector import ended_at_run, watch_progress
+from runtime.execution.failures.stall_detector import ended_at_run
 from runtime.execution.fork import copied_events
 from runtime.execution.run_session import RunSession
-from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable, Unwritable
+from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.nodes import MAX_DEATHS
 from runtime.worker.last_events import last_events
+from runtime.worker.run_attendants import RunAttendants, renew_lease
 from runtime.worker.run_root import run_root
-from runtime.worker.stop_signal import StopSignal, release_run
+from runtime.worker.stop_signal import StopSignal
 
 log = logging.getLogger("runtime.drive")
 
@@ -67,8 +67,8 @@ async def drive(
         raise LeaseUnavailable(str(exc)) from exc
     if lease is None:
         return "busy"
-    # The last events give the lease back. Where something went wrong it is kept instead, and runs out: what fails at once
-    # is not tried at once again.
+    # The last events give the lease back. Where something went wrong it is kept instead, and runs out: what fails at
+    # once is not tried at once again.
     try:
         return await _drive_to_end(journal, lease, config, clock, stopping, failed)
     except Fenced:
@@ -114,7 +114,7 @@ async def _resume(
     trial = AsyncExitStack() if is_suspect(state.deaths_if_started(lease.owner)) else None
     try:
         if trial is not None:
-            renewing = asyncio.create_task(_renew_lease(session, lease))
+            renewing = asyncio.create_task(renew_lease(session))
             try:
                 if not await run_alone(session, trial, stopping):
                     await _give_back(journal, lease)
@@ -152,20 +152,10 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
 
 
 async def _run_session(session: RunSession, stopping: StopSignal | None, trial: AsyncExitStack | None) -> DriveOutcome:
-    """One life, with its attendants: hearing, renewing, watching for idleness and for the stop."""
+    """One life, with its attendants."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")
     session.set_root_task(root)
-    attendants = [
-        asyncio.create_task(_listen(session)),
-        asyncio.create_task(_renew_lease(session, session.lease)),
-        asyncio.create_task(_park(session)),
-    ]
-    if session.config.stall_s is not None:
-        attendants.append(asyncio.create_task(watch_progress(session, session.config.stall_s)))
-    if session.state.deaths:
-        attendants.append(asyncio.create_task(until_progress(session, trial)))
-    if stopping is not None:
-        attendants.append(asyncio.create_task(release_run(session, stopping)))
+    attendants = RunAttendants(session, stopping, trial)
     if session.state.abort is not None or ended_at_run(session.state):
         session.end("abort")
     elif session.state.rewind is not None:
@@ -174,11 +164,7 @@ async def _run_session(session: RunSession, stopping: StopSignal | None, trial: 
         await _wait_for_root(session, root)
         return await _record_outcome(session, root)
     finally:
-        for task in attendants:
-            task.cancel()
-        for result in await asyncio.gather(*attendants, return_exceptions=True):
-            if isinstance(result, Exception):
-                log.error("run %s: %r", session.state.id, result)
+        await attendants.end()
         if not root.done():
             # The drive itself was cancelled: what ran is stopped and awaited, and found in doubt by the next life.
             session.end("stop")
@@ -200,33 +186,6 @@ async def _wait_for_root(session: RunSession, root: asyncio.Task[ev.RunFinished]
             "run %s: its code caught its cancellation%s", session.state.id, "; again" if left else ": left behind"
         )
         root.cancel()
-
-
-async def _park(session: RunSession) -> None:
-    session.park(await session.tracker.watch_idleness())
-
-
-async def _listen(session: RunSession) -> None:
-    try:
-        await session.listen()
-    except JournalError:
-        log.exception("run %s: what others write to it cannot be read; it is let go of", session.state.id)
-        session.end("broken")
-
-
-async def _renew_lease(session: RunSession, lease: Lease) -> None:
-    while True:
-        await asyncio.sleep(lease.ttl_s / 3)
-        try:
-            await session.journal.renew(lease)
-        except Fenced:
-            session.end("fenced")
-            return
-        except Unwritable:
-            continue  # no process can take the run over where nothing can be written; what it writes is fenced
-        except JournalError:
-            session.end("broken")
-            return
 
 
 async def _record_outcome(session: RunSession, root: asyncio.Task[ev.RunFinished]) -> DriveOutcome:
