@@ -11,7 +11,7 @@ import inspect
 import json
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FrameType, FunctionType, NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
@@ -21,16 +21,14 @@ from pydantic import ValidationError as PydanticValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
+from orbiter._internal.schema.plain_function import PLAIN_DEFAULTS, PLAIN_TYPES, PlainFunction, plain_hints
 from orbiter._internal.schema.pydantic_schema import simplify_schema, with_current_typed_dicts
 
 __all__ = ["Signature", "describe_errors", "find_misfit", "json_schema", "result_schema", "signature_of"]
 
 _STRING = Annotated[Any, WithJsonSchema({"type": "string"})]
 """What a parameter is to a model whose type says nothing to JSON: text, taken as it comes."""
-_BUILT_IN: Final = (str, int, float, bool, list, dict, tuple, set)
-_TYPES_BY_NAME: Final[Mapping[str, type]] = {"None": NoneType, **{kind.__name__: kind for kind in _BUILT_IN}}
-_PLAIN_TYPES: Final = frozenset(_TYPES_BY_NAME.values())
-_PLAIN_DEFAULTS: Final = frozenset({str, int, bool, NoneType})
+ReadSignature = Callable[[Callable[..., Any]], inspect.Signature]
 _CALLERS_READ: Final = 12
 """Frames above a function whose variables an annotation in text may name."""
 
@@ -78,20 +76,35 @@ class Signature:
 
 
 def signature_of(
-    fn: Callable[..., Any], *, context_type: type | None = None, signature: inspect.Signature | None = None
+    fn: Callable[..., Any], *, context_type: type | None = None, read: ReadSignature = inspect.signature
 ) -> Signature:
-    """Read `fn`'s signature (`signature`, if it was read already) and docstring.
+    """Read `fn`'s signature, by `read`, and its docstring.
 
     A parameter annotated with `context_type` is left out of the schema. ``*args`` are left out, ``**kwargs`` let
     undeclared arguments through.
     """
+    if (plain := PlainFunction.of(fn)) is not None:
+        found, text = _plain_signature(plain)
+        return replace(found, schema=json.loads(text))  # its own: the tool's author may edit it
+    return _read_signature(fn, context_type, read(fn))
+
+
+@lru_cache(maxsize=1024)
+def _plain_signature(plain: PlainFunction) -> tuple[Signature, str]:
+    """What is read of a function of plain types, with its schema as JSON."""
+    fn = plain.function()
+    found = _read_signature(fn, None, inspect.signature(fn))
+    return found, json.dumps(found.schema)
+
+
+def _read_signature(fn: Callable[..., Any], context_type: type | None, signature: inspect.Signature) -> Signature:
     summary, texts = _docstring(fn)
     hints = _type_hints(fn)
     taken: list[_Parameter] = []
     positional: list[str] = []
     context: str | None = None
     open_ended = False
-    for name, parameter in (signature or inspect.signature(fn)).parameters.items():
+    for name, parameter in signature.parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             open_ended = True
         elif parameter.kind is not parameter.VAR_POSITIONAL:
@@ -220,8 +233,8 @@ def _parameter_texts(docstring: str) -> dict[str, str]:
 
 def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, resolved where they can be. Types local to the function that defines the tool are found there."""
-    if (plain := _plain_hints(fn)) is not None:
-        return plain
+    if type(fn) is FunctionType and not hasattr(fn, "__wrapped__") and (plain := plain_hints(fn)) is not None:
+        return dict(plain)
     target = fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__
     try:
         return get_type_hints(target, include_extras=True)
@@ -230,21 +243,6 @@ def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
         for name, annotation in getattr(inspect.unwrap(target), "__annotations__", {}).items():
             found[name] = _resolved(annotation, inspect.unwrap(target))
         return found
-
-
-def _plain_hints(fn: Callable[..., Any]) -> dict[str, Any] | None:
-    """Annotations that are names of built-in types, without compiling each of them: a swarm's tools are made again for
-    every run. None where there are others.
-    """
-    if type(fn) is not FunctionType or hasattr(fn, "__wrapped__"):
-        return None
-    hints: dict[str, Any] = {}
-    for name, annotation in fn.__annotations__.items():
-        kind = _TYPES_BY_NAME.get(annotation) if isinstance(annotation, str) else None
-        if kind is None or annotation in fn.__globals__:
-            return None
-        hints[name] = kind
-    return hints
 
 
 def _resolved(annotation: Any, fn: Callable[..., Any]) -> Any:
@@ -286,16 +284,16 @@ def _mentions(hint: Any, kind: type) -> bool:
 def _is_plain(parameter: _Parameter) -> bool:
     """Whether it is the same for each function that writes it so."""
     default = parameter.default
-    return _is_plain_type(parameter.hint) and (default is inspect.Parameter.empty or type(default) in _PLAIN_DEFAULTS)
+    return _is_plain_type(parameter.hint) and (default is inspect.Parameter.empty or type(default) in PLAIN_DEFAULTS)
 
 
 def _is_plain_type(hint: Any) -> bool:
     origin = get_origin(hint)
     if origin is Literal:
-        return all(type(value) in _PLAIN_DEFAULTS for value in get_args(hint))
+        return all(type(value) in PLAIN_DEFAULTS for value in get_args(hint))
     if origin in (list, dict, tuple, set, Union, UnionType):
         return all(part is Ellipsis or _is_plain_type(part) for part in get_args(hint))
-    return isinstance(hint, type) and hint in _PLAIN_TYPES
+    return isinstance(hint, type) and hint in PLAIN_TYPES
 
 
 @lru_cache(maxsize=1024)

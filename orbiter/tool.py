@@ -25,6 +25,7 @@ from orbiter._internal.schema.tool_options import (
     check_permissions,
     check_retry_policy,
     check_timeout,
+    tool_signature,
 )
 from orbiter._internal.tool_result import result_content
 from orbiter._internal.user_code import make_text_safe
@@ -227,17 +228,16 @@ class FunctionTool(Tool, Generic[P, R]):
 
     @show_keywords(ToolOptions, TOOL_DEFAULTS)
     def __init__(self, fn: Callable[P, R], **options: Unpack[ToolOptions]) -> None:
-        signature = check_function(fn)
-        first = next(iter(signature.parameters), "")
+        check_function(fn)
         told = fill_keywords("FunctionTool", options, TOOL_DEFAULTS)
         self._fn: Callable[..., Any] = fn
         self._is_async = _is_async(fn)
         self._on_late = told["on_late"]
         self.name = told["name"] or str(getattr(fn, "__name__", type(fn).__name__))
-        self._takes_self = first == "self" and not inspect.ismethod(fn)
         self._attribute = self.name
         self.composite = told["composite"]
-        self._read_signature(signature)
+        self._read_signature()
+        self._takes_self = self._signature.names[:1] == (("p0", "self"),) and not inspect.ismethod(fn)
         self.traits = Traits(
             idempotent=told["idempotent"],
             permissions=check_permissions(self.name, told["permissions"]),
@@ -274,8 +274,8 @@ class FunctionTool(Tool, Generic[P, R]):
             instance.__dict__[self._attribute] = bound
         return bound
 
-    def _read_signature(self, signature: inspect.Signature | None = None) -> None:
-        self._signature: Signature = signature_of(self._fn, context_type=ToolContext, signature=signature)
+    def _read_signature(self) -> None:
+        self._signature: Signature = signature_of(self._fn, context_type=ToolContext, read=tool_signature)
         self.parameters = self._signature.schema
         self.context_parameter = self._signature.context
 

@@ -7,10 +7,10 @@ a write that failed nothing more is written: what stands in the journal has no h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import Context
 from functools import partial
-from typing import Any, NoReturn
+from typing import NoReturn
 from weakref import WeakKeyDictionary, ref
 
 from runtime.execution.secret_vault import masked_event
@@ -88,7 +88,8 @@ class EventWriter:
             self._fail(exc)
 
     async def close(self, *events: ev.JournalEvent) -> None:
-        """Write the last events of the drive. Code that was left behind writes nothing after them.
+        """Write the last events of the drive, and give its lease back with them. Code that was left behind writes
+        nothing after them.
 
         Call it without an `await` after deciding on them: what was heard by then counts as known.
 
@@ -102,7 +103,7 @@ class EventWriter:
             self._state.apply(event)
         self._closed = True
         try:
-            await self._append([*before, *last])
+            await self._append([*before, *last], release=True)
         except StaleSequence:
             self._closed, self._pending = False, before
             raise
@@ -131,31 +132,41 @@ class EventWriter:
         if self.broken is not None:
             raise self.broken
 
-    def _append(self, events: list[ev.JournalEvent]) -> asyncio.Future[None]:
+    def _append(self, events: list[ev.JournalEvent], *, release: bool = False) -> asyncio.Future[None]:
         """Begin to write. Who waits for what is returned may be cancelled: it is written all the same."""
         writing = asyncio.ensure_future(
-            self._journal.append(self._lease, events, summary=self._state.summary(), seen=self.seen_seq)
+            self._journal.append(
+                self._lease, events, summary=self._state.summary(), seen=self.seen_seq, release=release
+            )
         )
         self._writing += 1
         waiter: asyncio.Future[None] = writing.get_loop().create_future()
         writing.add_done_callback(partial(self._write_done, waiter))
         return waiter
 
-    def _write_done(self, waiter: asyncio.Future[None], writing: asyncio.Future[Any]) -> None:
+    def _write_done(self, waiter: asyncio.Future[None], writing: asyncio.Future[Sequence[ev.JournalEvent]]) -> None:
         self._writing -= 1
         if not self._writing and self._written is not None and not self._written.done():
             self._written.set_result(None)
-        failed = writing.exception() if not writing.cancelled() else None
-        if isinstance(failed, JournalError) and not isinstance(failed, StaleSequence):
+        if writing.cancelled():
+            waiter.cancel()
+            return
+        failed = writing.exception()
+        if failed is None:
+            self._see(writing.result())
+        elif isinstance(failed, JournalError) and not isinstance(failed, StaleSequence):
             self.broken = self.broken or failed
         if waiter.done():
             return  # cancelled
-        if failed is not None:
-            waiter.set_exception(failed)
-        elif writing.cancelled():
-            waiter.cancel()
-        else:
+        if failed is None:
             waiter.set_result(None)
+        else:
+            waiter.set_exception(failed)
+
+    def _see(self, written: Sequence[ev.JournalEvent]) -> None:
+        """What follows on directly from what is known is known, too."""
+        if written and written[0].seq == self.seen_seq + 1:
+            self.seen_seq = written[-1].seq
 
     def flush_soon(self) -> None:
         """Write what is pending, in a task of its own."""

@@ -165,7 +165,7 @@ class Journal(WorkerRegistry, Protocol):
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Give the lease back (after parking or finishing). Quiet if it is another's by now."""
+        """Give the lease back. Quiet if it is another's by now."""
         ...
 
     async def expire_leases(self, died: Callable[[str], bool]) -> list[str]:
@@ -178,7 +178,13 @@ class Journal(WorkerRegistry, Protocol):
         ...
 
     def append(
-        self, lease: Lease, events: Sequence[JournalEvent], *, summary: Summary | None = None, seen: int | None = None
+        self,
+        lease: Lease,
+        events: Sequence[JournalEvent],
+        *,
+        summary: Summary | None = None,
+        seen: int | None = None,
+        release: bool = False,
     ) -> Awaitable[Sequence[JournalEvent]]:
         """Write events of one run, all or none, and its summary with them; returned with `seq`, `run_id` filled in.
         Their order is that of the calls.
@@ -187,11 +193,13 @@ class Journal(WorkerRegistry, Protocol):
         A park is decided here, in this transaction (`runtime.record.rules.parking.decide_park`): it is written with the
         reason `stop`, which queues the run, if something that wakes (an answer, `events.WAKING_EVENTS`) has a `seq`
         above `seen`, or if what it names to wait for is over, or if it waits for nothing. `seen`: the caller has folded
-        **every** event of the run up to there (the last `seq` that its tail delivered; not that of an own append, which
-        may have overtaken an answer). Without it, what was there at the claim (`lease.seq`) counts as seen: safe, at
-        worst the run is driven once more in vain. With `seen`, an end (`RunFinished`, `RunRewound`) raises
-        `StaleSequence` if something that wakes has a `seq` above it, and nothing is written: it may have been a rewind,
-        or an abort.
+        **every** event of the run up to there (the last `seq` that its tail delivered; that of an own append only where
+        it follows on that directly: else an answer may have come before it). Without it, what was there at the claim
+        (`lease.seq`) counts as seen: safe, at worst the run is driven once more in vain. With `seen`, an end
+        (`RunFinished`, `RunRewound`) raises `StaleSequence` if something that wakes has a `seq` above it, and nothing
+        is written: it may have been a rewind, or an abort.
+
+        With `release` the lease is given back in the same transaction.
         """
         ...
 

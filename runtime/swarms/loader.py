@@ -199,7 +199,7 @@ def _from_file(path: Path, root: Path, whole: Path) -> ModuleType:
         raise SwarmLoadError(f"{path} must be a Python file, for example swarm.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    if path.is_relative_to(whole):
+    if str(path).startswith(f"{str(whole).rstrip(os.sep)}{os.sep}"):
         _on_sys_path(root)  # a file of a package imports the package by its name, as under `python -m`
     _on_sys_path(path.parent)
     try:

@@ -13,10 +13,9 @@ import sys
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from operator import is_
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from weakref import ref
 
 from runtime.judgement.reports.tracebacks import OUR_PACKAGES
@@ -33,8 +32,12 @@ _stamps: dict[str, tuple[ModuleType, FileStamp]] = {}
 def unload_changed(*folders: Path) -> list[str]:
     """Forget the modules from `folders` if any of their files has changed since its import; returns their names."""
     importlib.invalidate_caches()  # a file that is younger than the finder's last look
+    last = _last_scans.get(folders)
+    # What has been imported since the last look is of no concern where nothing has changed that was there.
+    if last is not None and _all_unchanged(last.found):
+        return []
     known = _workspace_modules(folders)
-    if all(_unchanged(name, module, path) for name, (module, path) in known.items()):
+    if _all_unchanged(known):
         return []
     for name in known:
         sys.modules.pop(name, None)
@@ -74,20 +77,20 @@ def import_instant() -> float:
     return time.time() - 0.02
 
 
-_Found = dict[str, tuple[ModuleType, Path]]
+_Found = dict[str, tuple[ModuleType, str]]
 
 
 def _workspace_modules(folders: tuple[Path, ...]) -> _Found:
     """The modules of the workspace by name, with their files.
 
-    Asked twice for every run, and hardly ever is another module there than the last time.
+    Asked for every run, and hardly ever is another module there than the last time.
     """
-    # `copy` is one operation: a list of pairs may be interrupted by a thread or a finalizer that imports.
-    table = sys.modules.copy()
     last = _last_scans.get(folders)
-    if last is None or not last.holds(table):
+    if last is None or not last.holds():
+        # `copy` is one operation: a list of pairs may be interrupted by a thread or a finalizer that imports.
+        table = sys.modules.copy()
         found, whole = _scan(folders, table)
-        last = _Scan.of(table, found)
+        last = _Scan(table, [name for name in table if name.startswith(SWARM_FOLDERS)], found)
         _last_scans.clear()
         if whole:
             _last_scans[folders] = last
@@ -95,29 +98,17 @@ def _workspace_modules(folders: tuple[Path, ...]) -> _Found:
 
 
 class _Scan(NamedTuple):
-    """What was found among which modules. Swarms' own files, imported again for every run, are left out."""
+    """What was found among which modules. Of them `own` are swarms' own files, imported again for every run."""
 
-    names: list[str]
-    modules: list[Any]
-    left_out: list[int]
+    modules: dict[str, Any]
+    own: list[str]
     found: _Found
 
-    @classmethod
-    def of(cls, table: Mapping[str, Any], found: _Found) -> Self:
-        names, modules = list(table), list(table.values())
-        left_out = [at for at, name in enumerate(names) if name.startswith(SWARM_FOLDERS)]
-        for at in left_out:
-            modules[at] = None
-        return cls(names, modules, left_out, found)
-
-    def holds(self, table: Mapping[str, Any]) -> bool:
-        """Whether the same modules are there, under the same names."""
-        if self.names != list(table):
-            return False
-        modules = list(table.values())
-        for at in self.left_out:
-            modules[at] = None
-        return all(map(is_, self.modules, modules))
+    def holds(self) -> bool:
+        """Whether the same modules are there, under the same names; swarms' own may be others."""
+        for name in self.own:
+            self.modules[name] = sys.modules.get(name)
+        return sys.modules == self.modules  # by identity, where nothing has changed
 
 
 _last_scans: dict[tuple[Path, ...], _Scan] = {}
@@ -147,19 +138,19 @@ def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[_
             continue
         file = space.get("__file__")
         inside = isinstance(file, str) and _normalized(file).startswith(starts)
-        path = _workspace_path(name, Path(file), folders) if inside else None
-        if path is None:
+        path = Path(file) if inside else None
+        if path is None or not _is_workspace_file(name, path, folders):
             others[name] = module
         else:
-            places.own[name] = (ref(module), path)
-            found[name] = (module, path)
+            places.own[name] = (ref(module), str(path))
+            found[name] = (module, str(path))
     return found, whole
 
 
 class _Places(NamedTuple):
     """The modules that were looked at for some folders, by name. Those of the workspace are not kept alive."""
 
-    own: dict[str, tuple[ref[ModuleType], Path]]
+    own: dict[str, tuple[ref[ModuleType], str]]
     others: dict[str, ModuleType]
 
 
@@ -174,24 +165,25 @@ def _normalized(file: str) -> str:
     return str(Path(file)) if odd or not file else file
 
 
-def _workspace_path(name: str, path: Path, folders: tuple[Path, ...]) -> Path | None:
-    """A module's file if it is one of the workspace: no swarm's own, none of ours, no library."""
+def _is_workspace_file(name: str, path: Path, folders: tuple[Path, ...]) -> bool:
+    """Whether a module's file is one of the workspace: no swarm's own, none of ours, no library."""
     if name == "__main__" or name.startswith(SWARM_FOLDERS) or name.partition(".")[0] in OUR_PACKAGES:
-        return None
+        return False
     inside = next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None)
-    if inside is None or any(part in _LIBRARY_FOLDERS or part.startswith(".") for part in inside.parts):
-        return None
-    return path
+    return inside is not None and not any(part in _LIBRARY_FOLDERS or part.startswith(".") for part in inside.parts)
 
 
-def _unchanged(name: str, module: ModuleType, path: Path) -> bool:
-    seen = _stamps.get(name)
-    return seen is None or seen[0] is not module or seen[1] == _stamp(path)
+def _all_unchanged(known: _Found) -> bool:
+    for name, (module, path) in known.items():
+        seen = _stamps.get(name)
+        if seen is not None and seen[0] is module and seen[1] != _stamp(path):
+            return False
+    return True
 
 
-def _stamp(path: Path) -> FileStamp:
+def _stamp(path: str) -> FileStamp:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - for every run
     except OSError:
         return (-1, -1)
     return found.st_mtime_ns, found.st_size

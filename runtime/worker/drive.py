@@ -16,9 +16,8 @@ from runtime.execution.failures.crash_loop import (
     EndedItsProcess,
     is_suspect,
     run_alone,
-    until_progress,
 )
-from runtime.execution.failures.stall_detector import ended_at_run, watch_progress
+from runtime.execution.failures.stall_detector import ended_at_run
 from runtime.execution.fork import copied_events
 from runtime.execution.run_session import RunSession
 from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable
@@ -27,8 +26,9 @@ from runtime.record.state.durable_run import fold_events
 from runtime.record.state.nodes import MAX_DEATHS
 from runtime.worker.last_events import last_events
 from runtime.worker.lease_renewal import keep_renewed, let_go
+from runtime.worker.run_attendants import RunAttendants
 from runtime.worker.run_root import run_root
-from runtime.worker.stop_signal import StopSignal, release_run
+from runtime.worker.stop_signal import StopSignal
 
 log = logging.getLogger("runtime.drive")
 
@@ -68,18 +68,20 @@ async def drive(
         raise LeaseUnavailable(str(exc)) from exc
     if lease is None:
         return "busy"
+    # The last events give the lease back. Where something went wrong it is kept instead, and runs out: what fails at
+    # once is not tried at once again.
     try:
-        driven = await _drive_to_end(journal, lease, config, clock, stopping, failed)
+        return await _drive_to_end(journal, lease, config, clock, stopping, failed)
     except Fenced:
         return "fenced"
     except asyncio.CancelledError:
-        with suppress(JournalError):
-            await journal.release(lease)
+        await _give_back(journal, lease)
         raise
-    # Where something went wrong the lease is kept instead, and runs out: what fails at once is not tried at once again.
-    with suppress(JournalError):
+
+
+async def _give_back(journal: Journal, lease: Lease) -> None:
+    with suppress(JournalError):  # it runs out
         await journal.release(lease)
-    return driven
 
 
 async def _drive_to_end(  # noqa: PLR0917 - of one caller
@@ -115,6 +117,7 @@ async def _resume(
     listening = session.listen()
     try:
         if trial is not None and not await run_alone(session, trial, stopping):
+            await _give_back(journal, lease)
             return "parked"
         await session.record(
             ev.RunStarted(epoch=lease.epoch, owner=lease.owner, program=config.program, code=config.code),
@@ -122,6 +125,7 @@ async def _resume(
             *(await _copy_fork(session) if not state.lives else ()),
         )
         if state.terminal:
+            await _give_back(journal, lease)
             return "finished"
         if state.deaths >= MAX_DEATHS and not (state.abort or state.rewind or quarantine.open_quarantine(state)):
             raise EndedItsProcess(state)
@@ -148,16 +152,10 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
 
 
 async def _run_session(session: RunSession, stopping: StopSignal | None, trial: AsyncExitStack | None) -> DriveOutcome:
-    """One life, with what watches it: for a standstill, for progress, for the stop."""
+    """One life, with its attendants."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")
     session.set_root_task(root)
-    attendants: list[asyncio.Task[None]] = []
-    if session.config.stall_s is not None:
-        attendants.append(asyncio.create_task(watch_progress(session, session.config.stall_s)))
-    if session.state.deaths:
-        attendants.append(asyncio.create_task(until_progress(session, trial)))
-    if stopping is not None:
-        attendants.append(asyncio.create_task(release_run(session, stopping)))
+    attendants = RunAttendants(session, stopping, trial)
     if session.state.abort is not None or ended_at_run(session.state):
         session.end("abort")
     elif session.state.rewind is not None:
@@ -167,11 +165,7 @@ async def _run_session(session: RunSession, stopping: StopSignal | None, trial: 
         return await _record_outcome(session, root)
     finally:
         session.tracker.close()
-        for task in attendants:
-            task.cancel()
-        for result in await asyncio.gather(*attendants, return_exceptions=True):
-            if isinstance(result, Exception):
-                log.error("run %s: %r", session.state.id, result)
+        await attendants.end()
         if not root.done():
             # The drive itself was cancelled: what ran is stopped and awaited, and found in doubt by the next life.
             session.end("stop")
@@ -187,7 +181,8 @@ async def _wait_for_root(session: RunSession, root: asyncio.Task[ev.RunFinished]
     if root.done():
         return
     for left in reversed(range(_CANCELLATIONS)):
-        await asyncio.wait({root}, timeout=_CANCEL_RETRY_S)
+        if not root.done():
+            await asyncio.wait({root}, timeout=_CANCEL_RETRY_S)
         if root.done():
             return
         log.warning(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.run_session import RunSession
@@ -24,6 +25,25 @@ class StopSignal(asyncio.Event):
     whole = False
     at_once = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: set[Callable[[], None]] = set()
+
+    def set(self) -> None:
+        super().set()
+        for call in tuple(self._calls):
+            call()
+
+    def call_when_set(self, call: Callable[[], None]) -> None:
+        """Call `call` when the signal is set; now, if it is. A task for each run that only waits for it costs more."""
+        self._calls.add(call)
+        if self.is_set():
+            call()
+
+    def forget(self, call: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._calls.discard(call)
+
     def timeout_s(self, config: ExecutionConfig) -> float:
         """How long, in seconds, the steps that are waited for may take."""
         if self.at_once:
@@ -33,7 +53,6 @@ class StopSignal(asyncio.Event):
 
 async def release_run(session: RunSession, stopping: StopSignal) -> None:
     """Let go of the run: nothing new begins, and what must not be begun twice comes to its end, if it does so soon."""
-    await stopping.wait()
     waits = session.tracker.idle_waits()  # before everything else waits, too
     session.tracker.pause()
     if under_way := _open_steps_text(session, whole=stopping.whole):

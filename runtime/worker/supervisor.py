@@ -253,4 +253,6 @@ class Supervisor:
             self._held_up[run_id] = block_run(run_id, before, exc, self._clock(), self._lease_s)
             return "held up"
         self._held_up.pop(run_id, None)
+        if self._room.is_wanted:
+            self.hint()  # another run may have its place
         return driven

@@ -56,12 +56,16 @@ TOOL_DEFAULTS: ToolOptions = {
 }
 
 
-def check_function(fn: Any) -> inspect.Signature:
-    """The signature of a function that can be a tool."""
+def check_function(fn: Any) -> None:
+    """Refuse what can be no tool."""
     if not callable(fn):
         raise ToolError(f"A tool needs a function, got {fn!r}", hint="Write @tool above a function")
     if inspect.isgeneratorfunction(fn) or inspect.isasyncgenfunction(fn):
         raise ToolError(f"Tool '{fn.__name__}' is a generator", hint="Return one value instead of yielding several")
+
+
+def tool_signature(fn: Any) -> inspect.Signature:
+    """The signature of a function that can be a tool."""
     try:
         return inspect.signature(fn)
     except (TypeError, ValueError) as exc:

@@ -43,7 +43,7 @@ async def quarantine_run(
     journal: Journal, lease: Lease, config: ExecutionConfig, clock: Callable[[], datetime], exc: Exception
 ) -> Literal["stranded", "finished"]:
     """Park the run under its lease, with an incident that names `exc`; or end it, if an operator asked for that and its
-    events cannot even be read.
+    events cannot even be read. The lease is given back with that.
 
     Raises:
         JournalError: this cannot be written either.
@@ -54,7 +54,7 @@ async def quarantine_run(
         old = await journal.summary(lease.run_id)
         if (ended := await _ended_by(journal, lease.run_id)) is not None:
             summary = replace(old, state="aborted", open_incidents=0) if old is not None else None
-            await journal.append(lease, [ended], summary=summary)
+            await journal.append(lease, [ended], summary=summary, release=True)
             return "finished"
         # What a person is told of it is what was last known.
         state = (
@@ -66,11 +66,11 @@ async def quarantine_run(
     if old is None:
         for event in told:
             state.apply(event)
-        await journal.append(lease, told, summary=state.summary())
+        await journal.append(lease, told, summary=state.summary(), release=True)
     else:
         now_open = len(await journal.incidents(lease.run_id)) + 1
         waiting = replace(old, state="waiting", open_incidents=now_open, wake_at=opened.deadline)
-        await journal.append(lease, told, summary=waiting)
+        await journal.append(lease, told, summary=waiting, release=True)
     return "stranded"
 
 

@@ -55,6 +55,12 @@ class LeasedWrite(Write):
         return run
 
 
+def give_back(batch: Batch, run: RunRow) -> None:
+    """End a run's lease: any process may take the run up."""
+    run.lease_until, run.owner = None, ""
+    batch.touch(run)
+
+
 @dataclass(slots=True)
 class RenewLease(LeasedWrite):
     def apply(self, batch: Batch) -> None:
@@ -70,8 +76,7 @@ class ReleaseLease(LeasedWrite):
             run = self.leased_run(batch)
         except Fenced:
             return
-        run.lease_until, run.owner = None, ""
-        batch.touch(run)
+        give_back(batch, run)
 
 
 @dataclass(slots=True)

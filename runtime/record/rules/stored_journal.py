@@ -130,12 +130,13 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         *,
         summary: Summary | None = None,
         seen: int | None = None,
+        release: bool = False,
     ) -> Awaitable[Sequence[ev.JournalEvent]]:
         # A future and no coroutine: a caller that must not be cancelled while it is written needs no task around it.
         try:
             text = summary.to_json() if summary is not None else None
             drafts = [encode_event(event) for event in events]
-            return self._write().submit(AppendEvents(lease, drafts, text, seen))
+            return self._write().submit(AppendEvents(lease, drafts, text, seen, release))
         except JournalError as exc:
             failed: asyncio.Future[Sequence[ev.JournalEvent]] = asyncio.get_running_loop().create_future()
             failed.set_exception(exc)

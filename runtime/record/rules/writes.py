@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from runtime.record.journal import AnswerRefused, JournalError, StaleSequence
 from runtime.record.rules.batch import INCIDENT_COLUMNS, RUN_COLUMNS, Batch, RunRow, Write
-from runtime.record.rules.lease_writes import LeasedWrite
+from runtime.record.rules.lease_writes import LeasedWrite, give_back
 from runtime.record.rules.parking import decide_park
 from runtime.record.rules.posting import refusal
 from runtime.record.rules.rows import EventRow, encode_event
@@ -45,6 +45,7 @@ class AppendEvents(LeasedWrite):
     drafts: Sequence[EventRow]
     summary: str | None
     seen: int | None
+    release: bool = False
     counted = True
     may_wait = True
 
@@ -57,9 +58,13 @@ class AppendEvents(LeasedWrite):
     @property
     def only_lengthens(self) -> bool:
         """Whether it adds rows of events, and changes nothing else but how long its run is, and the run's summary."""
-        return bool(self.drafts) and not any(
-            draft.values or type(draft.event) in RUN_COLUMNS or type(draft.event) in INCIDENT_COLUMNS
-            for draft in self.drafts
+        return (
+            bool(self.drafts)
+            and not self.release
+            and not any(
+                draft.values or type(draft.event) in RUN_COLUMNS or type(draft.event) in INCIDENT_COLUMNS
+                for draft in self.drafts
+            )
         )
 
     def incident_ids(self) -> Sequence[str]:
@@ -83,6 +88,8 @@ class AppendEvents(LeasedWrite):
         if self.summary is not None:
             run.summary = self.summary
             batch.longer[run.id] = run
+        if self.release:
+            give_back(batch, run)
         return written
 
     def _decide_park(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:

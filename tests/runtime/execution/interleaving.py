@@ -147,10 +147,13 @@ class Gated:
         *,
         summary: Summary | None = None,
         seen: int | None = None,
+        release: bool = False,
     ) -> Awaitable[Sequence[ev.JournalEvent]]:
         gate = self._enter("write")
         return asyncio.ensure_future(
-            self._carried_out(lambda: self.inner.append(lease, events, summary=summary, seen=seen), gate)
+            self._carried_out(
+                lambda: self.inner.append(lease, events, summary=summary, seen=seen, release=release), gate
+            )
         )
 
     async def tail(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.record.journal import AnswerAccepted, Fenced, Journal, Lease
+from runtime.record.journal import AnswerAccepted, Fenced, Journal, Lease, StaleSequence
 from runtime.record.state import events as ev
 from tests.runtime.record.journal_samples import (
     answer,
@@ -52,6 +52,31 @@ async def test_a_lease_given_back_writes_no_more(journal: Journal) -> None:
     await journal.release(lease)
     with pytest.raises(Fenced, match="given back"):
         await journal.append(lease, [warned()])
+
+
+async def test_last_events_give_the_lease_back(journal: Journal) -> None:
+    parked, finished = await started(journal), await started(journal, "r2")
+    await journal.append(parked, [warned(), ev.RunParked(reason="stop")], release=True)
+    await journal.append(finished, [ev.RunFinished(state="completed")], release=True)
+    for lease in (parked, finished):
+        with pytest.raises(Fenced, match="given back"):
+            await journal.append(lease, [warned("later")])
+    assert texts(await journal.read("r1")) == ["mind"]
+    taken = await journal.claim("r1", "other", 10)
+    assert taken is not None
+    assert taken.epoch == parked.epoch + 1
+    assert await journal.claim("r2", "other", 10) is None, "it has ended"
+
+
+async def test_last_events_that_are_refused_leave_the_lease(journal: Journal) -> None:
+    lease = await started(journal)
+    before = (await journal.read("r1"))[-1].seq
+    await journal.post("r1", ev.AbortRequested())
+    with pytest.raises(StaleSequence):
+        await journal.append(lease, [ev.RunFinished(state="completed")], seen=before, release=True)
+    assert await journal.claim("r1", "other", 10) is None
+    await journal.append(lease, [warned("heard")])
+    assert texts(await journal.read("r1")) == ["heard"]
 
 
 async def test_an_old_lease_of_the_same_owner_is_over_too(journal: Journal) -> None:

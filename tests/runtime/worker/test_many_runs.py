@@ -131,6 +131,17 @@ async def test_idle_runs_leave_before_their_grace_where_others_wait_for_room(ben
         await serving
 
 
+async def test_a_place_that_becomes_free_is_taken_though_no_look_is_due(bench: Bench) -> None:
+    config = ExecutionConfig(workspace=str(bench.root))
+    supervisor = Supervisor(bench.journal, config, period_s=3_600.0, engine=partial(LocalEngine, slots=1))
+    runs = [await bench.start("plain") for _ in range(5)]
+    serving = asyncio.create_task(supervisor.serve())
+    for run in runs:
+        await bench.ended(run)
+    supervisor.stop()
+    await serving
+
+
 @pytest.mark.parametrize("room", [1, 2])
 async def test_more_runs_than_room_all_come_to_their_end(bench: Bench, room: int) -> None:
     config = ExecutionConfig(workspace=str(bench.root), grace_s=3_600.0)
