@@ -28,7 +28,7 @@ from runtime.record.state.nodes import MAX_DEATHS
 from runtime.worker.last_events import last_events
 from runtime.worker.lease_renewal import keep_renewed, let_go
 from runtime.worker.run_root import run_root
-from runtime.worker.stop_signal import StopSignal, release_run
+from runtime.worker.stop_signal import StopSignal
 
 log = logging.getLogger("runtime.drive")
 
@@ -157,7 +157,7 @@ async def _run_session(session: RunSession, stopping: StopSignal | None, trial: 
     if session.state.deaths:
         attendants.append(asyncio.create_task(until_progress(session, trial)))
     if stopping is not None:
-        attendants.append(asyncio.create_task(release_run(session, stopping)))
+        stopping.add(session)
     if session.state.abort is not None or ended_at_run(session.state):
         session.end("abort")
     elif session.state.rewind is not None:
@@ -167,6 +167,8 @@ async def _run_session(session: RunSession, stopping: StopSignal | None, trial: 
         return await _record_outcome(session, root)
     finally:
         session.tracker.close()
+        if stopping is not None:
+            stopping.remove(session)
         for task in attendants:
             task.cancel()
         for result in await asyncio.gather(*attendants, return_exceptions=True):

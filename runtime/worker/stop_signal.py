@@ -24,6 +24,31 @@ class StopSignal(asyncio.Event):
     whole = False
     at_once = False
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._sessions: dict[RunSession, asyncio.Task[None] | None] = {}
+        """Those that are told, each with the task in which its run is let go of."""
+
+    def set(self) -> None:
+        super().set()
+        for session in self._sessions:
+            self._release(session)
+
+    def add(self, session: RunSession) -> None:
+        """Let go of the run when this is set, until `remove`."""
+        self._sessions[session] = None
+        if self.is_set():
+            self._release(session)
+
+    def remove(self, session: RunSession) -> None:
+        """The run is let go of, or has ended."""
+        if (releasing := self._sessions.pop(session)) is not None:
+            releasing.cancel()
+
+    def _release(self, session: RunSession) -> None:
+        if self._sessions[session] is None:
+            self._sessions[session] = session.ended.get_loop().create_task(_release_run(session, self))
+
     def timeout_s(self, config: ExecutionConfig) -> float:
         """How long, in seconds, the steps that are waited for may take."""
         if self.at_once:
@@ -31,9 +56,8 @@ class StopSignal(asyncio.Event):
         return config.change_s if self.whole else config.drain_s
 
 
-async def release_run(session: RunSession, stopping: StopSignal) -> None:
+async def _release_run(session: RunSession, stopping: StopSignal) -> None:
     """Let go of the run: nothing new begins, and what must not be begun twice comes to its end, if it does so soon."""
-    await stopping.wait()
     waits = session.tracker.idle_waits()  # before everything else waits, too
     session.tracker.pause()
     if under_way := _open_steps_text(session, whole=stopping.whole):
