@@ -34,7 +34,11 @@ def keep_renewed(journal: Journal, lease: Lease, on_lost: OnLost) -> None:
 def let_go(journal: Journal, lease: Lease) -> None:
     """Renew a lease no more. Does nothing for one that is not renewed."""
     key = (journal, lease.ttl_s)
-    if (renewal := _held.get(key)) is not None and renewal.leases.pop(lease, None) and not renewal.leases:
+    renewal = _held.get(key)
+    if renewal is None or lease not in renewal.leases:
+        return
+    del renewal.leases[lease]
+    if not renewal.leases:
         renewal.task.cancel()
         del _held[key]
 
