@@ -16,8 +16,9 @@ from runtime.execution.failures.crash_loop import (
     EndedItsProcess,
     is_suspect,
     run_alone,
+    until_progress,
 )
-from runtime.execution.failures.stall_detector import ended_at_run
+from runtime.execution.failures.stall_detector import ended_at_run, watch_progress
 from runtime.execution.fork import copied_events
 from runtime.execution.run_session import RunSession
 from runtime.record.journal import Fenced, Journal, JournalError, Lease, StaleSequence, Unrecordable
@@ -26,7 +27,6 @@ from runtime.record.state.durable_run import fold_events
 from runtime.record.state.nodes import MAX_DEATHS
 from runtime.worker.last_events import last_events
 from runtime.worker.lease_renewal import keep_renewed, let_go
-from runtime.worker.run_attendants import RunAttendants
 from runtime.worker.run_root import run_root
 from runtime.worker.stop_signal import StopSignal
 
@@ -152,10 +152,16 @@ async def _copy_fork(session: RunSession) -> list[ev.JournalEvent]:
 
 
 async def _run_session(session: RunSession, stopping: StopSignal | None, trial: AsyncExitStack | None) -> DriveOutcome:
-    """One life, with its attendants."""
+    """One life, with what watches it: for a standstill, for progress, for the stop."""
     root = asyncio.create_task(run_root(session), name=f"run {session.state.id}")
     session.set_root_task(root)
-    attendants = RunAttendants(session, stopping, trial)
+    attendants: list[asyncio.Task[None]] = []
+    if session.config.stall_s is not None:
+        attendants.append(asyncio.create_task(watch_progress(session, session.config.stall_s)))
+    if session.state.deaths:
+        attendants.append(asyncio.create_task(until_progress(session, trial)))
+    if stopping is not None:
+        stopping.add(session)
     if session.state.abort is not None or ended_at_run(session.state):
         session.end("abort")
     elif session.state.rewind is not None:
@@ -165,7 +171,13 @@ async def _run_session(session: RunSession, stopping: StopSignal | None, trial: 
         return await _record_outcome(session, root)
     finally:
         session.tracker.close()
-        await attendants.end()
+        if stopping is not None:
+            stopping.remove(session)
+        for task in attendants:
+            task.cancel()
+        for result in await asyncio.gather(*attendants, return_exceptions=True):
+            if isinstance(result, Exception):
+                log.error("run %s: %r", session.state.id, result)
         if not root.done():
             # The drive itself was cancelled: what ran is stopped and awaited, and found in doubt by the next life.
             session.end("stop")

@@ -34,9 +34,10 @@ def keep_renewed(journal: Journal, lease: Lease, on_lost: OnLost) -> None:
 def let_go(journal: Journal, lease: Lease) -> None:
     """Renew a lease no more. Does nothing for one that is not renewed."""
     key = (journal, lease.ttl_s)
-    if (renewal := _held.get(key)) is None:
+    renewal = _held.get(key)
+    if renewal is None or lease not in renewal.leases:
         return
-    renewal.leases.pop(lease, None)
+    del renewal.leases[lease]
     if not renewal.leases:
         renewal.task.cancel()
         del _held[key]

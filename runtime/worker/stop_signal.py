@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.run_session import RunSession
@@ -27,22 +26,28 @@ class StopSignal(asyncio.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: set[Callable[[], None]] = set()
+        self._sessions: dict[RunSession, asyncio.Task[None] | None] = {}
+        """Those that are told, each with the task in which its run is let go of."""
 
     def set(self) -> None:
         super().set()
-        for call in tuple(self._calls):
-            call()
+        for session in self._sessions:
+            self._release(session)
 
-    def call_when_set(self, call: Callable[[], None]) -> None:
-        """Call `call` when the signal is set; now, if it is. A task for each run that only waits for it costs more."""
-        self._calls.add(call)
+    def add(self, session: RunSession) -> None:
+        """Let go of the run when this is set, until `remove`."""
+        self._sessions[session] = None
         if self.is_set():
-            call()
+            self._release(session)
 
-    def forget(self, call: Callable[[], None]) -> None:
-        """Call it no more."""
-        self._calls.discard(call)
+    def remove(self, session: RunSession) -> None:
+        """The run is let go of, or has ended."""
+        if (releasing := self._sessions.pop(session)) is not None:
+            releasing.cancel()
+
+    def _release(self, session: RunSession) -> None:
+        if self._sessions[session] is None:
+            self._sessions[session] = session.ended.get_loop().create_task(_release_run(session, self))
 
     def timeout_s(self, config: ExecutionConfig) -> float:
         """How long, in seconds, the steps that are waited for may take."""
@@ -51,7 +56,7 @@ class StopSignal(asyncio.Event):
         return config.change_s if self.whole else config.drain_s
 
 
-async def release_run(session: RunSession, stopping: StopSignal) -> None:
+async def _release_run(session: RunSession, stopping: StopSignal) -> None:
     """Let go of the run: nothing new begins, and what must not be begun twice comes to its end, if it does so soon."""
     waits = session.tracker.idle_waits()  # before everything else waits, too
     session.tracker.pause()

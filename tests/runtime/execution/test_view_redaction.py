@@ -18,7 +18,19 @@ from runtime.record.state import durable_run, events
 
 KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2
 MASKED = ViewRedactor(masked=True)
-OURS = {"options", "nodes", "incidents", "granted", "injected", "let_go", "owners", "delivered", "busy", "early"}
+OURS = {
+    "options",
+    "nodes",
+    "incidents",
+    "granted",
+    "injected",
+    "let_go",
+    "owners",
+    "delivered",
+    "busy",
+    "callers",
+    "early",
+}
 """Objects of events and states with members of ours."""
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.sampled_from([KEY, f"x {KEY}", REDACTED]),
