@@ -38,7 +38,7 @@ async def run_step(execution: StepExecution) -> Any:
     step, node = execution.step, execution.node
     if node is not None and node.returned is not None and node.result is None:
         raise reroute_error(node.returned)
-    while (node := execution.node) is not None and (node.recorded or node.hooks_due):
+    while node is not None and (node.recorded or node.hooks_due):
         changed = replay_difference(node, step, execution.requested)
         if changed:  # a secret that was given since is masked now, and was not when this was recorded
             changed = replay_difference(node, step, step.codec.describe(step.arguments)) and changed
@@ -46,8 +46,9 @@ async def run_step(execution: StepExecution) -> Any:
             return await _replay(execution, node)
         answer = await execution.await_answer(draft_replay_difference(changed))
         end_run_if_asked(execution.session, answer, execution.state.incidents[answer.incident_id].opened)
+        node = execution.node
     execution.overrides = recorded_overrides(execution.state, step.kind, execution.node_id, execution.parent_id)
-    if execution.node is not None:
+    if node is not None:
         return await _resume(execution)
     await _run_pre_hooks(execution)
     return await _run_attempts(execution, None)

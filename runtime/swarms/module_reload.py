@@ -24,6 +24,10 @@ SWARM_FOLDERS = "_orbiter_user_"
 """How the names begin under which swarms' own files are imported: those are read again for every run."""
 _LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages", "node_modules"})
 
+OTHER_FOLDERS_S = 1.0
+"""How often, in seconds, the listings of folders outside of the workspace are forgotten: there are many."""
+_others_at = 0.0
+
 FileStamp = tuple[int, int]
 _stamps: dict[str, tuple[ModuleType, FileStamp]] = {}
 """Modules of workspaces by name, with their file's time and size when imported."""
@@ -31,7 +35,7 @@ _stamps: dict[str, tuple[ModuleType, FileStamp]] = {}
 
 def unload_changed(*folders: Path) -> list[str]:
     """Forget the modules from `folders` if any of their files has changed since its import; returns their names."""
-    importlib.invalidate_caches()  # a file that is younger than the finder's last look
+    _forget_listings(folders)
     last = _last_scans.get(folders)
     # What has been imported since the last look is of no concern where nothing has changed that was there.
     if last is not None and _all_unchanged(last.found):
@@ -44,6 +48,24 @@ def unload_changed(*folders: Path) -> list[str]:
         _stamps.pop(name, None)
     _last_scans.clear()
     return sorted(known)
+
+
+def _forget_listings(folders: tuple[Path, ...]) -> None:
+    """Let Python look for files that are younger than its last look: in the workspace before each load, elsewhere every
+    `OTHER_FOLDERS_S`. What it has listed of a folder is out of date only where a file came within the same tick of the
+    file system's clock: else it sees that the folder's time has changed.
+    """
+    global _others_at  # noqa: PLW0603 - the one place that replaces it
+    now = time.monotonic()
+    if now >= _others_at:
+        importlib.invalidate_caches()
+        _others_at = now + OTHER_FOLDERS_S
+        return
+    starts = _starts(folders)
+    for folder, finder in sys.path_importer_cache.copy().items():
+        forget = getattr(finder, "invalidate_caches", None)  # a finder need not have it
+        if forget is not None and f"{folder}{os.sep}".startswith(starts):
+            forget()
 
 
 def unload_same_names(folder: Path) -> list[str]:
@@ -119,7 +141,7 @@ def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[_
     """Look at all modules. False beside what was found: one of them is being imported now, and was passed over."""
     found: _Found = {}
     whole = True
-    starts = tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
+    starts = _starts(folders)
     places = _places(folders)
     # A process has thousands of modules: those that were looked at before, and are not the workspace's, are passed over
     # at once.
@@ -145,6 +167,12 @@ def _scan(folders: tuple[Path, ...], table: Mapping[str, ModuleType]) -> tuple[_
             places.own[name] = (ref(module), str(path))
             found[name] = (module, str(path))
     return found, whole
+
+
+@lru_cache(maxsize=64)
+def _starts(folders: tuple[Path, ...]) -> tuple[str, ...]:
+    """How the paths of files in these folders begin."""
+    return tuple(f"{str(folder).rstrip(os.sep)}{os.sep}" for folder in folders)
 
 
 class _Places(NamedTuple):

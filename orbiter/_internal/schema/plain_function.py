@@ -1,7 +1,7 @@
 """Functions of plain types, by how they are written.
 
-A swarm's file is executed for every run, which makes its tools anew from the same code. What is read of a function that
-has only names of built-in types as annotations is the same each time, and is read once.
+A swarm's file is executed for every run, which makes its tools again from the same code. What is read of a function
+whose annotations are built-in types is the same each time, and is read once.
 """
 
 from __future__ import annotations

@@ -166,6 +166,31 @@ def test_modules_are_looked_at_again_only_where_others_are_there(
     assert looks, "another module under the same name"
 
 
+def test_the_workspace_is_listed_again_for_each_load_and_all_else_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Finder:
+        looks = 0
+
+        def invalidate_caches(self) -> None:
+            self.looks += 1
+
+    path = _write(tmp_path, "listed", "one")
+    monkeypatch.setattr(module_reload, "_others_at", 0.0)
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    below, beside = Finder(), Finder()
+    monkeypatch.setitem(sys.path_importer_cache, str(tmp_path / "package"), below)
+    monkeypatch.setitem(sys.path_importer_cache, f"{tmp_path}2", beside)
+    monkeypatch.setattr(module_reload, "_others_at", float("inf"))
+    for _ in range(3):
+        loader.load_swarm(f"{path}:agent", tmp_path)
+    assert (below.looks, beside.looks) == (3, 0)
+    monkeypatch.setattr(module_reload, "_others_at", 0.0)
+    loader.load_swarm(f"{path}:agent", tmp_path)
+    assert (below.looks, beside.looks) == (4, 1)
+    assert module_reload._others_at > 0.0
+
+
 def test_a_module_that_was_forgotten_is_not_kept_in_memory(tmp_path: Path) -> None:
     path = _write(tmp_path, "gone", "one")
     loader.load_swarm(f"{path}:agent", tmp_path)
