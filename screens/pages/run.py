@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import ClassVar
 
 from textual import events
@@ -93,8 +94,9 @@ class RunScreen(RunActionScreen):
         self._decision.wanted = incident_id
         self.pace.request()
 
-    @property
+    @cached_property
     def panes(self) -> RunPanes:
+        """Asked for many times in each frame."""
         return self.query_one(RunPanes)
 
     @property

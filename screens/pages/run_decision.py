@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from textual.app import App
@@ -43,7 +44,7 @@ class RunDecision:
         self._replied = ""
         """The incident of which the runtime's reply to our own answer has told."""
 
-    @property
+    @cached_property
     def prompt(self) -> Prompt:
         return self._screen.query_one("#prompt", Prompt)
 

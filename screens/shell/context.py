@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runtime.link.client.streamed_text import StreamedText
     from runtime.operations.requests.struct import Request
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.grant_facts import GrantFacts
+    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.operator_terms import Role
     from runtime.record.state.summary import Summary
     from screens.views.lists.settings import Setting

@@ -25,6 +25,8 @@ class ThemeColors:
         """`variables` as in `App.theme_variables`."""
         self._variables = variables
         self._styles: dict[tuple[str, bool, str], Style] = {}
+        self._equal: dict[Style, Style] = {}
+        """One of those that are equal: pieces of a line in the same style are joined."""
 
     def are_of(self, variables: Mapping[str, str]) -> bool:
         """Whether these are the colours of a theme with such variables."""
@@ -39,7 +41,7 @@ class ThemeColors:
         found = self._styles.get((ink, bold, ground))
         if found is None:
             found = self._made(ink, ground, bold=bold)
-            self._styles[ink, bold, ground] = found
+            found = self._styles[ink, bold, ground] = self._equal.setdefault(found, found)
         return found
 
     def _made(self, ink: str, ground: str, *, bold: bool) -> Style:

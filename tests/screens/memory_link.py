@@ -26,7 +26,7 @@ from runtime.operations.requests.runs import RunMatch
 from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
-from runtime.record.state.grant_facts import GrantFacts
+from runtime.record.state.incident_facts import GrantFacts
 from runtime.record.state.operator_terms import Role
 from tests.screens.stories import START, Story
 

@@ -25,7 +25,7 @@ from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.grant_facts import GrantFacts
+    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.summary import Summary
 
 R = TypeVar("R")

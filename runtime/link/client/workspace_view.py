@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         WorkspaceChange,
         WorkspaceSnapshot,
     )
-    from runtime.record.state.grant_facts import GrantFacts
+    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.summary import Summary
 
 

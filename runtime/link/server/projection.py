@@ -23,7 +23,7 @@ from runtime.link.wire.protocol import (
 from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import AnswerProposed, GrantAdded
-from runtime.record.state.grant_facts import GrantFacts
+from runtime.record.state.incident_facts import GrantFacts
 
 RECENT_CHANGES = 5000
 """Changes kept as sent."""

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
-from runtime.record.state.grant_facts import GrantFacts
-from runtime.record.state.incident_facts import IncidentFacts
+from runtime.record.state.incident_facts import GrantFacts, IncidentFacts
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary

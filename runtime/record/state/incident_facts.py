@@ -1,7 +1,8 @@
-"""An open incident as lists have it: all that `IncidentOpened` has, checked without pydantic; and the axes of faults.
+"""Open incidents and permissions in force as lists have them: all that `IncidentOpened` and `GrantAdded` have, checked
+without pydantic; and the axes of faults.
 
-Apart from the events: a console that opens shows its first decisions before it has loaded their vocabulary. What
-is accepted here `IncidentOpened` accepts, too: a test compares their fields.
+Apart from the events: a console that opens shows its first picture before it has loaded their vocabulary. What is
+accepted here the events accept, too: a test compares their fields.
 """
 
 from __future__ import annotations
@@ -230,3 +231,31 @@ class IncidentFacts(
     def what(self) -> str:
         """As `IncidentOpened.what`."""
         return incident_title(self.question, self.message, self.fault.user_message, self.fault.rule_message)
+
+
+class ActorFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who did something (`runtime.record.state.event_base.Actor`)."""
+
+    name: str = ""
+    channel: Literal["console", "cli", "rule", "runtime", "mcp"] = "runtime"
+
+
+class GrantFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="grant.added"):
+    """A permission (`runtime.record.state.workspace_events.GrantAdded`)."""
+
+    grant_id: str
+    subject: str
+    verb: str
+    pattern: str
+    lifetime: Literal["run", "swarm", "always"]
+    ts: _Instant
+    v: int = 1
+    seq: int = 0
+    run_id: str = ""
+    node_id: str = ""
+    parent_id: str = ""
+    scope: str = ""
+    until: _Instant | None = None
+    incident_id: str = ""
+    by: ActorFacts = ActorFacts()
+    reading: int = 1

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
-from runtime.record.state.grant_facts import GrantFacts
+from runtime.record.state.incident_facts import GrantFacts
 
 
 class GrantAdded(JournalEvent):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from runtime.operations.requests.permissions import Grant, GrantUse, GrantUses, PermissionRule, Permissions
-from runtime.record.state.grant_facts import GrantFacts
+from runtime.record.state.incident_facts import GrantFacts
 from screens.render.formatting import format_age, format_ago, pluralize
 from screens.render.glyphs import state_ink
 from screens.render.layout import (

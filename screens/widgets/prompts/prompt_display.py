@@ -131,12 +131,12 @@ class PromptDisplay(Vertical):
         self._fit()
 
     def _paint_changed(self) -> None:
-        """Paint what is shown if it is another than at the last call, or stands in another place; and once a second, as
-        the time and what is known of other runs go on. Asked with every frame.
+        """Paint what is shown if it is another than at the last call, or stands in another place; once a second, as the
+        time and what is known of other runs go on; and while something is typed. Asked with every frame.
         """
         sizes = (self.screen.size, *(child.size for child in self.children))
         painted = (self._content, self._space, sizes, int(self._session.clock().timestamp()))
-        if painted != self._painted:
+        if painted != self._painted or self.mode == "type":
             self._painted = painted
             self._paint()
 

@@ -20,8 +20,7 @@ from runtime.operations.requests.struct import ActorRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Limit, Origin, Persistence, Remedy
-from runtime.record.state.grant_facts import ActorFacts, GrantFacts
-from runtime.record.state.incident_facts import FaultFacts, IncidentFacts, OptionFacts
+from runtime.record.state.incident_facts import ActorFacts, FaultFacts, GrantFacts, IncidentFacts, OptionFacts
 
 AT = datetime(2026, 11, 23, 12, 0, 0, 120, tzinfo=UTC)
 FAULT = Classification(

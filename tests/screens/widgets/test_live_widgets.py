@@ -68,7 +68,7 @@ class Branchy:
         self.asked += 1
         return self.words.get(key, "idle")
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str, facts: object = None) -> Row:
         return row(key, self.words.get(key, "idle"))
 
     def shape(self) -> object:
@@ -323,9 +323,9 @@ async def test_a_line_of_a_tree_is_made_again_only_if_what_it_is_made_of_changed
         made: list[str] = []
         real = tree.row
 
-        def made_row(key: str) -> Row:
+        def made_row(key: str, facts: object = None) -> Row:
             made.append(key)
-            return real(key)
+            return real(key, facts)
 
         monkeypatch.setattr(tree, "row", made_row)
         shown.show(tree)
