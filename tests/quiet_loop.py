@@ -15,8 +15,8 @@ from textual._context import active_app
 
 QUIET_TURNS: Final = 3
 """How many turns in a row nothing may be ready: a turn also asks what has come from sockets, pipes and threads."""
-
 POLL_S: Final = 0.002
+"""How often, in seconds, it is asked whether the screen has painted."""
 
 
 async def wait_for_quiet_loop(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:

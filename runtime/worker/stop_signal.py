@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.run_session import RunSession
@@ -47,7 +48,9 @@ class StopSignal(asyncio.Event):
 
     def _release(self, session: RunSession) -> None:
         if self._sessions[session] is None:
-            self._sessions[session] = session.ended.get_loop().create_task(_release_run(session, self))
+            releasing = session.ended.get_loop().create_task(_release_run(session, self))
+            releasing.add_done_callback(partial(_log_failure, session))
+            self._sessions[session] = releasing
 
     def timeout_s(self, config: ExecutionConfig) -> float:
         """How long, in seconds, the steps that are waited for may take."""
@@ -72,6 +75,11 @@ async def _release_run(session: RunSession, stopping: StopSignal) -> None:
         session.park(waits)
     else:
         session.end("stop")
+
+
+def _log_failure(session: RunSession, releasing: asyncio.Task[None]) -> None:
+    if not releasing.cancelled() and (exc := releasing.exception()) is not None:
+        log.error("run %s: it was not let go of", session.lease.run_id, exc_info=exc)
 
 
 def _open_steps_text(session: RunSession, *, whole: bool) -> str:

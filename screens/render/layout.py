@@ -87,8 +87,8 @@ class Row(NamedTuple):
 
     `values` are what its columns are sorted by, one each; without them, what stands there is compared. `fault`: it is
     among what is left when only faults are shown. `fold`: whether it hides (True) or shows (False) the rows that are
-    `under` its key; None where there are none. `blank`: which optional columns have nothing here; None: as the cells
-    say. It is said where the cells are made for rows in sight only.
+    `under` its key; None: it has no rows under it. `blank`: which optional columns have nothing here; None: as the
+    cells say. It is said where the cells are made for rows in sight only.
     """
 
     key: str
