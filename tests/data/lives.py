@@ -26,6 +26,7 @@ import time
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta, tzinfo
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -37,9 +38,11 @@ from pydantic import BaseModel
 
 import orbiter.models.scripted.provider
 import orbiter.swarm
+from orbiter.json_schema import find_problems
 from orbiter.mcp.approvals import ApprovalFile
 from orbiter.mcp.table import WORKSPACE_FILE, ServerTable
 from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.faults.rules.builtin import builtin_rules
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.judgement.traces.span import TraceSettings
 from runtime.operations.decisions import Decisions
@@ -63,6 +66,8 @@ assert pydantic_ai.models.function is not None  # all are imported once, not in 
 SQLITE = "tests.runtime.chaos.pairs:sqlite"
 LOCAL = "tests.runtime.chaos.pairs:local"
 SWARMS = (Path(__file__).parent / "swarms").resolve()
+LOOK_S = 0.025
+"""How often a life looks whether something is left to drive. More often took a fifth of the CPU of the lives."""
 
 
 def named(reference: str) -> Any:
@@ -128,7 +133,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             clock=None if "skew_s" in command else Clock(state),
             # A dead driver's lease must run out before the next life may take over: short, or the tests only wait.
             lease_s=command.get("lease_s", 0.05),
-            period_s=0.01,
+            period_s=LOOK_S,
             engine=named(command.get("engine", LOCAL))(
                 journal, state, code=config.code, **command.get("engine_options", {})
             ),
@@ -142,7 +147,7 @@ async def live(state: Path, command: dict[str, Any]) -> None:
             while not serving.done() and (  # noqa: ASYNC110 - told by a file
                 stay or supervisor.driving or await journal.runs(states=("queued", "running"))
             ):
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(LOOK_S)
         finally:
             supervisor.stop()
             await serving
@@ -222,7 +227,11 @@ def reap(children: dict[int, int], imported: Path) -> None:
 
 
 def build() -> None:
-    """Build what pydantic builds at its first use, once and not in every life: a third of what a short life takes."""
+    """Build what is built at its first use, once and not in every life: pydantic's models, a third of what a short life
+    takes, the rules that judge a failure, and what checks arguments.
+    """
+    builtin_rules()
+    find_problems({"type": "object"}, {})
     waiting: list[type[BaseModel]] = [BaseModel]
     while waiting:
         found = waiting.pop()
@@ -281,9 +290,10 @@ def main() -> None:
                     try:
                         signal.set_wakeup_fd(-1)
                         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                        before = set(sys.modules)
+                        before = len(sys.modules)
                         child(command)
-                        names = [name for name in sys.modules if name not in before]
+                        # The last of them only: to look at each would copy the pages of thousands of names.
+                        names = islice(reversed(sys.modules), max(0, len(sys.modules) - before))
                         (imported / str(os.getpid())).write_text(" ".join(names))
                         code = 0
                     except BaseException:
