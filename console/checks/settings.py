@@ -119,6 +119,6 @@ def check_ssh(world: CheckContext) -> Iterator[Finding]:
     over = world.environment.get("SSH_CONNECTION", "").split()
     here = f"; this session comes over SSH from {over[0]}: drawn at 15 frames a second at most" if over else ""
     if told is None:
-        yield Finding("ssh", "warn", f"ssh does not answer{here}", "for --host install OpenSSH's client")
+        yield Finding("ssh", "warn", f"ssh is missing or does not answer{here}", "for --host install OpenSSH's client")
     else:
         yield Finding("ssh", "ok", f"{told}{here}")

@@ -19,6 +19,7 @@ from runtime.record.places import journal_exists, journal_name, open_journal
 from runtime.record.state import events as ev
 from runtime.service.program_version import program_version as our_program
 from runtime.worker.rescue import rescue_directories
+from screens.render.formatting import pluralize
 from screens.render.sanitize import sanitize_line
 
 _MIB: Final = 1024 * 1024
@@ -177,7 +178,7 @@ async def _read(place: Path) -> tuple[str, list[str], list[str], list[str], list
             for each in last
             if isinstance(each.event, ev.PatternReread) and ev.utc_now() - each.event.ts < _LONG_AGO
         ]
-        told = f"{await found.describe()}, {len(runs)} runs, {len(waiting)} open incidents"
+        told = f"{await found.describe()}, {pluralize(len(runs), 'run')}, {pluralize(len(waiting), 'open incident')}"
         return told, await found.check(), lost, reread, await found.stranded()
 
 

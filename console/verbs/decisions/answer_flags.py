@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from itertools import chain, groupby
 from typing import Any
@@ -11,6 +12,7 @@ import click
 from console.verbs.argument_values import json_object
 from runtime.judgement.recovery.option_spec import OptionParam
 from runtime.judgement.recovery.option_table import OPTIONS
+from screens.render.sanitize import sanitize_line
 
 _PREFIX = "param_"
 """Before the name of a parameter among the arguments of the verb, so that it hides none of the verb's own."""
@@ -23,6 +25,18 @@ class AnswerCommand(click.Command):
         own = super().get_params(ctx)
         arguments = [each for each in own if isinstance(each, click.Argument)]
         return [*arguments, *_flags(), *(each for each in own if each not in arguments)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, but words too many are taken for an answer without its flag, and the error shows how to
+        give it.
+        """
+        ctx.allow_extra_args = True
+        more = super().parse_args(ctx, args)
+        if more and not ctx.resilient_parsing:
+            asked = [sanitize_line(str(ctx.params[name])) for name in ("incident", "option")]
+            said = shlex.join([*asked, "--value", sanitize_line(" ".join(more))])
+            ctx.fail(f"the answer itself stands behind a flag, for example: orbiter-console answer {said}")
+        return more
 
 
 def _flags() -> list[click.Option]:

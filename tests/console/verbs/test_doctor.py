@@ -75,7 +75,7 @@ def test_a_runtime_that_works_is_found_with_its_sockets_and_keys(program: Progra
         assert "operator.sock (mode 0600)" in told["runtime"]["detail"]
         assert told["keys of the runtime"]["state"] == "warn"
         assert "without OPENAI_API_KEY" in told["keys of the runtime"]["detail"]
-        assert "1 runs, 1 open incidents" in told["journal"]["detail"]
+        assert "1 run, 1 open incident" in told["journal"]["detail"]
         (state_dir / "run").chmod(0o755)
         hurt = program("doctor")
         assert hurt.returncode == 1

@@ -238,7 +238,7 @@ def test_doctor_finds_this_installation_sound(program: Program, parked: Park) ->
     assert "does not exist yet" in found["state"]["detail"]
     parked()
     found = {each["id"]: each for each in program.json("doctor")}
-    assert "1 runs, 1 open incidents" in found["journal"]["detail"]
+    assert "1 run, 1 open incident" in found["journal"]["detail"]
 
 
 def test_doctor_says_what_is_broken(program: Program) -> None:

@@ -50,6 +50,8 @@ WRONG = [
     (["runs", "--in", NO_TEXT], "is not one of"),
     (["answer", NO_TEXT, "retry"], "must be UTF-8 text"),
     (["answer", "{auth}", "result", "--value", NO_TEXT], "must be UTF-8 text"),
+    (["answer", "i-7kq2", "result", "page 1"], "orbiter-console answer i-7kq2 result --value 'page 1'"),
+    (["answer", "i-7kq2", "result", "\x1b[2Jpage", NO_TEXT], "answer i-7kq2 result --value "),
     (["answer", "{reach}", "edit", "--arguments", DEEP], "nested too deeply"),
     (["answer", "{reach}", "edit", "--arguments", '{"a":' * 3_000], "nested too deeply"),
     (["answer", "{reach}", "edit", "--arguments", "null"], 'give an object, for example {"path": "a.md"}'),
