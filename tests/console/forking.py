@@ -179,6 +179,7 @@ def _server() -> socket.socket:
             env={**env, "PYTHONWARNINGS": WARNINGS, "PYTHONUTF8": "1"},
         )
     process.returncode = 0  # it is not waited for: it ends after us
+    atexit.register(ours.close)
     return ours
 
 
