@@ -17,6 +17,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from console.terminal.escape_sequences import RESTORE_TITLE, SAVE_TITLE
 from console.terminal.partial_line_patch import install_partial_line_patch
+from console.terminal.partial_paint_patch import install_partial_paint_patch
 from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.shell import streams
 
@@ -74,6 +75,7 @@ class TimedDriver(LinuxDriver):
 
     def __init__(self, app: Any, **given: Any) -> None:
         install_partial_line_patch()
+        install_partial_paint_patch()
         install_style_cache_patch()
         super().__init__(app, **given)
         self._titled = bool(app.titled)
