@@ -127,4 +127,3 @@ async def test_where_nothing_changed_nothing_is_sent() -> None:
 def test_a_piece_is_written_where_it_stands() -> None:
     update = PartialUpdate([Piece(3, 30, Strip([Segment(" 12s")])), Piece(4, 0, Strip([Segment("二")]))])
     assert update.render_segments(CONSOLE) == "\x1b[4;31H 12s\x1b[5;1H二"
-
