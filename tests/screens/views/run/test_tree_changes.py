@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from screens.render.tree_outline import OutlineSource
 from screens.views.run.timeline import Timeline
 from screens.views.run.tree import CLOCK_SPAN, RunTree
 from screens.views.shared.render_context import RenderContext
@@ -85,4 +86,5 @@ def test_another_state_of_the_run_and_bars_over_time_are_compared_whole() -> Non
         each.begin()
     tree = RunTree(story.state, at(story))
     assert RunTree(other.state, at(story)).changed_since(tree) is None
-    assert Timeline(story.state, at(story)).changed_since(Timeline(story.state, at(story))) is None
+    bars: OutlineSource = Timeline(story.state, at(story))
+    assert bars.changed_since(bars) is None
