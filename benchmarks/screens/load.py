@@ -94,7 +94,7 @@ import sys
 from pathlib import Path
 from console.open import run_app, make_client
 from runtime.link.transports.transport import UnixTransport
-run_app(lambda: make_client(UnixTransport(Path(sys.argv[1]))), run_id="run-1", goes_on=False, mouse=False)
+run_app(lambda: make_client(UnixTransport(Path(sys.argv[1]))), run_id="run-1", mouse=False)
 """
 
 

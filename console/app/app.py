@@ -380,6 +380,12 @@ class OrbiterApp(PatchedApp):
     def available_themes(self) -> dict[str, Theme]:
         return self.themes.available() or super().available_themes
 
+    def key_unused(self, key: str) -> None:
+        from screens.base.runtime_screen import RuntimeScreen  # not before the first frame
+
+        if isinstance(self.screen, RuntimeScreen):
+            self.screen.key_unused(key)
+
     def handler_failed(self, error: Exception) -> bool:
         """The app's own handlers, and the actions behind keys, which it carries out."""
         self.errors.report(error)

@@ -143,6 +143,8 @@ class NoticeBell:
         self._title = title
         self._link: Link | None = None
         self._notices: Notifications | None = None
+        self._position: object = None
+        """Where the link's picture stood when it was last looked at."""
         self._alarm = Alarm(app, self._ring)
 
     def begin(self, link: Link, configured: Mapping[str, Any]) -> None:
@@ -155,13 +157,19 @@ class NoticeBell:
             name=self._title,
             environment=os.environ,
         )
-        link.subscribe(self._ring)
-        self._ring()
+        link.subscribe(self._changed)
+        self._changed()
 
     def set_rules(self, rules: NoticeRules) -> None:
         """From now on these rules hold."""
         if self._notices is not None:
             self._notices.set_rules(rules)
+
+    def _changed(self) -> None:
+        """Something changed: of a run that is watched, a thousand times a second, or of the inbox, which may ring."""
+        if self._link is not None and self._link.position != self._position:
+            self._position = self._link.position
+            self._ring()
 
     def _ring(self) -> None:
         """Bell, notice and title; again when something that is held back is due."""

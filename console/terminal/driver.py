@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from textual.drivers.linux_driver import LinuxDriver
 
 from console.terminal.escape_sequences import RESTORE_TITLE, SAVE_TITLE
-from console.terminal.partial_line_patch import install_partial_line_patch
+from console.terminal.partial_update_patch import install_partial_update_patch
 from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.shell import streams
 
@@ -73,7 +73,7 @@ class TimedDriver(LinuxDriver):
     """
 
     def __init__(self, app: Any, **given: Any) -> None:
-        install_partial_line_patch()
+        install_partial_update_patch()
         install_style_cache_patch()
         super().__init__(app, **given)
         self._titled = bool(app.titled)

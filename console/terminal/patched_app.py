@@ -44,6 +44,9 @@ class PatchedApp(App[None]):
         del error
         return False
 
+    def key_unused(self, key: str) -> None:
+        """A key came up to the app and did nothing: no binding has it, or what has it cannot be done now."""
+
     def write_terminal(self, sequence: str) -> None:
         """Write to the terminal, in its turn with what is painted."""
         if self._driver is not None:
@@ -51,6 +54,12 @@ class PatchedApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         await self._keys.put(event)
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        done = await super()._check_bindings(key, priority)
+        if not (done or priority):
+            self.key_unused(key)
+        return done
 
     @on(Driver.SignalResume)
     def _paint_again(self) -> None:

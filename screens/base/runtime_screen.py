@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.keys import key_to_character
 from textual.timer import Timer
 
 from runtime.link.client.client import LinkLost
@@ -351,15 +352,19 @@ class RuntimeScreen(MessageScreen):
     # -- keys ------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """A key was pressed: what was said has been read. One that cannot be done says why not."""
+        """A key was pressed: what was said has been read."""
         self.session.last_key.press(event.key, self.session.monotonic())
         self.hide_message()
-        active = self.active_bindings.get(event.key)
-        if active is None and (words := self.unbound_key_text(event.character or "")):
-            self.show_message(words)
-        if active is None or active.enabled:
+
+    def key_unused(self, key: str) -> None:
+        """A key did nothing: say why, where that is known. The app calls it; to ask with each key is dear."""
+        active = self.active_bindings.get(key)
+        if active is None:
+            if words := self.unbound_key_text(key_to_character(key) or ""):
+                self.show_message(words)
+        elif active.enabled:
             return
-        if self.why_withheld(active.binding.action):
+        elif self.why_withheld(active.binding.action):
             self.may_act()
         elif why := self.why_not(active.binding.action):
             self.show_message(f"{active.binding.description}: {why}.")

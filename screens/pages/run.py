@@ -69,6 +69,8 @@ class RunScreen(RunActionScreen):
         super().__init__(session)
         self.run_id = run_id
         self.filter = NodeFilter()
+        self._field: PatternInput | None = None
+        """Where the filter is typed."""
         self._progress = RunProgress(self)
         self._decision = RunDecision(self, incident_id, self._progress)
         self._revealed = ""
@@ -312,17 +314,19 @@ class RunScreen(RunActionScreen):
 
     def action_filter(self) -> None:
         """Type a pattern; the one in force stands there to be changed."""
-        if not self.query("#filter"):
-            field = PatternInput(self.filter.words.text, self._narrow, self._end_typing)
-            self.mount(field, before="#prompt")
-            field.focus()
+        if self._field is None:
+            self._field = PatternInput(self.filter.words.text, self._narrow, self._end_typing)
+            self.mount(self._field, before="#prompt")
+            self._field.focus()
 
     def _narrow(self, text: str) -> None:
         self.filter.words = RowFilter(text)
         self.pace.request()
 
     def _end_typing(self) -> None:
-        self.query("#filter").remove()
+        if self._field is not None:
+            self._field.remove()
+            self._field = None
         self.nodes.focus()
         self.refresh_bindings()
         self.pace.request()
@@ -359,7 +363,7 @@ class RunScreen(RunActionScreen):
 
     @property
     def _narrowed(self) -> bool:
-        return bool(self.filter or self.query("#filter"))
+        return bool(self.filter) or self._field is not None
 
     def action_up(self) -> None:
         """From the page to the tree; show all again; where all is shown, go back."""

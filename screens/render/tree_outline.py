@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
@@ -38,6 +38,10 @@ class OutlineSource(Protocol):
 
     def shape(self) -> object:
         """Equal as long as no line can have come, gone or folded by itself."""
+        ...
+
+    def changed_since(self, before: object) -> Callable[[str], bool] | None:
+        """Whether a line may have changed since the tree was `before`, for each; None: all of them may have."""
         ...
 
     def added_since(self, shape: object) -> Sequence[str] | None:

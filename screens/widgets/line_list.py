@@ -94,6 +94,12 @@ class LineList(LineView, can_focus=True):
     def cursor_line(self) -> int:
         return max(0, self._cursor)
 
+    @property
+    def lines_in_sight(self) -> range:
+        """The indexes of the lines that are in sight."""
+        top = self.scroll_offset.y
+        return range(top, min(top + self.visible_size.height, len(self._keys)))
+
     def index_of(self, key: str) -> int:
         """-1 if the key is not among the lines."""
         if not self._places or len(self._inserted) > _MOST_INSERTED:
@@ -267,10 +273,12 @@ class ColumnList(LineList):
         if columns != self.empty_columns:
             self.empty_columns, self._widths = columns, (-1, ())
 
-    def set_columns(self, columns: Sequence[Column]) -> None:
-        """Other columns than now."""
-        if tuple(columns) != self._columns:
-            self._columns, self._widths = tuple(columns), (-1, ())
+    def set_columns(self, columns: Sequence[Column]) -> bool:
+        """Whether these are other columns than before."""
+        if tuple(columns) == self._columns:
+            return False
+        self._columns, self._widths = tuple(columns), (-1, ())
+        return True
 
     def width_of(self, columns: Sequence[Column], index: int) -> int:
         """The cells that one of `columns` would have here."""

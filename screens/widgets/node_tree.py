@@ -48,6 +48,8 @@ class NodeTree(ColumnList):
     _chosen: Mapping[str, bool] = MappingProxyType({})
     """What the user folded (True) or unfolded."""
     _shape: object = None
+    _shown_whole: OutlineSource | None = None
+    """The tree as it was when all lines in sight were last compared with what is painted."""
     _kept_open: frozenset[str] = frozenset()
     """What did not fold by itself when all lines were worked out: the cursor stood in it."""
 
@@ -62,9 +64,14 @@ class NodeTree(ColumnList):
         shape is another.
         """
         self._tree = tree
-        if columns is not None:
-            self.set_columns(columns)
+        if columns is not None and self.set_columns(columns):
+            self._shown_whole = None
         shape = tree.shape()
+        changed = tree.changed_since(self._shown_whole) if shape == self._shape else None
+        if changed is not None:
+            self.repaint_changed(index for index in self.lines_in_sight if changed(self.keys[index]))
+            return
+        self._shown_whole = tree
         if shape == self._shape:
             self.repaint_changed()
             return

@@ -61,6 +61,13 @@ class Lonely(App[None]):
         """As the console says it."""
         return binding.key_display or key_in_words(binding.key)
 
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """As the console's own."""
+        done = await super()._check_bindings(key, priority)
+        if not (done or priority):
+            self.shown.key_unused(key)
+        return done
+
     def on_open_run(self, message: OpenRun) -> None:
         self.opened.append(message)
 

@@ -62,6 +62,9 @@ class DurableRun(RunData):
                 self.moved, self.deaths = True, 0
             if kind in _TIMED:
                 self._book_time(ts)
+        node = self.nodes.get(event.node_id) if kind in _OF_ONE_NODE else None
+        changed: RunData | Node = self if node is None else node
+        changed.changed_seq = seq
 
     def deaths_if_started(self, owner: str) -> int:
         """What `deaths` is if `owner` begins a life now."""
@@ -129,6 +132,14 @@ _HANDLERS: dict[type[ev.JournalEvent], Any] = {
 }
 
 _AFTER_END_EVENTS = (ev.AnalysisStarted, ev.AnalysisAdded, ev.AnswerProposed, ev.RewindRequested, ev.LateResultDropped)
+
+_OF_ONE_NODE: frozenset[type[ev.JournalEvent]] = frozenset(
+    {
+        ev.StepRequested, ev.StepStarted, ev.StepEdited, ev.StepEnded, ev.StepSettled, ev.RetryScheduled,
+        ev.StepFellBack, ev.StepCompacted, ev.CancelRequested, ev.LateResultDropped, ev.Warned, ev.GrantUsed,
+    }
+)  # fmt: skip
+"""Events that change no node but the one that they name; of those above it only whether something moves below."""
 
 _TIMED: frozenset[type[ev.JournalEvent]] = frozenset(
     {

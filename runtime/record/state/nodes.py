@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
 
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
@@ -112,6 +114,8 @@ class Node:
     """The event that introduced it."""
     closed_seq: int = 0
     """The event that ended it; 0 while it is open."""
+    changed_seq: Annotated[int, Field(exclude=True)] = field(default=0, compare=False)
+    """The last event that changed it and no other node (`RunData.changed_seq`); no part of what is told of a run."""
     is_step: bool = False
     # what follows is of steps only
     requested: dict[str, Any] = field(default_factory=dict)

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from runtime.record.state import events as ev
 from runtime.record.state.nodes import Incident, Node
@@ -71,6 +73,8 @@ class RunData:
     let_go: dict[int, str] = field(default_factory=dict)
     """Why a life ended that was ended in order, by its epoch; one that is not there ended without a word."""
     last_seq: int = 0
+    changed_seq: Annotated[int, Field(exclude=True)] = field(default=0, compare=False)
+    """The last event that may have changed more than one node; what changed one alone is known of that node."""
     nodes: dict[str, Node] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     early: dict[str, list[str]] = field(default_factory=dict)

@@ -97,6 +97,9 @@ class Timeline(RunTree):
         """The bar depends on too much: the row itself."""
         return self.row(key)
 
+    def changed_since(self, before: object) -> None:
+        """For the same reason each line may have changed."""
+
     def row(self, key: str, facts: object = None) -> Row:
         if isinstance(facts, Row):
             return facts

@@ -44,6 +44,8 @@ _MOST_LOOKED_AT: Final = 200
 
 FRESH_SPAN: Final = timedelta(seconds=10)
 """How long a node that came is marked as new."""
+CLOCK_SPAN: Final = timedelta(seconds=0.9)
+"""After so long a line of which no event told may show another time."""
 _FAULT_STATES: Final = frozenset({"waiting", "retrying", "failed", "timed_out", "degraded"})
 
 
@@ -62,9 +64,12 @@ class RunTree:
     texts: Callable[[str], StreamedText | None] | None = None
     holding: Mapping[str, int] = field(init=False)
     """Nodes below which nothing moves (`holding_nodes`)."""
+    seen: tuple[int, int] = field(init=False)
+    """The last event of the state, and the last that may have changed more than one node: it goes on from there."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "holding", holding_nodes(self.state))
+        object.__setattr__(self, "seen", (self.state.last_seq, self.state.changed_seq))
 
     def roots(self) -> Sequence[str]:
         return [key for key in self.state.roots if self._shown(self.state.nodes[key])]
@@ -103,6 +108,19 @@ class RunTree:
         if any(places.get(nodes[key].parent_id, -1) > place for key, place in places.items()):
             return None  # a child that came before its parent is a root
         return [key for key in came if self._shown(nodes[key])]
+
+    def changed_since(self, before: object) -> Callable[[str], bool] | None:
+        if not isinstance(before, RunTree) or before.state is not self.state or before.holding != self.holding:
+            return None
+        if before.seen[1] != self.seen[1] or not timedelta() <= self.context.now - before.context.now < CLOCK_SPAN:
+            return None
+        nodes, last = self.state.nodes, before.seen[0]
+
+        def changed(key: str) -> bool:
+            node = nodes.get(key)
+            return node is None or node.changed_seq > last or bool(self._progress(node))
+
+        return changed
 
     def sibling_before(self, key: str) -> str:
         nodes = self.state.nodes

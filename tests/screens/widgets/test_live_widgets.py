@@ -74,6 +74,9 @@ class Branchy:
     def shape(self) -> object:
         return (sum(map(len, self.below.values())), len(self.done))
 
+    def changed_since(self, before: object) -> None:
+        """Each line may have."""
+
     def added_since(self, shape: object) -> None:
         return None
 
