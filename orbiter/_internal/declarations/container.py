@@ -11,7 +11,7 @@ from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
 from orbiter.errors import OrbiterError
 from orbiter.policy import ErrorHandlingConfig
 from orbiter.steps import ScopeKind, errors_of_run
-from orbiter.types import RunResult
+from orbiter.types import Message, RunResult
 
 
 def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str, place: str) -> dict[str, Any]:
@@ -56,11 +56,15 @@ class Container(ABC):
         Raises:
             OrbiterError: A member failed, or the members cannot be run like this.
         """
-        from orbiter._internal.groups.container_run import run_as_node
-
         told = fill_keywords(f"{type(self).__name__}.run", options, RUN_DEFAULTS)
         with errors_of_run(told["errors"]):
-            return await run_as_node(self, input, RunSettings.of(told), told["messages"])
+            return await self._run(input, RunSettings.of(told), told["messages"])
+
+    async def _run(self, input: str, settings: RunSettings, messages: list[Message] | None) -> RunResult:
+        """`run` with options that have been read, for what runs the container as a part of something else."""
+        from orbiter._internal.groups.container_run import run_as_node
+
+        return await run_as_node(self, input, settings, messages)
 
     @abstractmethod
     def _members(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from orbiter._internal.groups.members import MemberContext, RunTotals, run_member
@@ -17,7 +17,7 @@ logger = logging.getLogger("orbiter")
 
 async def run_workflow(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the stages in turn; a failed one is passed over where the swarm's policy says so."""
-    run = _WorkflowRun(swarm, replace(context, peers=partial(_explain_peer, swarm), fallbacks=swarm.recovery.agents))
+    run = _WorkflowRun(swarm, context._replace(peers=partial(_explain_peer, swarm), fallbacks=swarm.recovery.agents))
     text = input
     result: RunResult | None = None
     stages = swarm.stages

@@ -240,7 +240,7 @@ class AgentRun:
                 f"Agent '{agent.name}' requires a provider for {called}",
                 suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
             )
-        if agent.hook_manager.has_hooks(HookPoint.START):
+        if HookPoint.START in agent.hook_manager.registered:
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         instructions = agent.instructions
         if not isinstance(instructions, str):
@@ -257,7 +257,7 @@ class AgentRun:
 
     async def finish(self, output: AgentOutput) -> AgentOutput:
         """FINISHED hooks, after the last reply."""
-        if self.agent.hook_manager.has_hooks(HookPoint.FINISHED):
+        if HookPoint.FINISHED in self.agent.hook_manager.registered:
             await self._fire(HookPoint.FINISHED, "finished", self.turn, {}, output=output.text)
         return output
 
