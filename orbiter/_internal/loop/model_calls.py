@@ -52,7 +52,6 @@ class ModelCalls:
     ) -> ModelCall:
         """What to ask."""
         agent = self.agent
-        expected = agent.output_type
         return ModelCall(
             provider,
             agent.model,
@@ -60,9 +59,7 @@ class ModelCalls:
             schemas,
             agent.temperature,
             agent.max_tokens,
-            expected,
-            # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
-            None if expected is None or not getattr(type(provider), "structured", False) else {"output_type": expected},
+            agent.output_type,
             new_from,
             0,
             agent.name,
