@@ -6,11 +6,11 @@ import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from orbiter import steps
 from orbiter._internal.call_runner import run_agent
-from orbiter._internal.declarations.container import Container
+from orbiter._internal.declarations.container import Container, run_declared
 from orbiter._internal.loop.providers import provider_for
 from orbiter._internal.loop.run_results import copy_result, sum_usage
 from orbiter._internal.loop.tool_calls import ExplainPeer
@@ -150,12 +150,17 @@ async def _run_at_place(scope: Scope, place: Place, running: Coroutine[Any, Any,
         return await running
 
 
-async def run_container(
+def run_container(
     member: Any, input: str, settings: RunSettings, messages: list[Message] | None = None
-) -> RunResult:
-    """Run a group or swarm. `loop_threshold` is for ours alone: others need not know it."""
+) -> Coroutine[Any, Any, RunResult]:
+    """Run a group or swarm. To be awaited at once."""
     if getattr(type(member), "run", None) is _STANDARD_RUN and "run" not in vars(member):
-        return cast("RunResult", await member._run(input, settings, messages))
+        return run_declared(member, input, settings, messages)
+    return _run_own(member, input, settings, messages)
+
+
+async def _run_own(member: Any, input: str, settings: RunSettings, messages: list[Message] | None) -> RunResult:
+    """A group or swarm with a `run` of its own. `loop_threshold` is for ours alone: others need not know it."""
     extra = {"loop_threshold": settings.loop_threshold} if getattr(type(member), "takes_loop_threshold", False) else {}
     result = await member.run(
         input, messages=messages, provider=settings.provider, max_retries=settings.max_retries, **extra
