@@ -314,7 +314,11 @@ class AgentRun:
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare_calls(output)
         instead = await self.corrections.check_calls(self.scope, self.turn - 1, output, invocations)
-        results = await self.tools.call_all(self.scope, self.turn - 1, invocations)
+        turn, tools = self.turn - 1, self.tools
+        if len(invocations) == 1:
+            results = [await tools.call(self.scope, Place(turn, 0), invocations[0])]
+        else:
+            results = await tools.call_all(self.scope, turn, invocations)
         return self.record_results(output, invocations, results, instead)
 
     def prepare_calls(self, output: AgentOutput) -> list[ToolInvocation]:

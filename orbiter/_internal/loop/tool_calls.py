@@ -97,9 +97,7 @@ class ToolCalls:
         return text, f"Available tools: {known}" if known else "You have no tools; answer in text."
 
     async def call_all(self, scope: Scope, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
-        """Make the calls of one reply, side by side if there are several."""
-        if len(invocations) == 1:
-            return [await self.call(scope, Place(turn, 0), invocations[0])]
+        """Make the calls of one reply side by side."""
         return await gather_fail_fast([self.call(scope, Place(turn, at), each) for at, each in enumerate(invocations)])
 
     def call(self, scope: Scope, place: Place, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
@@ -107,7 +105,7 @@ class ToolCalls:
         tool = invocation.tool
         hooks = self.agent.hook_manager.registered
         before = after = None
-        if not invocation.malformed:
+        if hooks and not invocation.malformed:
             self.where = hook_location(scope, place.seq)
             if HookPoint.PRE_TOOL_CALL in hooks:
                 before = self._run_pre_hooks
