@@ -186,7 +186,8 @@ async def test_a_fallback_gets_the_output_type_only_if_its_provider_takes_it(
     class Structured(Script):
         structured = True
 
-        async def complete(self, messages: Any, *, output_type: Any, **kwargs: Any) -> Any:
+        async def complete(self, messages: Any, *, output_type: Any = None, **kwargs: Any) -> Any:
+            assert output_type is Pair
             return await super().complete(messages, **kwargs)
 
     agent = Agent(name="a", model="one:x", fallbacks=["two:x"], output_type=Pair)

@@ -42,7 +42,7 @@ class ModelCall:
     @property
     def settings(self) -> dict[str, Any]:
         """What the provider is told besides the messages."""
-        told = {"tools": self.tools, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        told: dict[str, Any] = {"tools": self.tools, "temperature": self.temperature, "max_tokens": self.max_tokens}
         # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
         if self.output_type is not None and getattr(type(self.provider), "structured", False):
             told["output_type"] = self.output_type
