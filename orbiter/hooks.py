@@ -81,12 +81,16 @@ def _declined(hook: Hook) -> frozenset[str]:
 
 
 class HookManager:
-    """Hooks by point, run in the order in which they were added."""
+    """Hooks by point, run in the order in which they were added.
 
-    __slots__ = ("_hooks",)
+    Attributes:
+        registered: The hooks of each point at which any stands. To look: `add`, `remove` and `clear` change it.
+    """
+
+    __slots__ = ("registered",)
 
     def __init__(self) -> None:
-        self._hooks: dict[HookPoint, list[_Registered]] = {}
+        self.registered: dict[HookPoint, list[_Registered]] = {}
 
     def add(self, point: HookPoint, hook: Hook) -> None:
         """Add `hook` at `point`; the same hook may be added twice and then runs twice.
@@ -99,18 +103,20 @@ class HookManager:
             raise HookError(f"Unknown hook point {point!r}", hint=f"Use one of {points}")
         if not callable(hook):
             raise HookError(f"Hook for {point.name} is not callable: {hook!r}", hint="Pass an async function")
-        self._hooks.setdefault(point, []).append(_Registered(hook, _declined(hook)))
+        self.registered.setdefault(point, []).append(_Registered(hook, _declined(hook)))
 
     def remove(self, point: HookPoint, hook: Hook) -> None:
         """Remove the first occurrence of `hook` at `point`; one that is not registered there changes nothing."""
-        for registered in self._hooks.get(point, ()):
+        for registered in self.registered.get(point, ()):
             if registered.hook == hook:
-                self._hooks[point].remove(registered)
+                self.registered[point].remove(registered)
+                if not self.registered[point]:
+                    del self.registered[point]
                 return
 
     async def run(self, point: HookPoint, **data: Any) -> None:
         """Run the hooks of `point` one after another with `data`. The first one that raises ends it."""
-        for hook, declined in tuple(self._hooks.get(point, ())):
+        for hook, declined in tuple(self.registered.get(point, ())):
             with guard_user_code(f"a {point.name} hook"):
                 outcome = hook(**({k: v for k, v in data.items() if k not in declined} if declined else data))
                 if inspect.isawaitable(outcome):
@@ -118,14 +124,14 @@ class HookManager:
 
     def has_hooks(self, point: HookPoint) -> bool:
         """Whether any hook stands at `point`."""
-        return bool(self._hooks.get(point))
+        return point in self.registered
 
     def clear(self, point: HookPoint | None = None) -> None:
         """Remove the hooks of `point`, or all hooks."""
         if point is None:
-            self._hooks.clear()
+            self.registered.clear()
         else:
-            self._hooks.pop(point, None)
+            self.registered.pop(point, None)
 
 
 async def run_hooks(manager: HookManager, point: HookPoint, **data: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, overload
 
@@ -22,12 +21,12 @@ from orbiter._internal.run_options import (
     StreamOptions,
 )
 from orbiter._internal.worker_threads import awaiting_loop, pool
+from orbiter.agent import Agent
 from orbiter.errors import AgentError, ExecutionError, OrbiterError
 from orbiter.types import OutputT_co, Runnable, RunResult
 
 if TYPE_CHECKING:
     from orbiter._internal.event_stream import EventStream
-    from orbiter.agent import Agent
 
 __all__ = [
     "CallRunnerError",
@@ -117,7 +116,7 @@ def _settings_for_foreign(swarm: Any, settings: RunSettings) -> RunSettings:
     if not isinstance(agents, dict) or not agents:
         return settings
     first = agents.get(swarm.flow_order[0]) if swarm.flow_order else next(iter(agents.values()))
-    return replace(settings, provider=_resolve_provider(first))
+    return settings._replace(provider=_resolve_provider(first))
 
 
 @show_keywords(RunOptions, RUN_DEFAULTS)
@@ -272,6 +271,6 @@ async def _run(agent: Any, input: str, options: RunOptions) -> RunResult:
     _require_name(agent)
     settings, messages = RunSettings.of(options), options["messages"]
     with steps.errors_of_run(options["errors"]):
-        if is_container(agent):
+        if not isinstance(agent, Agent) and is_container(agent):
             return await run_container(agent, input, _settings_for_foreign(agent, settings), messages)
         return await run_agent(agent, input, settings, messages=messages, resolve=provider_for)

@@ -301,7 +301,8 @@ class FunctionTool(Tool, Generic[P, R]):
             ToolError: The function's own, unchanged; any other exception as ``Tool '{name}' failed: {exc}``.
         """
         arguments = self._bound(kwargs)
-        positional = [arguments.pop(name) for name in self._signature.positional if name in arguments]
+        names = self._signature.positional
+        positional = [arguments.pop(name) for name in names if name in arguments] if names else ()
         try:
             if self._is_async:
                 return await self._fn(*positional, **arguments)

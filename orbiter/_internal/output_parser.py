@@ -31,7 +31,7 @@ _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.D
 
 def parse_response(*, content: str | None, tool_calls: Sequence[ToolCall] | None, usage: Usage | None) -> AgentOutput:
     """A reply's fields as the agent's output; a provider may leave any of them empty."""
-    calls = [call if call.arguments.isascii() else _encodable_call(call) for call in tool_calls or ()]
+    calls = [call if call.arguments.isascii() else _encodable_call(call) for call in tool_calls] if tool_calls else []
     return AgentOutput(text=drop_surrogates(content or ""), tool_calls=calls, usage=usage or NO_USAGE)
 
 

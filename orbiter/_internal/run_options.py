@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
 
 from orbiter.types import ChatProvider, Message
 
@@ -42,8 +41,7 @@ RUN_DEFAULTS: RunOptions = {"messages": None, "provider": None, "max_retries": 3
 STREAM_DEFAULTS: StreamOptions = {**RUN_DEFAULTS, "max_steps": None, "detailed": False, "event_types": None}
 
 
-@dataclass(slots=True, frozen=True)
-class RunSettings:
+class RunSettings(NamedTuple):
     """What `run` was told, for every member alike. `provider` None: each member's own model decides."""
 
     provider: Any

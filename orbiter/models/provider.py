@@ -132,9 +132,26 @@ _register_known()
 
 
 @lru_cache(maxsize=256)
-def _plain_config(provider: str, name: str) -> ModelConfig:
-    """Frozen, hence the same one for every run of a model: each run of each agent builds a provider."""
-    return ModelConfig(provider=provider, model_name=name)
+def _plain_config(model: str) -> ModelConfig:
+    """Frozen, hence the same one for every run of a model: each run of each agent builds a provider.
+
+    Raises:
+        ModelError: No provider of that name is registered.
+    """
+    provider, name = parse_model_string(model)
+    if provider in model_registry:
+        return ModelConfig(provider=provider, model_name=name)
+    known = sorted(model_registry.list_all())
+    hint = did_you_mean(provider, known, form=f"'{{}}:{name}'", sentence=True)
+    raise ModelError(
+        f"Provider '{provider}' not registered. Available: {known}",
+        model=model,
+        provider=provider,
+        code="unknown_provider",
+        type="configuration_error",
+        where="client",
+        hint=f"{hint}A model string is 'provider:model'; register one of your own with model_registry.register().",
+    )
 
 
 def get_provider(
@@ -163,23 +180,11 @@ def get_provider(
         >>> get_provider("openai:gpt-4o", base_url="http://127.0.0.1:8080/v1", api_key="anything").config.model_name
         'gpt-4o'
     """
-    provider, name = parse_model_string(model)
-    if provider not in model_registry:
-        known = sorted(model_registry.list_all())
-        hint = did_you_mean(provider, known, form=f"'{{}}:{name}'", sentence=True)
-        raise ModelError(
-            f"Provider '{provider}' not registered. Available: {known}",
-            model=model,
-            provider=provider,
-            code="unknown_provider",
-            type="configuration_error",
-            where="client",
-            hint=f"{hint}A model string is 'provider:model'; register one of your own with model_registry.register().",
-        )
+    config = _plain_config(model)
     if options or api_key is not None or base_url is not None:
         fields = {key: options.pop(key) for key in list(options) if key in ModelConfig.model_fields}
-        config = ModelConfig(provider=provider, model_name=name, api_key=api_key, base_url=base_url, **fields)
-    else:
-        config = _plain_config(provider, name)
-    built: ModelProvider = model_registry.get(provider)(config, **options)
+        config = ModelConfig(
+            provider=config.provider, model_name=config.model_name, api_key=api_key, base_url=base_url, **fields
+        )
+    built: ModelProvider = model_registry.get(config.provider)(config, **options)
     return built

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import orbiter.agent
 import orbiter.runner
@@ -14,6 +15,12 @@ from orbiter.agent import AgentError
 from orbiter.errors import ToolError
 from orbiter.models.types import ModelError
 from tests.orbiter.engine_fakes import Script, add, calls, text
+
+
+class Pair(BaseModel):
+    a: int
+    b: int
+
 
 # --- failures and retries ---------------------------------------------------------------------------------------------
 
@@ -171,6 +178,25 @@ async def test_fallback_models_stand_in(monkeypatch: pytest.MonkeyPatch, waits: 
     notes = "\n".join(caught.value.__cause__.__notes__)
     assert "'none:x' cannot be asked" in notes
     assert "'two:x' failed too: also down" in notes
+
+
+async def test_a_fallback_gets_the_output_type_only_if_its_provider_takes_it(
+    monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    class Structured(Script):
+        structured = True
+
+        async def complete(self, messages: Any, *, output_type: Any = None, **kwargs: Any) -> Any:
+            assert output_type is Pair
+            return await super().complete(messages, **kwargs)
+
+    agent = Agent(name="a", model="one:x", fallbacks=["two:x"], output_type=Pair)
+    other: list[Script] = []
+    monkeypatch.setattr(orbiter.runner, "_resolve_provider", lambda _: other.pop())
+    for first, second in ((Structured, Script), (Script, Structured)):
+        other.append(second(text('{"a": 1, "b": 2}')))
+        result = await run(agent, "x", provider=first(ValueError("down")), max_retries=1)
+        assert result.parsed == Pair(a=1, b=2)
 
 
 async def test_plain_run_says_once_what_it_does_not_honour(caplog: pytest.LogCaptureFixture) -> None:

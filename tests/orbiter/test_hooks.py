@@ -134,6 +134,17 @@ def test_misuse_is_named() -> None:
     assert issubclass(HookError, OrbiterError)
 
 
+def test_a_point_without_hooks_is_not_among_the_registered() -> None:
+    manager = HookManager()
+    manager.add(HookPoint.START, print)
+    manager.add(HookPoint.START, print)
+    manager.remove(HookPoint.START, print)
+    assert list(manager.registered) == [HookPoint.START]
+    manager.remove(HookPoint.START, print)
+    assert not manager.registered
+    assert not manager.has_hooks(HookPoint.START)
+
+
 def test_clear() -> None:
     manager = HookManager()
     for point in HookPoint:

@@ -238,6 +238,23 @@ async def test_a_nested_swarm_as_a_worker() -> None:
     assert result.total_steps == 3
 
 
+async def test_a_swarm_with_a_run_of_its_own_is_run_by_it() -> None:
+    class Own(Swarm):
+        async def run(self, input: str, **options: Any) -> RunResult:
+            return await super().run(f"own {input}", **options)
+
+    own, replaced = Own(agents=[agent("a")]), Swarm(agents=[agent("a")])
+
+    async def stand_in(input: str, **options: Any) -> str:
+        return f"stand-in {input}"
+
+    vars(replaced)["run"] = stand_in
+    for swarm, output in ((own, "A(own q)"), (replaced, "stand-in q")):
+        assert (await run(swarm, "q", provider=ECHO)).output == output
+        outer = SerialGroup(name="outer", agents=[swarm, agent("b")])
+        assert (await run(outer, "q", provider=ECHO)).output == f"B({output})"
+
+
 async def test_a_duck_typed_lead_gets_its_tools_in_a_copy() -> None:
     class Duck:
         name = "duck"

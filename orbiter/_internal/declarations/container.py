@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import cache
 from typing import Any, Unpack
 
 from orbiter._internal.keywords import fill_keywords, show_keywords
@@ -11,7 +12,7 @@ from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
 from orbiter.errors import OrbiterError
 from orbiter.policy import ErrorHandlingConfig
 from orbiter.steps import ScopeKind, errors_of_run
-from orbiter.types import RunResult
+from orbiter.types import Message, RunResult
 
 
 def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str, place: str) -> dict[str, Any]:
@@ -35,6 +36,21 @@ def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str,
     return found
 
 
+def run_declared(
+    container: Container, input: str, settings: RunSettings, messages: list[Message] | None
+) -> Coroutine[Any, Any, RunResult]:
+    """What `Container.run` does, with options that have been read. To be awaited at once."""
+    return _run_as_node()(container, input, settings, messages)
+
+
+@cache
+def _run_as_node() -> Callable[..., Coroutine[Any, Any, RunResult]]:
+    """What runs containers: it imports them."""
+    from orbiter._internal.groups.container_run import run_as_node
+
+    return run_as_node
+
+
 class Container(ABC):
     """Groups, nested swarms, swarms. Nothing in them changes while they run."""
 
@@ -56,11 +72,9 @@ class Container(ABC):
         Raises:
             OrbiterError: A member failed, or the members cannot be run like this.
         """
-        from orbiter._internal.groups.container_run import run_as_node
-
         told = fill_keywords(f"{type(self).__name__}.run", options, RUN_DEFAULTS)
         with errors_of_run(told["errors"]):
-            return await run_as_node(self, input, RunSettings.of(told), told["messages"])
+            return await run_declared(self, input, RunSettings.of(told), told["messages"])
 
     @abstractmethod
     def _members(self) -> list[str]:

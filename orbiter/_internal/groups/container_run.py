@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import singledispatch
 
 from orbiter import steps
@@ -76,7 +75,7 @@ run_members.register(Swarm, run_swarm)
 async def _(node: SwarmNode, input: str, context: MemberContext) -> RunResult:
     if isinstance(node.swarm, Container) and "run" not in vars(node.swarm):
         # The node stands for the swarm: a second node would say nothing new.
-        return await run_members(node.swarm, input, replace(context, messages=None))
+        return await run_members(node.swarm, input, context._replace(messages=None))
     settings = context.settings
     with steps.at(context.scope, Place(0)):
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 
 from orbiter._internal.groups.members import MemberContext, RunTotals, conversation, run_member
@@ -25,7 +24,7 @@ async def run_handoff(swarm: Swarm, input: str, context: MemberContext) -> RunRe
     def peer(name: str) -> str | None:
         return explain_handoff(name) if name in swarm.agents else None
 
-    context = replace(context, peers=peer, fallbacks=swarm.recovery.agents)
+    context = context._replace(peers=peer, fallbacks=swarm.recovery.agents)
     name, text = swarm.flow_order[0], input
     for hop in count():
         agent = swarm.agents[name]
@@ -51,5 +50,5 @@ async def run_handoff(swarm: Swarm, input: str, context: MemberContext) -> RunRe
             )
             attach_partial_result(error, totals.apply_to(result).model_copy(update={"agent": swarm.name}))
             raise error
-        name, text, context = target, target, replace(context, messages=conversation(result))
+        name, text, context = target, target, context._replace(messages=conversation(result))
     return totals.apply_to(result)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from orbiter import steps
 from orbiter._internal.call_runner import run_agent
+from orbiter._internal.declarations.container import Container, run_declared
 from orbiter._internal.loop.providers import provider_for
 from orbiter._internal.loop.run_results import copy_result, sum_usage
 from orbiter._internal.loop.tool_calls import ExplainPeer
@@ -22,6 +24,8 @@ logger = logging.getLogger("orbiter")
 
 FallbackAgents = Mapping[str, tuple[Any, ...]]
 """Who stands in for whom when an agent has failed for good: agents by the failed one's name."""
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_STANDARD_RUN = Container.run
 
 
 @dataclass(slots=True)
@@ -68,12 +72,11 @@ def is_container(member: Any) -> bool:
     return (
         getattr(member, "is_group", False) is True
         or getattr(member, "is_swarm", False) is True
-        or isinstance(getattr(member, "flow_order", None), list | tuple)
+        or isinstance(getattr(member, "flow_order", None), (list, tuple))
     )
 
 
-@dataclass(slots=True, frozen=True)
-class MemberContext:
+class MemberContext(NamedTuple):
     """What the members of a container have in common while it runs.
 
     Attributes:
@@ -88,9 +91,9 @@ class MemberContext:
     scope: Scope
     settings: RunSettings
     messages: list[Message] | None = None
-    delegates: Mapping[str, Any] = field(default_factory=dict)
+    delegates: Mapping[str, Any] = _NOTHING
     peers: ExplainPeer | None = None
-    fallbacks: FallbackAgents = field(default_factory=dict)
+    fallbacks: FallbackAgents = _NOTHING
 
 
 def run_member(member: Any, input: str, place: Place, context: MemberContext) -> Coroutine[Any, Any, RunResult]:
@@ -119,7 +122,7 @@ async def run_with_fallbacks(members: Sequence[Any], input: str, place: Place, c
         async with steps.opening(
             "group", names[0], {"task": as_text(input), "members": names, "in_turn": True}
         ) as mine:
-            inside = replace(context, scope=mine, fallbacks={})
+            inside = context._replace(scope=mine, fallbacks={})
             for number, member in enumerate(members):
                 try:
                     result = await run_member(member, input, Place(number), inside)
@@ -147,10 +150,17 @@ async def _run_at_place(scope: Scope, place: Place, running: Coroutine[Any, Any,
         return await running
 
 
-async def run_container(
+def run_container(
     member: Any, input: str, settings: RunSettings, messages: list[Message] | None = None
-) -> RunResult:
-    """Run a group or swarm. `loop_threshold` is for ours alone: others need not know it."""
+) -> Coroutine[Any, Any, RunResult]:
+    """Run a group or swarm. To be awaited at once."""
+    if getattr(type(member), "run", None) is _STANDARD_RUN and "run" not in vars(member):
+        return run_declared(member, input, settings, messages)
+    return _run_own(member, input, settings, messages)
+
+
+async def _run_own(member: Any, input: str, settings: RunSettings, messages: list[Message] | None) -> RunResult:
+    """A group or swarm with a `run` of its own. `loop_threshold` is for ours alone: others need not know it."""
     extra = {"loop_threshold": settings.loop_threshold} if getattr(type(member), "takes_loop_threshold", False) else {}
     result = await member.run(
         input, messages=messages, provider=settings.provider, max_retries=settings.max_retries, **extra

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from orbiter._internal.groups.handoff import run_handoff
 from orbiter._internal.groups.members import MemberContext
 from orbiter._internal.groups.team import run_team
@@ -15,8 +18,8 @@ from orbiter.types import RunResult
 _RUN_BY_MODE = {"workflow": run_workflow, "handoff": run_handoff, "team": run_team}
 
 
-async def run_swarm(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
-    """Run the swarm's agents.
+def run_swarm(swarm: Swarm, input: str, context: MemberContext) -> Coroutine[Any, Any, RunResult]:
+    """Run the swarm's agents. To be awaited at once.
 
     Raises:
         SwarmError: The mode is unknown, or the agents cannot be run in it.
@@ -26,4 +29,4 @@ async def run_swarm(swarm: Swarm, input: str, context: MemberContext) -> RunResu
     run_mode = _RUN_BY_MODE.get(swarm.mode)
     if run_mode is None:
         raise SwarmError(f"Unsupported swarm mode: '{swarm.mode}'", suggestion=f"Use one of {', '.join(MODES)}.")
-    return await run_mode(swarm, input, context)
+    return run_mode(swarm, input, context)

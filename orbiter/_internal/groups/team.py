@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from orbiter._internal.groups.delegate_tool import _DelegateTool
 from orbiter._internal.groups.members import MemberContext, RunTotals, is_container, run_member
 from orbiter._internal.loop.tool_calls import explain_delegation
@@ -50,7 +48,7 @@ async def run_team(swarm: Swarm, input: str, context: MemberContext) -> RunResul
         return explain_delegation(name) if name in swarm.flow_order[1:] else None
 
     delegates = {tool.name: tool for tool in tools}
-    context = replace(context, delegates=delegates, peers=peer, fallbacks=swarm.recovery.agents)
+    context = context._replace(delegates=delegates, peers=peer, fallbacks=swarm.recovery.agents)
     result = await run_member(lead, input, Place(0), context)
     _check_join(swarm.join, [worker.name for worker in workers], totals, failed, f"Team '{swarm.name}'")
     totals.add(lead.name, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from orbiter._internal.groups.members import MemberContext, RunTotals, run_member
@@ -17,7 +17,7 @@ logger = logging.getLogger("orbiter")
 
 async def run_workflow(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the stages in turn; a failed one is passed over where the swarm's policy says so."""
-    run = _WorkflowRun(swarm, replace(context, peers=partial(_explain_peer, swarm), fallbacks=swarm.recovery.agents))
+    run = _WorkflowRun(swarm, context._replace(peers=partial(_explain_peer, swarm), fallbacks=swarm.recovery.agents))
     text = input
     result: RunResult | None = None
     stages = swarm.stages
@@ -27,7 +27,12 @@ async def run_workflow(swarm: Swarm, input: str, context: MemberContext) -> RunR
         index += 1
         try:
             # A stage that is done once more is a place of its own: what it did before stands beside it.
-            result = await run.stage(first + index - 1, stage, text)
+            place = first + index - 1
+            if len(stage) == 1:
+                result = await run_member(swarm.agents[stage[0]], text, Place(place), run.context)
+                run.totals.add(stage[0], result)
+            else:
+                result = await run.side_by_side(place, stage, text)
         except HandedBack as back:
             if back.scope != context.scope.node_id:
                 raise
@@ -57,13 +62,9 @@ class _WorkflowRun:
     context: MemberContext
     totals: RunTotals = field(default_factory=RunTotals)
 
-    async def stage(self, index: int, names: tuple[str, ...], text: str) -> RunResult:
-        """Run one stage: an agent, or several side by side."""
+    async def side_by_side(self, index: int, names: tuple[str, ...], text: str) -> RunResult:
+        """Run a stage of several agents."""
         swarm = self.swarm
-        if len(names) == 1:
-            result = await run_member(swarm.agents[names[0]], text, Place(index), self.context)
-            self.totals.add(names[0], result)
-            return result
         members, places = [swarm.agents[name] for name in names], [Place(index, at) for at in range(len(names))]
         joined = await run_stage(members, text, places, self.context, join=swarm.join)
         for name, each in joined.results.items():

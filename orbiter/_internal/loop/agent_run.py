@@ -7,7 +7,7 @@ thousand times at once. The body is deterministic: done again, it says the same 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -127,17 +127,21 @@ class AgentRun:
         if self.node is not None:
             self.node.children.clear()
 
-    async def run(self, input: str) -> AgentOutput:
-        """The agent's last reply.
+    def run(self, input: str) -> Coroutine[Any, Any, AgentOutput]:
+        """The agent's last reply. To be awaited at once.
 
         Raises:
             AgentError: No provider, attempts spent, or the conversation is too long.
             OutputParseError: The model spoiled arguments or structured output `max_retries` times in a row.
             LoopDetectedError: The same tool calls too often in a row, where there is a loop detector.
         """
-        if not steps.inside():
-            limit = self.agent.max_wall_time_s
-            return await (self._run_with_recovery(input) if limit is None else self._run_within_wall_time(input, limit))
+        if steps.inside():
+            return self._run_as_node(input)
+        limit = self.agent.max_wall_time_s
+        return self._run_with_recovery(input) if limit is None else self._run_within_wall_time(input, limit)
+
+    async def _run_as_node(self, input: str) -> AgentOutput:
+        """Under a runtime: a node of the run."""
         agent = self.agent
         info: dict[str, Any] = {"task": as_text(input), "model": agent.model, "tools": agent.describe()["tools"]}
         if agent.max_wall_time_s is not None:
@@ -225,7 +229,9 @@ class AgentRun:
             else:
                 final = output
             if final is not None:
-                return await self.finish(final)
+                if HookPoint.FINISHED in self.agent.hook_manager.registered:
+                    await self.finish(final)
+                return final
 
     # --- beginning and end --------------------------------------------------------------------------------------------
 
@@ -240,7 +246,7 @@ class AgentRun:
                 f"Agent '{agent.name}' requires a provider for {called}",
                 suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
             )
-        if agent.hook_manager.has_hooks(HookPoint.START):
+        if HookPoint.START in agent.hook_manager.registered:
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         instructions = agent.instructions
         if not isinstance(instructions, str):
@@ -255,11 +261,9 @@ class AgentRun:
             schemas = [*schemas, *(tool.to_schema() for tool in delegates.values())]
         self.schemas = schemas or None
 
-    async def finish(self, output: AgentOutput) -> AgentOutput:
+    async def finish(self, output: AgentOutput) -> None:
         """FINISHED hooks, after the last reply."""
-        if self.agent.hook_manager.has_hooks(HookPoint.FINISHED):
-            await self._fire(HookPoint.FINISHED, "finished", self.turn, {}, output=output.text)
-        return output
+        await self._fire(HookPoint.FINISHED, "finished", self.turn, {}, output=output.text)
 
     async def _fire(self, point: HookPoint, name: str, seq: int, recorded: dict[str, Any], **data: Any) -> None:
         place = hook_location(self.scope, seq)
@@ -310,7 +314,11 @@ class AgentRun:
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare_calls(output)
         instead = await self.corrections.check_calls(self.scope, self.turn - 1, output, invocations)
-        results = await self.tools.call_all(self.scope, self.turn - 1, invocations)
+        turn, tools = self.turn - 1, self.tools
+        if len(invocations) == 1:
+            results = [await tools.call(self.scope, Place(turn, 0), invocations[0])]
+        else:
+            results = await tools.call_all(self.scope, turn, invocations)
         return self.record_results(output, invocations, results, instead)
 
     def prepare_calls(self, output: AgentOutput) -> list[ToolInvocation]:

@@ -47,7 +47,11 @@ class Corrections:
             OutputParseError: Malformed arguments in too many replies in a row.
         """
         loop = self.loop_detector.add(invocations) if self.loop_detector is not None else None
-        bad = next((each for each in invocations if each.malformed), None)
+        bad = None
+        for each in invocations:
+            if each.malformed:
+                bad = each
+                break
         self.invalid_replies = self.invalid_replies + 1 if bad is not None else 0
         error: Exception | None = loop
         if bad is not None and self.invalid_replies >= self.tries:

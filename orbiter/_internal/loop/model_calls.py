@@ -52,7 +52,6 @@ class ModelCalls:
     ) -> ModelCall:
         """What to ask."""
         agent = self.agent
-        expected = agent.output_type
         return ModelCall(
             provider,
             agent.model,
@@ -60,9 +59,7 @@ class ModelCalls:
             schemas,
             agent.temperature,
             agent.max_tokens,
-            expected,
-            # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
-            None if expected is None or not getattr(type(provider), "structured", False) else {"output_type": expected},
+            agent.output_type,
             new_from,
             0,
             agent.name,
@@ -76,7 +73,7 @@ class ModelCalls:
             Exception: A hook's own.
         """
         agent = self.agent
-        hooks = agent.hook_manager
+        hooks = agent.hook_manager.registered
         self.where = hook_location(scope, turn)
         step = Step(
             "llm",
@@ -87,8 +84,8 @@ class ModelCalls:
             call_model,
             MODEL_CODEC,
             agent.traits if scope is steps.DIRECT else steps.with_authors(agent.traits),
-            self.run_pre_hooks if hooks.has_hooks(HookPoint.PRE_LLM_CALL) else None,
-            self.run_post_hooks if hooks.has_hooks(HookPoint.POST_LLM_CALL) else None,
+            self.run_pre_hooks if HookPoint.PRE_LLM_CALL in hooks else None,
+            self.run_post_hooks if HookPoint.POST_LLM_CALL in hooks else None,
             stream_model if getattr(type(call.provider), "streams", False) is True else None,
             self.tries,
             is_not_retryable,

@@ -35,7 +35,6 @@ class ModelCall:
     temperature: float
     max_tokens: int | None
     output_type: type[BaseModel] | None = None
-    extras: Mapping[str, Any] | None = None
     new_from: int = 0
     attempts: int = 0
     agent_name: str = ""
@@ -43,12 +42,11 @@ class ModelCall:
     @property
     def settings(self) -> dict[str, Any]:
         """What the provider is told besides the messages."""
-        return {
-            "tools": self.tools,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            **(self.extras or {}),
-        }
+        told: dict[str, Any] = {"tools": self.tools, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
+        if self.output_type is not None and getattr(type(self.provider), "structured", False):
+            told["output_type"] = self.output_type
+        return told
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from orbiter.errors import ExecutionError
@@ -13,7 +12,12 @@ from orbiter.types import AgentOutput, Message, RunResult, Usage
 if TYPE_CHECKING:
     from orbiter._internal.loop.agent_run import AgentRun
 
-_BLANK = vars(RunResult.model_construct())  # without validation, which would build a validator while modules load
+# Without validation, which would build a validator while modules load.
+_BLANK = vars(RunResult.model_construct(steps=1, stop_reason="stop", state="completed"))
+_NAMED = frozenset(
+    ("output", "messages", "usage", "steps", "parsed", "agent", "stop_reason", "state", "warnings", "outputs")
+)
+"""What each result of an agent's run says, in place of a field's default."""
 
 
 class StreamNotFinishedError(ExecutionError, RuntimeError):
@@ -24,45 +28,44 @@ def result_of(
     name: str, output: AgentOutput, transcript: list[Message], usage: Usage, run: AgentRun | None = None
 ) -> RunResult:
     """The result of one agent's run; `run` is None for an agent that is not ours."""
-    fields: dict[str, Any] = {
-        "output": output.text,
-        "messages": transcript,
-        "usage": usage,
-        "steps": 1,
-        "parsed": output.parsed,
-        "agent": name,
-        "stop_reason": "stop",
-        "state": "completed",
-        "warnings": [],
-        "outputs": {},
-    }
+    values, named = _BLANK.copy(), set(_NAMED)
+    values["output"] = output.text
+    values["messages"] = transcript
+    values["usage"] = usage
+    values["parsed"] = output.parsed
+    values["agent"] = name
+    values["warnings"] = [] if run is None else run.warnings
+    values["outputs"] = {}
     if run is not None:
-        said = run.reply.finish_reason if run.reply is not None else ""
-        fields["stop_reason"] = "max_steps" if run.exhausted else said or "stop"
-        fields["warnings"] = run.warnings
+        if run.exhausted:
+            values["stop_reason"] = "max_steps"
+        elif run.reply is not None and run.reply.finish_reason:
+            values["stop_reason"] = run.reply.finish_reason
         if run.degraded:
-            fields["state"], fields["error"] = "degraded", run.degraded
+            values["state"], values["error"] = "degraded", run.degraded
+            named.add("error")
         if run.scope is not DIRECT:
-            fields["run_id"] = run.scope.run_id
-    return _build_result(_BLANK, fields)
+            values["run_id"] = run.scope.run_id
+            named.add("run_id")
+    return _build_result(values, named)
 
 
 def copy_result(result: RunResult, fields: dict[str, Any]) -> RunResult:
     """The same with other values in some fields, as `model_copy` has it."""
     if type(result) is not RunResult:  # a subclass, which may have more than its fields
         return result.model_copy(update=fields)
-    return _build_result(vars(result), fields, result.model_fields_set)
+    return _build_result({**vars(result), **fields}, {*result.model_fields_set, *fields})
 
 
-def _build_result(base: dict[str, Any], fields: dict[str, Any], named: AbstractSet[str] = frozenset()) -> RunResult:
+def _build_result(values: dict[str, Any], named: set[str]) -> RunResult:
     """Not validated again: each message of a long transcript was when it was made.
 
     What `model_copy` does, without its three calls of `copy`: they are a tenth of a short run.
     """
     made = RunResult.__new__(RunResult)
     put = object.__setattr__  # a result is frozen
-    put(made, "__dict__", {**base, **fields})
-    put(made, "__pydantic_fields_set__", {*named, *fields})
+    put(made, "__dict__", values)
+    put(made, "__pydantic_fields_set__", named)
     put(made, "__pydantic_extra__", None)
     put(made, "__pydantic_private__", None)
     return made

@@ -188,7 +188,9 @@ class StreamedRun(AgentRun):
                     )
                 if final is not None:
                     break
-            self.output = await self.finish(final)
+            if HookPoint.FINISHED in self.agent.hook_manager.registered:
+                await self.finish(final)
+            self.output = final
             if "status" in wanted:
                 yield StatusEvent(status="completed", agent_name=name, message="; ".join(self.warnings))
         except Exception as exc:

@@ -97,21 +97,19 @@ class ToolCalls:
         return text, f"Available tools: {known}" if known else "You have no tools; answer in text."
 
     async def call_all(self, scope: Scope, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
-        """Make the calls of one reply, side by side if there are several."""
-        if len(invocations) == 1:
-            return [await self.call(scope, Place(turn, 0), invocations[0])]
+        """Make the calls of one reply side by side."""
         return await gather_fail_fast([self.call(scope, Place(turn, at), each) for at, each in enumerate(invocations)])
 
     def call(self, scope: Scope, place: Place, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
         """One call: a step, or a node of its own if the tool only runs agents."""
         tool = invocation.tool
-        hooks = self.agent.hook_manager
+        hooks = self.agent.hook_manager.registered
         before = after = None
-        if not invocation.malformed:
+        if hooks and not invocation.malformed:
             self.where = hook_location(scope, place.seq)
-            if hooks.has_hooks(HookPoint.PRE_TOOL_CALL):
+            if HookPoint.PRE_TOOL_CALL in hooks:
                 before = self._run_pre_hooks
-            if hooks.has_hooks(HookPoint.POST_TOOL_CALL):
+            if HookPoint.POST_TOOL_CALL in hooks:
                 after = self._run_post_hooks
         if invocation.problem is None and getattr(tool, "composite", False) is True:
             return call_composite(scope, place, invocation, before, after)

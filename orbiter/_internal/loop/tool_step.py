@@ -7,7 +7,7 @@ A failure is a result: `ToolResult(error=…)` goes to the model, which is often
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -97,30 +97,21 @@ async def invoke_tool(invocation: ToolInvocation) -> ToolResult:
     """
     if invocation.problem is not None:
         return tool_error_of(invocation, invocation.problem, invocation.hint)
-    tool = invocation.tool
-    if not isinstance(tool, Tool):
-        return tool_result_of(invocation, await _await_tool(invocation, tool.execute(**invocation.arguments)))
+    tool, arguments = invocation.tool, invocation.arguments
     token = _context.set(invocation.context)
     try:
-        value = await _await_tool(invocation, tool.invoke(invocation.arguments))
-    finally:
-        _context.reset(token)
-    return tool_result_of(invocation, value)
-
-
-async def _await_tool(invocation: ToolInvocation, running: Awaitable[Any]) -> Any:
-    """What a tool returns. A cancellation that was not requested (something that the tool awaited was cancelled) is the
-    tool's failure; the agent's own passes.
-    """
-    try:
-        return await running
+        value = await (tool.invoke(arguments) if isinstance(tool, Tool) else tool.execute(**arguments))
     except asyncio.CancelledError as exc:
+        # One that was not requested (something that the tool awaited was cancelled) is the tool's failure.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         name = invocation.tool_name
         said = "something that it waited for was cancelled"
         raise ToolExecutionError(f"Tool '{name}' failed: {said}", tool_name=name, execution_error=said) from exc
+    finally:
+        _context.reset(token)
+    return tool_result_of(invocation, value)
 
 
 def _metadata(agent: Any) -> Mapping[str, Any]:

@@ -102,7 +102,8 @@ class DirectScope(Scope):
         while True:
             try:
                 result = await step.call(arguments)
-                log_success(attempt - 1)
+                if attempt > 1:
+                    log_success(attempt - 1)
                 break
             except Exception as exc:
                 absorbed = step.codec.absorb(arguments, exc)
