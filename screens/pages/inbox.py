@@ -123,13 +123,16 @@ class InboxScreen(RunListScreen):
 
     def unbound_key_text(self, key: str) -> str:
         """A key of a decision does nothing here: which one is meant would not be seen. So say where it counts."""
-        alike = bool(self._alike())
-        if key not in self.session.letters.values() or not (alike or self.row_list.cursor_key.startswith("incident:")):
+        alike, letters = self._alike(), self.session.letters
+        found = alike[0] if alike else self._decision_at(self.row_list.cursor_key)
+        if key not in letters.values() or found is None:
             return ""
+        there = dict.fromkeys(letters[each.id] for each in found.opened.options if each.id in letters)
+        answers = f"{key} answers" if key in there else f"{' '.join(there)} answer"
         context = self.session.render_context()
         opens, all_of_them = context.key("list.open", "enter"), context.key("home.answer_alike", "B")
         also = f"; {all_of_them} answers all that are alike" if alike and all_of_them else ""
-        return f"{opens} opens the decision first: {key} answers there{also}."
+        return f"{opens} opens the decision first: {answers} there{also}."
 
     def runs_of(self, key: str) -> Sequence[str]:
         kind, _, name = key.partition(":")

@@ -316,6 +316,13 @@ def test_the_constructor_refuses(names: str, flow: str | None, message: str) -> 
     assert str(caught.value) == message
 
 
+def test_a_stage_without_parentheses_is_shown_with_them() -> None:
+    with pytest.raises(SwarmError) as caught:
+        Swarm(agents=[agent("a"), agent("b")], flow="a | b")
+    assert caught.value.suggestion is not None
+    assert "stand in parentheses: (a | b)." in caught.value.suggestion
+
+
 async def test_the_mode_is_refused_at_run() -> None:
     swarm = Swarm(agents=[agent("a")], mode="chaos")  # type: ignore[arg-type]  # a mistake
     with pytest.raises(SwarmError, match=r"^Unsupported swarm mode: 'chaos'$"):

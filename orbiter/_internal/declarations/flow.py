@@ -20,8 +20,10 @@ def order_flow(flow: str, agents: Collection[str], mode: str) -> tuple[list[str]
         raise SwarmError(f"Invalid flow DSL: {exc}", suggestion=exc.hint or None) from exc
     for name in graph.nodes:
         if name not in agents:
+            beside = f" Those that run side by side stand in parentheses: ({name})." if "|" in name else ""
             raise SwarmError(
-                f"Flow references unknown agent '{name}'", suggestion=f"The swarm's agents are {', '.join(agents)}."
+                f"Flow references unknown agent '{name}'",
+                suggestion=f"The swarm's agents are {', '.join(agents)}.{beside}",
             )
     try:
         order = topological_sort(graph)

@@ -179,9 +179,9 @@ def _said(error: Any, name: str, lines: dict[KeyPath, int]) -> str:
         example = _EXAMPLES.get(near[0], "[[faults]]") if near else _EXAMPLES["tool"]
         takes = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(known)}."
         return f"{name}, line {line}: {key!r} is not known: {takes} For example {example}"
-    if error["type"] in ("missing", "too_short"):
+    if error["type"] in ("missing", "too_short", "tuple_type", "model_type", "model_attributes_type"):
         return f'{name}, line {line}: must have a table [[faults]], for example with tool = "fetch_*" and hang = true'
-    said = str(error["msg"]).removeprefix("Value error, ")
+    said = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be", 1)
     example = f", for example {_EXAMPLES[key]}" if key in _EXAMPLES and "for example" not in said else ""
     where = f"{key}: " if key in _EXAMPLES else ""
     return f"{name}, line {line}: {where}{said}{example}"

@@ -26,17 +26,19 @@ def test_the_starter_file_is_a_drill_and_so_is_each_fault_in_its_comments() -> N
 MODEL, TOOL = '[[faults]]\nmodel = "*"\n', '[[faults]]\ntool = "a"\n'
 MISTAKES = {
     f"{MODEL}staus = 429\n": "d.toml, line 3: 'staus' is not known: did you mean 'status'? For example status = 429",
-    f"{MODEL}status = 200\n": "line 3: status: Input should be greater than or equal to 400, for example status = 429",
+    f"{MODEL}status = 200\n": "line 3: status: must be greater than or equal to 400, for example status = 429",
     MODEL: "line 1: must say one thing that happens",
     "[[faults]]\nhang = true\n": "line 1: must name one place",
     f"{TOOL}hang = true\n{TOOL}status = 429\n": "line 4: status is the answer of a model",
     "[[faults]]\nafter_step = 5\nhang = true\n": "line 1: after a step the process is killed",
-    "[[faults]]\nafter_step = 0\nkill = true\n": "line 2: after_step: Input should be greater than or equal to 1",
+    "[[faults]]\nafter_step = 0\nkill = true\n": "line 2: after_step: must be greater than or equal to 1",
     '[[faults]]\npermission = "fs.write"\nhang = true\n': "a permission is refused, and takes no hang",
     "": "must have a table [[faults]]",
     "[[fault]]\n": "line 1: must have a table [[faults]]",
+    "faults = 1\n": "line 1: must have a table [[faults]]",
+    "faults = [1]\n": "line 1: must have a table [[faults]]",
     "faults = [": "d.toml: no TOML",
-    "[[faults]]\ntool = 3\nhang = true\n": 'tool: Input should be a valid string, for example tool = "fetch_*"',
+    "[[faults]]\ntool = 3\nhang = true\n": 'tool: must be a valid string, for example tool = "fetch_*"',
 }
 
 
