@@ -126,7 +126,12 @@ class Verbs(click.Group):
 @click.option("--viewer", is_flag=True, help="With --host: look only, without acts.")
 @click.option("--start", is_flag=True, help="With --host: start a runtime there if none works.")
 @click.option("--mouse/--no-mouse", default=None, help="Without a verb: the mouse (default: not over SSH, in tmux).")
-@click.option("--theme", metavar="NAME", help="Without a verb: the theme (default: $ORBITER_THEME; see `themes`).")
+@click.option(
+    "--theme",
+    metavar="NAME",
+    shell_complete=lambda *asked: import_module("console.verbs.completion").complete_theme(*asked),
+    help="Without a verb: the theme (default: $ORBITER_THEME; see `themes`).",
+)
 @click.option("--linear", is_flag=True, help="Without a verb: plain lines, for a screen reader (also with TERM=dumb).")
 @click.option("--ascii", "plain", is_flag=True, help="Show ASCII characters only (or: $ORBITER_ASCII).")
 @click.version_option(package_name="orbiter-console", prog_name="orbiter-console")

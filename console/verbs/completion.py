@@ -1,4 +1,4 @@
-"""Shell completion: ids of runs, incidents and grants, and the options of an incident.
+"""Shell completion: ids of runs, incidents and grants, the options of an incident, and themes.
 
 click asks for it where the shell was told to (see docs/commands.md). What cannot be read completes nothing: an error
 between two keys that are typed would not help, and the verb itself says it.
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from console.workspace import workspace
 from orbiter.errors import OrbiterError
+from runtime.record.user_directories import config_home
 from screens.render.sanitize import sanitize_line
 
 if TYPE_CHECKING:
@@ -69,6 +71,14 @@ class CompletedArgument(click.types.StringParamType):
             if "grant" in self.what:
                 for grant in await journal.grants():
                     yield grant.grant_id, f"{grant.subject} {grant.verb} {grant.pattern}"
+
+
+def complete_theme(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
+    """The names of themes that begin so, the user's own too."""
+    from themes.catalog import ThemeCatalog, theme_places
+
+    names = ThemeCatalog(theme_places(config_home(os.environ), workspace().state)).names()
+    return [name for name in names if name.startswith(begun) and name == sanitize_line(name)]
 
 
 _COMPLETED = ("run", "incident", "option", "grant", "run|incident")

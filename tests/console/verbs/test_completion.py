@@ -69,6 +69,14 @@ def test_ids_and_options_are_completed(workspace: Path) -> None:
     assert completed("show", "--state", str(workspace / "elsewhere"), "26") == set()
 
 
+def test_themes_are_completed(workspace: Path) -> None:
+    (workspace / ".orbiter" / "themes").mkdir()
+    (workspace / ".orbiter" / "themes" / "orbiter-mine.toml").write_text("")
+    found = completed("--theme", "orbiter-")
+    assert {"orbiter-mine", "orbiter-contrast-light"} <= found
+    assert completed("--theme", "orbiter-contrast-l") == {"orbiter-contrast-light"}
+
+
 def test_what_cannot_be_read_completes_nothing(workspace: Path) -> None:
     (workspace / ".orbiter" / "journal.db").write_bytes(b"no journal" * 1000)
     assert completed("show", "26") == set()
