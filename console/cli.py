@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from console.closed_streams import open_closed_streams
+
 VERBS: dict[str, tuple[str, str]] = {
     "demo": (
         "console.verbs.runs.demo:demo",
@@ -220,6 +222,7 @@ def collect_again() -> None:
 
 def main() -> None:
     """The console script."""
+    open_closed_streams()  # before any file is opened
     gc.disable()  # until a verb's modules are there: else a fifth of their time is a search for garbage among them
     cli()
 

@@ -1,13 +1,20 @@
-"""What verbs say of runs that no worker takes up: on stderr, so that no run waits in silence."""
+"""What verbs say of runs that no worker takes up, or that nothing drives: on stderr, so that no run waits in
+silence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
+from console.verbs.run_operation import is_driven
+from console.workspace import workspace
 from runtime.operations.requests.workers import ListWorkers, UnservedRuns
-from runtime.record.journal import Journal
+from runtime.record.journal import Journal, JournalError
+from runtime.record.state.summary import PublicSummary
+from runtime.record.workspace_lock import holder
 from screens.render.sanitize import sanitize_line
 
 _SHOWN = 5
@@ -27,3 +34,39 @@ def print_unserved(found: Iterable[UnservedRuns]) -> None:
         need = sanitize_line(each.need, limit=400)
         help_words = "" if each.queue_error else " (move RUN --code LABEL --queue NAME lets another take it up)"
         print_note(f"{what} for {need}: {runs}{help_words}")
+
+
+async def note_undriven(runs: Iterable[PublicSummary]) -> None:
+    """Say that nothing drives the workspace, if a process is missing that drives one of these runs."""
+    if any(map(_needs_driver, runs)) and await lacks_driver():
+        print_undriven()
+
+
+def note_undriven_here(runs: Iterable[PublicSummary]) -> None:
+    """The same at once, for a workspace in a directory."""
+    if any(map(_needs_driver, runs)) and lacks_driver_here():
+        print_undriven()
+
+
+async def lacks_driver() -> bool:
+    """Whether no process drives the workspace, as far as can be seen."""
+    with suppress(JournalError):
+        return not await is_driven()
+    return False
+
+
+def lacks_driver_here() -> bool:
+    """The same at once, for a workspace in a directory."""
+    with suppress(JournalError):
+        return holder(workspace().state) is None
+    return False
+
+
+def print_undriven() -> None:
+    """What to do where nothing drives the workspace."""
+    print_note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")
+
+
+def _needs_driver(run: PublicSummary) -> bool:
+    """Whether a process has work to do for the run, now or later; not a person."""
+    return run.state in ("queued", "running") or (run.state == "waiting" and not run.open_incidents)

@@ -18,7 +18,13 @@ from console.verbs.base import (
     operations_on,
     verb,
 )
-from console.verbs.unserved_runs import note_unserved_runs, print_unserved
+from console.verbs.unserved_runs import (
+    lacks_driver_here,
+    note_undriven,
+    note_undriven_here,
+    note_unserved_runs,
+    print_unserved,
+)
 from console.workspace import workspace
 from runtime.operations.requests.answers import ListIncidents, ShowReport
 from runtime.operations.requests.incident_results import OpenIncident
@@ -27,6 +33,7 @@ from runtime.operations.requests.workers import UnservedRuns
 from runtime.record.listed import ListedIncident
 from runtime.record.places import read_lists
 from runtime.record.state.clock import utc_now
+from runtime.record.state.summary import RUN_ACTIVE
 from screens.render.confusables import mark_confusables
 from screens.render.formatting import format_age
 from screens.render.sanitize import sanitize_line
@@ -34,6 +41,10 @@ from screens.render.sanitize import sanitize_line
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import IncidentAnswered, IncidentOpened
+
+
+_RUNS_LOOKED_AT = 200
+"""Of the newest runs, those among which one is looked for that nothing drives."""
 
 
 class _Listed(NamedTuple):
@@ -80,7 +91,10 @@ def _print_incidents(found: Sequence[_Listed], *, grouped: bool) -> None:
 
 
 def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
-    listed = None if run else read_lists(workspace().state, incidents=True, leave_proposals=not as_json)
+    if run:
+        return None
+    looked_at = _RUNS_LOOKED_AT if lacks_driver_here() else 0
+    listed = read_lists(workspace().state, runs=looked_at, incidents=True, leave_proposals=not as_json)
     if listed is None:
         return None
     rows: Sequence[OpenIncident] = ()
@@ -95,6 +109,7 @@ def _incidents_at_once(*, run: str, grouped: bool, as_json: bool) -> int | None:
         _print_rows(rows, found, grouped=grouped)
     else:
         _print_incidents(found, grouped=grouped)
+    note_undriven_here(each.public() for each in listed.runs)
     return 0
 
 
@@ -111,18 +126,21 @@ def _print_rows(rows: Sequence[OpenIncident], found: Sequence[_Listed], *, group
 async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     """List what waits for a person, oldest first."""
     async with open_for_reading() as journal:
-        run_id = (await find_run(journal, run)).id if run else None
+        chosen = [await find_run(journal, run)] if run else []
+        run_id = chosen[0].id if chosen else None
         open_now = await journal.incidents(run_id) if journal is not None else []
         rows: Sequence[OpenIncident] = ()
         if as_json and journal is not None:
             rows = await operations_on(journal).run(ListIncidents(run_id=run_id or ""), cli_origin())
-        if not run:
+        if journal is not None and not run:
             await note_unserved_runs(journal)
+            chosen = await journal.runs(_RUNS_LOOKED_AT, states=RUN_ACTIVE)
     found = [_Listed(each.run_id, each.opened) for each in open_now]
     if as_json:
         _print_rows(rows, found, grouped=grouped)
     else:
         _print_incidents(found, grouped=grouped)
+    await note_undriven(each.public() for each in chosen)
     return 0
 
 

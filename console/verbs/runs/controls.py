@@ -22,6 +22,7 @@ from console.verbs.base import (
 )
 from console.verbs.run_operation import is_driven, refuse_without_journal, run_operation
 from console.verbs.runs.runs import freeze_progress
+from console.verbs.unserved_runs import print_undriven
 from console.workspace import workspace
 from runtime.operations.requests.runs import (
     BreakpointKind,
@@ -265,4 +266,4 @@ async def _print_result(state: RunState, told: str, *, as_json: bool) -> None:
 
 async def _who_drives() -> None:
     if not await is_driven():
-        print_note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")
+        print_undriven()

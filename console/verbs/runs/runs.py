@@ -18,7 +18,7 @@ from console.verbs.base import (
     verb,
 )
 from console.verbs.run_operation import run_operation
-from console.verbs.unserved_runs import note_unserved_runs, print_unserved
+from console.verbs.unserved_runs import note_undriven, note_undriven_here, note_unserved_runs, print_unserved
 from console.workspace import workspace
 from runtime.daemon import daemon
 from runtime.operations.requests.reports import BlockedRun
@@ -51,6 +51,7 @@ def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], te
     print_unserved(UnservedRuns.by_need(listed.unserved.items()))
     shown = [each.public() for each in listed.runs if not states or each.shown_phase in states]
     _print_runs(shown[:limit], text, as_json=as_json)
+    note_undriven_here(shown[:limit])
     return 0
 
 
@@ -82,6 +83,7 @@ async def runs(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], text:
             found = await operations_on(journal).run(request, cli_origin())
             await note_unserved_runs(journal)
     _print_runs(found, text, as_json=as_json)
+    await note_undriven(found)
     return 0
 
 
@@ -136,12 +138,14 @@ async def show(run: str, *, path: str, as_json: bool) -> int:
         state = read_export_file(path).state()
     else:
         async with open_for_reading() as journal:
-            run_id = (await find_run(journal, run)).id
+            listed = await find_run(journal, run)
             assert journal is not None
             if as_json:
-                print_json(await operations_on(journal).run(ShowRun(run_id=run_id), cli_origin()))
-                return 0
-            state = await state_of(journal, run_id)
+                print_json(await operations_on(journal).run(ShowRun(run_id=listed.id), cli_origin()))
+            else:
+                _print(await state_of(journal, listed.id))
+        await note_undriven([listed.public()])
+        return 0
     if as_json:
         from runtime.operations.objects import run_object
 

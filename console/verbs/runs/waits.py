@@ -12,6 +12,9 @@ from console.verbs.base import (
     operations_on,
     verb,
 )
+from console.verbs.unserved_runs import lacks_driver, note_undriven
+from runtime.judgement.reports.report_types import WaitChain
+from runtime.judgement.reports.wait_graph import without_runtime
 from runtime.operations.requests.runs import ShowWaits
 from runtime.record.state.events import utc_now
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS
@@ -32,10 +35,17 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
         summary = await find_run(journal, run)
         assert journal is not None
         found = await operations_on(journal).run(ShowWaits(run_id=summary.id, node_id=node), cli_origin())
+    if await lacks_driver():
+        found = without_runtime(found)
+    _print(found, as_json=as_json)
+    await note_undriven([summary.public()])
+    return 0
+
+
+def _print(found: WaitChain, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
-        return 0
+        return
     context = RenderContext(utc_now(), UNICODE_GLYPHS if supports_unicode() else ASCII_GLYPHS)
     for line in waits_lines(found, context):
         print_line(plain_text(line))
-    return 0

@@ -35,6 +35,15 @@ def wait_chain(state: DurableRun, node_id: str = "") -> WaitChain:
     return _end(state, node, chain, also)
 
 
+def without_runtime(found: WaitChain) -> WaitChain:
+    """The same where no process drives the run: no work is under way."""
+    if found.kind != "work":
+        return found
+    why = "a runtime that carries the run on"
+    last = tuple(replace(link, why=why) for link in found.chain[-1:])
+    return replace(found, kind="runtime", why=why, chain=(*found.chain[:-1], *last))
+
+
 def _first_open(state: DurableRun, node_id: str, chain: list[WaitLink]) -> Node | None:
     """What is done waits for nothing itself; what waits is the node above it that goes on after it."""
     node = state.nodes.get(node_id)

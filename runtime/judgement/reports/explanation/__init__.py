@@ -5,5 +5,6 @@ options); a fact knows the events that say it; a sentence of which a fact is not
 
 Imports `orbiter.models.endpoints`, `orbiter.redaction`, `runtime.judgement`, `runtime.judgement.recovery`,
 `runtime.judgement.reports.narration`, `runtime.judgement.reports.report_types`,
-`runtime.judgement.reports.transcript`, `runtime.judgement.reports.waiting_nodes` and `runtime.record.state`.
+`runtime.judgement.reports.tracebacks`, `runtime.judgement.reports.transcript`,
+`runtime.judgement.reports.waiting_nodes` and `runtime.record.state`.
 """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from runtime.judgement.reports.tracebacks import is_user_code
+
 _HOST: Final = re.compile(
     r"(?:[a-z][a-z0-9+.-]{1,12}://(?:[^/\s\"'@]{1,80}@)?)"
     r"(?P<url>\[[0-9a-f:]{2,40}\](?::\d{1,5})?|[A-Za-z0-9][A-Za-z0-9.-]{0,120}(?::\d{1,5})?)"
@@ -14,6 +16,10 @@ _HOST: Final = re.compile(
 _ERRNO: Final = re.compile(r"\[Errno (?P<number>-?\d{1,5})\] (?P<text>[^:\n\[\]'\"]{2,80})")
 _FRAME: Final = re.compile(
     r'^ {2}File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7}), in (?P<name>\S{1,120})', re.MULTILINE
+)
+_CHAINED: Final = re.compile(
+    r"^(?:The above exception was the direct cause of|During handling of the above exception, another exception)",
+    re.MULTILINE,
 )
 
 REFUSED: Final = "nothing listens there"
@@ -44,7 +50,7 @@ _NAME_CHARS: Final = 80
 
 
 class Frame(NamedTuple):
-    """The innermost line of a traceback."""
+    """A line of a traceback."""
 
     file: str
     line: str
@@ -91,9 +97,16 @@ def errno_in(text: str) -> tuple[str, str]:
     return (found["text"].strip(" >"), found["number"]) if found is not None else ("", "")
 
 
-def innermost_frame(traceback: str) -> Frame | None:
-    """Where an error was raised; None if its traceback does not say."""
-    found = None
-    for found in _FRAME.finditer(traceback[-8_000:]):  # noqa: B007 - the last one is wanted
-        pass
-    return Frame(re.split(r"[/\\]", found["file"])[-1], found["line"], found["name"]) if found is not None else None
+def raising_frame(traceback: str, exception: str) -> Frame | None:
+    """Where the user's code raised an error of the class `exception`, else where it was raised; None if its traceback
+    does not say. What wrapped the error stands below it, with frames that tell nothing of it.
+    """
+    last_line = re.compile(rf"^(?:[\w.<>]+\.)?{re.escape(exception)}(?::|$)", re.MULTILINE)
+    part = next((each for each in _CHAINED.split(traceback) if last_line.search(each)), traceback)
+    frames = list(_FRAME.finditer(part))
+    own = [each for each in (*_FRAME.finditer(traceback), *frames) if is_user_code(each["file"])]
+    return next((_as_frame(each) for each in reversed(own or frames)), None)
+
+
+def _as_frame(found: re.Match[str]) -> Frame:
+    return Frame(re.split(r"[/\\]", found["file"])[-1], found["line"], found["name"])

@@ -96,7 +96,12 @@ def _said(case: ExplainedIncident) -> Fact | None:
 
 
 def _exception(case: ExplainedIncident) -> Fact | None:
-    return foreign(case.opened.error_type or case.opened.fault.exception, case.here)
+    return foreign(_exception_name(case), case.here)
+
+
+def _exception_name(case: ExplainedIncident) -> str:
+    """The class of what was raised, out of what wrapped it."""
+    return case.opened.fault.exception or case.opened.error_type
 
 
 def _where(case: ExplainedIncident) -> Fact | None:
@@ -146,7 +151,7 @@ def _connection_reason(case: ExplainedIncident) -> Fact | None:
 
 
 def _frame(case: ExplainedIncident) -> Fact | None:
-    found = error_text.innermost_frame(case.opened.traceback)
+    found = error_text.raising_frame(case.opened.traceback, _exception_name(case))
     if found is None:
         return None
     return ((Foreign(found.file, 60), ":", Foreign(found.line, 8), ", ", Foreign(found.function, 60)), case.here)

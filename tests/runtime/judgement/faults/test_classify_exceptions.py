@@ -353,3 +353,24 @@ def test_a_recursion_without_end_is_one_nodes_trouble_and_no_memory_is_the_progr
         tool()
     assert classify(raised.value, now=NOW).impact is not Impact.PROCESS
     assert classify(MemoryError(), now=NOW).impact is Impact.PROCESS
+
+
+@pytest.mark.parametrize("raised", [SystemExit(2), MemoryError(), RecursionError("maximum recursion depth exceeded")])
+def test_what_a_tool_raises_ends_neither_the_process_nor_the_run(raised: BaseException) -> None:
+    found = classify(raised, origin=Origin.TOOL, now=NOW)
+    assert (found.cause, found.impact, found.persistence) == (
+        Cause.TOOL_FAILED,
+        Impact.ABSORBED,
+        Persistence.UNKNOWN,
+    )
+
+
+@pytest.mark.parametrize("origin", [Origin.MODEL, Origin.AGENT, Origin.HOOK])
+def test_no_memory_in_a_provider_or_a_hook_is_trouble_of_its_node(origin: Origin) -> None:
+    found = classify(MemoryError(), origin=origin, now=NOW)
+    assert (found.cause, found.impact, found.persistence) == (Cause.INTERNAL, Impact.NODE, Persistence.UNKNOWN)
+
+
+def test_an_exit_outside_of_a_tool_is_a_stop() -> None:
+    found = classify(SystemExit(2), now=NOW)
+    assert (found.cause, found.impact) == (Cause.CANCELLED, Impact.PROCESS)
