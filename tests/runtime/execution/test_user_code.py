@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from runtime.execution.execution_config import ExecutionConfig
+from runtime.judgement.reports.explanation.explain import explain
+from runtime.record.journal import OpenIncident
 from runtime.record.places import open_journal
 from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.fault_taxonomy import Cause
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 from runtime.swarms.load_errors import SwarmLoadError
@@ -97,9 +100,44 @@ async def test_what_an_import_raises_becomes_an_incident_that_names_the_file(tmp
     async with runtime(tmp_path) as (bench, _):
         (incident,) = await bench.incidents(await bench.decisions.start("bad.py:swarm", "go", by=ME))
         assert "bad.py, line 10" in incident.opened.message
+        assert incident.opened.fault.cause is Cause.CONFIG_INVALID
         assert "retry" in [each.id for each in incident.opened.options]
         (tmp_path / "bad.py").write_text(GOOD.replace("good =", "swarm ="))
         assert (await bench.ended_by(incident, "retry")).output == "all is well"
+
+
+def why(state: DurableRun, asked: OpenIncident) -> list[str]:
+    return [each.text for each in explain(state.incidents[asked.opened.incident_id], state).why]
+
+
+async def test_a_file_that_cannot_be_loaded_while_its_run_waits_is_told_as_its_loader_says(tmp_path: Path) -> None:
+    swarm = tmp_path / "waiting.py"
+    asking = """
+from orbiter import Agent, tool
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Call, Reply
+@tool(failure="fail")
+def fail() -> str:
+    raise KeyError("seats")
+script("user/waiting", [Reply(calls=[Call("fail")]), "done"])
+waiting = Agent(name="waiting", model="scripted:user/waiting", tools=[fail])
+"""
+    swarm.write_text(asking)
+    async with runtime(tmp_path, grace_s=0.0) as (bench, _):
+        run = await bench.decisions.start("waiting.py:waiting", "go", by=ME)
+        (asked,) = await bench.incidents(run)
+        assert why(await bench.state(run), asked) == ["It raised KeyError in waiting.py:7, fail."]
+    swarm.write_text(f"{asking}def (\n")
+    async with runtime(tmp_path) as (bench, _):
+        await bench.answer(asked, "retry")
+        state = await bench.until(run, lambda state: len(state.incidents) == 2)
+        (asked,) = await bench.incidents(run)
+        assert asked.opened.fault.cause is Cause.CONFIG_INVALID
+        assert "Correct it as the message says, then retry" in asked.opened.fault.suggestions
+        (said,) = why(state, asked)
+        assert "waiting.py, line 10: invalid syntax" in said
+        swarm.write_text(asking.replace('raise KeyError("seats")', 'return "mended"'))
+        assert (await bench.ended_by(asked, "retry")).output == "done"
 
 
 @pytest.fixture

@@ -280,7 +280,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     Cause.CONFIG_INVALID: CauseWords(
         ("{tool} is set up wrongly.", "{node} is set up wrongly.", "{swarm} is set up wrongly.",
          "Something is set up wrongly."),
-        (("{said}.",), ("{exception} in {frame}.",)),
+        (("{said}.",), ("{exception} in {own_frame}.",)),
         (
             Advice("edit", ("the arguments that were given do not fit",)),
             Advice("retry", ("it goes on once the file is right",)),

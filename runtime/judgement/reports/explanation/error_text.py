@@ -50,11 +50,12 @@ _NAME_CHARS: Final = 80
 
 
 class Frame(NamedTuple):
-    """A line of a traceback."""
+    """A line of a traceback; `own`: of the user's code."""
 
     file: str
     line: str
     function: str
+    own: bool
 
 
 def host_in(text: str) -> str:
@@ -105,8 +106,8 @@ def raising_frame(traceback: str, exception: str) -> Frame | None:
     part = next((each for each in _CHAINED.split(traceback) if last_line.search(each)), traceback)
     frames = list(_FRAME.finditer(part))
     own = [each for each in (*_FRAME.finditer(traceback), *frames) if is_user_code(each["file"])]
-    return next((_as_frame(each) for each in reversed(own or frames)), None)
+    return next((_as_frame(each, own=bool(own)) for each in reversed(own or frames)), None)
 
 
-def _as_frame(found: re.Match[str]) -> Frame:
-    return Frame(re.split(r"[/\\]", found["file"])[-1], found["line"], found["name"])
+def _as_frame(found: re.Match[str], *, own: bool) -> Frame:
+    return Frame(re.split(r"[/\\]", found["file"])[-1], found["line"], found["name"], own)

@@ -157,6 +157,12 @@ def _frame(case: ExplainedIncident) -> Fact | None:
     return ((Foreign(found.file, 60), ":", Foreign(found.line, 8), ", ", Foreign(found.function, 60)), case.here)
 
 
+def _own_frame(case: ExplainedIncident) -> Fact | None:
+    """The frame, if it is one of the user's code: what refuses a setting is often ours, and tells nothing of it."""
+    found = error_text.raising_frame(case.opened.traceback, _exception_name(case))
+    return _frame(case) if found is not None and found.own else None
+
+
 def _hint(case: ExplainedIncident) -> Fact | None:
     hint = case.opened.fault.retry_after_s
     return ((Seconds(hint),), case.here) if hint else None
@@ -248,6 +254,7 @@ STEP_FACTS: Final[dict[str, FactMaker]] = {
     "need": quoted(lambda case: case.action.get("permission"), 160),
     "node": _node,
     "object": quoted(lambda case: str(case.action.get("permission", "")).partition(":")[2], 160),
+    "own_frame": _own_frame,
     "provider": _provider,
     "question": quoted(lambda case: case.opened.question, 300),
     "refusing": _refusing,

@@ -59,10 +59,10 @@ orbiter.errors.ToolExecutionError: Tool 'book' failed: none left
     ],
 )
 def test_the_frame_is_that_of_the_users_code(exception: str, found: tuple[str, str, str]) -> None:
-    assert raising_frame(WRAPPED, exception) == found
+    assert raising_frame(WRAPPED, exception) == (*found, True)
 
 
 def test_the_frame_is_the_innermost_where_no_code_of_the_user_is_in_the_traceback() -> None:
     ours = WRAPPED.rpartition("direct cause of the following exception:")[2]
-    assert raising_frame(ours, "ToolExecutionError") == ("tool.py", "316", "execute")
+    assert raising_frame(ours, "ToolExecutionError") == ("tool.py", "316", "execute", False)
     assert raising_frame("", "KeyError") is None
