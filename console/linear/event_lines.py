@@ -49,11 +49,18 @@ class EventLines:
     def __init__(self, *, ascii_only: bool = False) -> None:
         self._glyphs: Glyphs = ASCII_GLYPHS if ascii_only else UNICODE_GLYPHS
         self._ascii = ascii_only
+        self._said_without_analysis: set[str] = set()
 
     def lines_for(self, event: ev.JournalEvent, state: DurableRun) -> list[StyledLine]:
         """The lines for `event`, which `state` has taken in already; none for what a reader need not know, nor for an
-        incident that opens, which `incident` shows as a whole.
+        incident that opens, which `incident` shows as a whole. Why there is no analysis is said once, not for each
+        incident.
         """
+        if isinstance(event, ev.AnalysisAdded) and event.fallback:
+            why = event.reason or event.text
+            if why in self._said_without_analysis:
+                return []
+            self._said_without_analysis.add(why)
         narration = narrate(event, state)
         if narration.weight != "main" or isinstance(event, ev.IncidentOpened):
             return []

@@ -13,6 +13,7 @@ import pytest
 
 from console import output
 from console.linear.event_lines import EventLines
+from runtime.judgement.reports.incident_report import NO_ANALYSIS
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -171,6 +172,19 @@ def test_what_an_operator_reads() -> None:
 def test_events_without_a_line_say_nothing() -> None:
     state = DurableRun()
     assert EventLines().lines_for(ev.StepSettled(node_id="s"), state) == []
+
+
+def test_why_there_is_no_analysis_is_said_once_in_a_run() -> None:
+    lines, state = EventLines(), DurableRun()
+
+    def told(incident_id: str, reason: str) -> list[str]:
+        added = ev.AnalysisAdded(incident_id=incident_id, text=NO_ANALYSIS, fallback=True, reason=reason, ts=NOON)
+        return [line.text.partition("incident ")[2] for line in lines.lines_for(added, state)]
+
+    assert told("i-1", "no provider key: set A_KEY") == ["i-1: no analysis: no provider key: set A_KEY"]
+    assert told("i-2", "no provider key: set A_KEY") == []
+    assert told("i-3", "a:b did not answer: timeout") == ["i-3: no analysis: a:b did not answer: timeout"]
+    assert told("i-4", "") == [f"i-4: no analysis: {NO_ANALYSIS}"], "an earlier program wrote no reason"
 
 
 class Stream(io.TextIOWrapper):
