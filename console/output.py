@@ -91,7 +91,7 @@ def print_json(value: msgspec.Struct | Mapping[str, Any]) -> None:
     if _mask is not None:
         text = json.dumps(_mask.mask_message(json.loads(text)))
     with _writing:
-        print(text, file=streams.stdout(), flush=True)
+        _put(streams.stdout(), f"{text}\n")
 
 
 def print_raw(text: str) -> None:
@@ -102,8 +102,7 @@ def print_raw(text: str) -> None:
     """
     if not text.isascii() or not text.replace("\n", "").isprintable():
         raise ValueError("only lines of printable ASCII go to stdout as they are")
-    streams.stdout().write(text)
-    streams.stdout().flush()
+    _put(streams.stdout(), text)
 
 
 def print_line(text: str, *, style: str = "", framed: bool = False) -> None:
@@ -145,8 +144,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     ]
     if room is not None and os.environ.get("TERM", "").lower() not in _WITHOUT_STYLES:
         lines[0] = f"\x1b[2m{lines[0]}\x1b[0m"  # dim
-    stream.write("\n".join(lines) + "\n")
-    stream.flush()
+    _put(stream, "\n".join(lines) + "\n")
 
 
 _WITHOUT_STYLES = ("dumb", "unknown")
@@ -242,8 +240,17 @@ def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
 
                 _console(stream).print(Text(shown, style=style), soft_wrap=True)
                 return
-        stream.write(shown + "\n")
+        _put(stream, f"{shown}\n")
+
+
+def _put(stream: TextIO, text: str) -> None:
+    """Write it all at once; an error names the stream."""
+    try:
+        stream.write(text)
         stream.flush()
+    except OSError as exc:
+        exc.filename = "standard error" if stream is streams.stderr() else "standard output"
+        raise
 
 
 def _console(stream: TextIO) -> Console:

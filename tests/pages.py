@@ -93,8 +93,10 @@ What `orbiter-console --help` and the `--help` of each verb say. Without a verb 
 
 Results go to stdout, everything else to stderr; with `--json` a verb prints one object per line. In a pipe there are no
 colours, and nothing is cut. A run or an incident may be named by the beginning of its id, a run by its end as well. The
-exit code is 0 if it is done, 1 if the run failed, 2 if the input was bad, 3 if a person is waited for; `dial-stdio`
-ends with 69 where no runtime answers.
+exit code is 0 if it is done, 1 if the run failed or the result could not be written, 2 if the input was bad (also a
+path that does not exist or may not be used), 3 if a person is waited for. It is 128 and the number of the signal where
+one ended it: 130 after Ctrl-C; 141 where the reader of a pipe has gone, as `head` does. `dial-stdio` ends with 69 where
+no runtime answers.
 
 A shell completes verbs, options and ids once it is told to, for bash in `~/.bashrc`:
 

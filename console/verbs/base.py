@@ -33,6 +33,8 @@ from screens.render.sanitize import sanitize_line
 from screens.shell import streams
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runtime.record.journal_care import JournalCare
     from runtime.record.state.durable_run import DurableRun
     from runtime.record.state.events import Actor, IncidentAnswered, IncidentOpened
@@ -148,10 +150,10 @@ def run_verb(
         return 128 + signal.SIGPIPE
     except JournalError as exc:
         print_note(str(exc))
-        return FAILED
+        return BAD_INPUT if isinstance(exc.__cause__, OSError) and exc.__cause__.errno in _FORBIDDEN else FAILED
     except OSError as exc:
         print_note(_os_error(exc))
-        return BAD_INPUT if exc.errno in _BAD_PATH else FAILED
+        return BAD_INPUT if exc.filename and exc.errno in _BAD_PATH else FAILED
     except OrbiterError as exc:
         print_note(str(exc))
         return BAD_INPUT
@@ -160,7 +162,8 @@ def run_verb(
         return 130
 
 
-_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_BAD_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT, *_FORBIDDEN)
 """What is wrong with the path itself, which was typed."""
 
 
@@ -223,11 +226,26 @@ async def open_for_reading() -> AsyncIterator[Journal | None]:
         yield journal
 
 
+def make_state(place: Path) -> None:
+    """Make the workspace's state directory, if there is none.
+
+    Raises:
+        BadInput: it cannot be made.
+    """
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as exc:
+        raise BadInput(
+            f"cannot make the state directory {sanitize_line(str(place), limit=200)}: {exc.strerror or exc};"
+            " choose another, for example --state ~/.orbiter"
+        ) from exc
+
+
 @asynccontextmanager
 async def open_for_writing() -> AsyncIterator[JournalCare]:
     """The workspace's journal to write in; made if there is none."""
     place = workspace().state
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_state(place)
     async with await open_journal(place) as journal:
         # A process that drives the workspace has looked; else what is written now would hide what is missing.
         if holder(place) is None:

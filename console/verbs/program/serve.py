@@ -11,7 +11,7 @@ import click
 
 from console.output import print_json, print_line, print_note, print_raw
 from console.output_capture import capture_output, give_streams_back
-from console.verbs.base import BadInput, verb
+from console.verbs.base import BadInput, make_state, verb
 from console.workspace import Workspace, workspace
 from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
 from runtime.daemon import daemon
@@ -40,6 +40,7 @@ async def serve(
         except ValueError as exc:
             raise BadInput(f"a unit for {place.root} cannot be printed as it is: {exc}") from exc
         return 0
+    make_state(place.state)
     given = {} if grace is None else {"grace_s": grace}
     try:
         if foreground:

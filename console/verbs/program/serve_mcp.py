@@ -13,6 +13,7 @@ from console.workspace import workspace
 from runtime.config.loader import load_configuration
 from runtime.link.transports.ssh_host import InvalidHost
 from runtime.link.transports.transport import Transport, UnixTransport, local_transport
+from screens.render.sanitize import sanitize_line
 from screens.shell import streams
 
 
@@ -36,11 +37,21 @@ async def mcp(*, viewer: bool, host: str | None, directory: str | None) -> int:
     if streams.stdin().isatty():
         raise BadInput("an MCP client starts this program: claude mcp add orbiter -- orbiter-console mcp")
     if directory is not None:
-        os.chdir(directory)
+        _enter(directory)
     client = make_client(_transport(host, viewer=viewer))
     access = RuntimeAccess(client, remote=host is not None, state_dir=workspace().state if host is None else None)
     await RuntimeServer(access, viewer=viewer).serve()
     return 0
+
+
+def _enter(directory: str) -> None:
+    try:
+        os.chdir(directory)
+    except OSError as exc:
+        raise BadInput(
+            f"--directory {sanitize_line(directory, limit=200)} cannot be used: {exc.strerror or exc}; give the"
+            " directory of a workspace, for example --directory ~/project"
+        ) from exc
 
 
 def _transport(host: str | None, *, viewer: bool) -> Transport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import sqlite3
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.program import PROGRAM, Program, environment
+from console.verbs.base import run_verb
+from runtime.record.journal import JournalError
+from tests.console.program import PROGRAM, SWARM, Program, environment
 from tests.workspaces import kept
 from tests.workspaces.kept import Verbs
 
@@ -96,6 +99,65 @@ def test_a_wrong_input_gets_a_sentence(verbs: Verbs, names: dict[str, str], argu
 def test_nothing_was_answered_by_wrong_inputs(verbs: Verbs, names: dict[str, str]) -> None:
     opened = {each["id"] for each in verbs.json("incidents")}
     assert {names["{reach}"], names["{auth}"]} <= opened
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--state", "/dev/null/x", "run", "keep.py:swarm", "tea"], "choose another, for example --state ~/.orbiter"),
+        (["--state", "/dev/null/x", "serve", "--foreground"], "choose another, for example --state ~/.orbiter"),
+        (["mcp", "--directory", "/not-there"], "example --directory ~/project"),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_bad_input_and_named(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "keep.py").write_text(SWARM)
+    done = Program(tmp_path)(*arguments)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert re.search("cannot (make|be) .*(/dev/null/x|used)", done.stderr)
+    assert INTERNALS.search(done.stderr) is None, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (FileNotFoundError(errno.ENOENT, "No such file", "/x"), 2, "/x: No such file"),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 2, "/x: Permission denied"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), 1, "Connection refused"),
+        (FileNotFoundError(errno.ENOENT, "No such file"), 1, "No such file"),
+    ],
+)
+def test_which_error_of_the_system_is_bad_input(
+    capsys: pytest.CaptureFixture[str], raised: OSError, code: int, said: str
+) -> None:
+    async def body() -> int:
+        raise raised
+
+    assert run_verb(body) == code
+    assert capsys.readouterr().err == f"{said}\n"
+
+
+def test_a_state_directory_that_may_not_be_written_is_bad_input() -> None:
+    async def body() -> int:
+        raise JournalError("cannot write") from PermissionError(errno.EACCES, "Permission denied")
+
+    assert run_verb(body) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [["keys"], ["keys", "--json"], ["themes"]])
+def test_an_output_that_is_full_is_named(tmp_path: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "standard output: No space left on device\n")
 
 
 def test_a_directory_in_place_of_the_journal_is_named(tmp_path: Path) -> None:

@@ -58,5 +58,5 @@ def __getattr__(name: str) -> Any:
     kind, _, how = name.partition("__")
     if not how:
         raise AttributeError(name)
-    first = calling(name, {"plain": plain, "awaited": awaited}[kind], how=how)
+    first = calling(name, plain if kind == "plain" else awaited, how=how)
     return Swarm(agents=[first, calling("second", slow)], flow=f"({name} | second)")
