@@ -95,7 +95,7 @@ async def test_a_key_of_a_decision_says_in_the_inbox_what_comes_before_it() -> N
         await until(pilot, lambda: "enter opens the decision first: r answers there; B answers all" in text_of(pilot))
         await pilot.press("down", "s")
         await until(pilot, lambda: "enter opens the decision first: s answers there." in text_of(pilot))
-        await pilot.press("d")  # which is no answer to a limit
+        await pilot.press("d")  # a limit cannot be answered so
         await until(pilot, lambda: "enter opens the decision first: u r m v s a answer there." in text_of(pilot))
         assert [verb for verb, _ in link.said if verb.startswith("answer")] == []
 
