@@ -26,7 +26,7 @@ $(PYRIGHT): requirements-pyright.lock $(COMPLETE)
 	@touch $@
 
 demo: $(COMPLETE) ## the main job, offline, over this directory
-	@$(BIN)/orbiter-console demo || [ $$? -eq 3 ] # 3: it was left while a decision waits, which is no error
+	@$(BIN)/orbiter-console demo || [ $$? -eq 3 ] # 3: it was left while a decision waits, which is not an error
 
 test: lint ## everything that must hold; mypy, which uses one core, runs beside the tests
 	@$(MAKE) --no-print-directory -j2 types check-tests

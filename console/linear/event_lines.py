@@ -53,8 +53,8 @@ class EventLines:
 
     def lines_for(self, event: ev.JournalEvent, state: DurableRun) -> list[StyledLine]:
         """The lines for `event`, which `state` has taken in already; none for what a reader need not know, nor for an
-        incident that opens, which `incident` shows as a whole. Why there is no analysis is said once, not for each
-        incident.
+        incident that opens, which `incident` shows as a whole. The reason for a missing analysis is said once, not
+        for each incident.
         """
         if isinstance(event, ev.AnalysisAdded) and event.fallback:
             why = event.reason or event.text

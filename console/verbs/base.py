@@ -227,7 +227,7 @@ async def open_for_reading() -> AsyncIterator[Journal | None]:
 
 
 def make_state(place: Path) -> None:
-    """Make the workspace's state directory, if there is none.
+    """Make the workspace's state directory, unless it exists.
 
     Raises:
         BadInput: it cannot be made.

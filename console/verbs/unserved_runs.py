@@ -38,13 +38,13 @@ def print_unserved(found: Iterable[UnservedRuns]) -> None:
 
 async def note_undriven(runs: Iterable[PublicSummary]) -> None:
     """Say that nothing drives the workspace, if a process is missing that drives one of these runs."""
-    if any(map(_needs_driver, runs)) and await lacks_driver():
+    if any(map(needs_driver, runs)) and await lacks_driver():
         print_undriven()
 
 
 def note_undriven_here(runs: Iterable[PublicSummary]) -> None:
     """The same at once, for a workspace in a directory."""
-    if any(map(_needs_driver, runs)) and lacks_driver_here():
+    if any(map(needs_driver, runs)) and lacks_driver_here():
         print_undriven()
 
 
@@ -67,6 +67,6 @@ def print_undriven() -> None:
     print_note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")
 
 
-def _needs_driver(run: PublicSummary) -> bool:
+def needs_driver(run: PublicSummary) -> bool:
     """Whether a process has work to do for the run, now or later; not a person."""
     return run.state in ("queued", "running") or (run.state == "waiting" and not run.open_incidents)

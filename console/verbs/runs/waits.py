@@ -12,7 +12,7 @@ from console.verbs.base import (
     operations_on,
     verb,
 )
-from console.verbs.unserved_runs import lacks_driver, note_undriven
+from console.verbs.unserved_runs import lacks_driver, needs_driver, print_undriven
 from runtime.judgement.reports.report_types import WaitChain
 from runtime.judgement.reports.wait_graph import without_runtime
 from runtime.operations.requests.runs import ShowWaits
@@ -35,10 +35,10 @@ async def waits(run: str, node: str, *, as_json: bool) -> int:
         summary = await find_run(journal, run)
         assert journal is not None
         found = await operations_on(journal).run(ShowWaits(run_id=summary.id, node_id=node), cli_origin())
-    if await lacks_driver():
-        found = without_runtime(found)
-    _print(found, as_json=as_json)
-    await note_undriven([summary.public()])
+    undriven = await lacks_driver()
+    _print(without_runtime(found) if undriven else found, as_json=as_json)
+    if undriven and needs_driver(summary.public()):
+        print_undriven()
     return 0
 
 
