@@ -21,10 +21,8 @@ from console.output import print_note, supports_unicode
 from console.preferences.schema import Preferences, mouse_by_default
 from console.workspace import Workspace, workspace
 from runtime.judgement.recovery.option_table import option_keys
-from runtime.record.user_directories import config_home
 from runtime.service.gc_policy import GcPolicy
 from screens.shell import streams
-from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import DEFAULT_THEME
 
 if TYPE_CHECKING:
@@ -175,7 +173,7 @@ def run_app(
     app = OrbiterApp(
         session,
         theme=theme,
-        shelf=ThemeCatalog(theme_places(config_home(os.environ), workspace().state)),
+        shelf=workspace().themes(os.environ),
         ascii_only=not unicode,
         run_id=run_id,
         opening=opening,

@@ -8,8 +8,13 @@ directory is one of this machine's.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from themes.catalog import ThemeCatalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,13 @@ class Workspace:
 
     root: Path
     state: Path
+
+    def themes(self, environment: Mapping[str, str]) -> ThemeCatalog:
+        """The themes that can be chosen here, the user's own too."""
+        from runtime.record.user_directories import config_home  # `dial-stdio` starts fast without these
+        from themes.catalog import ThemeCatalog, theme_places
+
+        return ThemeCatalog(theme_places(config_home(environment), self.state))
 
 
 def workspace() -> Workspace:

@@ -13,8 +13,6 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
 from runtime.config.loader import load_configuration
 from runtime.daemon import daemon
-from runtime.record.user_directories import config_home
-from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import ThemeError, choose_theme
 from themes.contrast import MIN_READABLE_RATIO, weak_pairs
 from themes.loader import load_theme
@@ -45,7 +43,7 @@ def check_keymap(world: CheckContext) -> Iterator[Finding]:
 
 def check_themes(world: CheckContext) -> Iterator[Finding]:
     """The theme that was asked for, and every theme of the user's own."""
-    shelf = ThemeCatalog(theme_places(config_home(world.environment), world.place.state))
+    shelf = world.place.themes(world.environment)
     asked = ""
     with suppress(ConfigurationError):  # `keymap` says what is wrong with it
         asked = read_preferences(world.place.root, world.environment).theme

@@ -2,5 +2,5 @@
 
 Imports `runtime.operations`, `runtime.operations.requests`, `runtime.daemon`, `console.preferences`, `console`,
 `orbiter.redaction`, `orbiter`, `runtime.execution.view_redaction`, `runtime.judgement.recovery`,
-`runtime.record.state`, `runtime.record`, `screens.render`, `screens.shell`, `themes` and `click`.
+`runtime.record.state`, `runtime.record`, `screens.render`, `screens.shell` and `click`.
 """

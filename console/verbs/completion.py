@@ -16,7 +16,6 @@ from click.shell_completion import CompletionItem
 
 from console.workspace import workspace
 from orbiter.errors import OrbiterError
-from runtime.record.user_directories import config_home
 from screens.render.sanitize import sanitize_line
 
 if TYPE_CHECKING:
@@ -75,9 +74,7 @@ class CompletedArgument(click.types.StringParamType):
 
 def complete_theme(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
     """The names of themes that begin so, the user's own too."""
-    from themes.catalog import ThemeCatalog, theme_places
-
-    names = ThemeCatalog(theme_places(config_home(os.environ), workspace().state)).names()
+    names = workspace().themes(os.environ).names()
     return [name for name in names if name.startswith(begun) and name == sanitize_line(name)]
 
 

@@ -16,9 +16,7 @@ from console.preferences.schema import Preferences
 from console.preferences.state_file import saved_theme
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
-from runtime.record.user_directories import config_home
 from screens.shell import streams
-from themes.catalog import ThemeCatalog, theme_places
 from themes.choice import THEME_ENV, ThemeError, UnknownTheme, choose_theme
 
 if TYPE_CHECKING:
@@ -141,7 +139,7 @@ def _opened(theme: str | None, console: Callable[[str, Preferences], int]) -> in
 
 def _theme(asked: str | None, preferred: Preferences) -> str:
     """The theme to show: asked for now, configured, chosen in the console the last time, or by the terminal."""
-    own = ThemeCatalog(theme_places(config_home(os.environ), workspace().state)).own
+    own = workspace().themes(os.environ).own
     if asked is not None or os.environ.get(THEME_ENV) or os.environ.get("NO_COLOR"):
         return choose_theme(os.environ, asked, own)
     if preferred.theme:

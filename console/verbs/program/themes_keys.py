@@ -9,8 +9,7 @@ import click
 from console.output import print_json, print_line, print_note, print_table
 from console.verbs.base import BadInput, verb
 from console.workspace import workspace
-from runtime.record.user_directories import config_home
-from themes.catalog import ThemeCatalog, theme_places
+from themes.catalog import ThemeCatalog
 from themes.choice import BUILTIN_NAMES, ThemeError, choose_theme
 
 
@@ -21,7 +20,7 @@ async def themes(*, name: str | None, as_json: bool) -> int:
 
     Themes of your own are files in ~/.config/orbiter-console/themes, or in .orbiter/themes for one workspace.
     """
-    shelf = ThemeCatalog(theme_places(config_home(os.environ), workspace().state))
+    shelf = workspace().themes(os.environ)
     try:
         if name is None:
             return _list_themes(shelf, choose_theme(os.environ, own=shelf.own), as_json=as_json)
