@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from typing import Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -28,23 +25,6 @@ def drop_surrogates_in(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [drop_surrogates_in(item) for item in value]
     return value
-
-
-def dump_json(model: BaseModel, **options: Any) -> str:
-    """The model as JSON (`options` as for `model_dump_json`), whatever its texts are.
-
-    Raises:
-        PydanticSerializationError: it holds what JSON cannot.
-    """
-    try:
-        # What `model_dump_json` calls, without its layer: this runs for each event of a journal.
-        return model.__pydantic_serializer__.to_json(model, **options).decode()
-    except Exception as exc:
-        from pydantic_core import PydanticSerializationError, to_json  # a program with a model has loaded it
-
-        if not isinstance(exc, PydanticSerializationError):
-            raise
-        return to_json(drop_surrogates_in(model.model_dump(**options))).decode()
 
 
 def mend_json_text(text: str) -> str:

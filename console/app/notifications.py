@@ -108,10 +108,10 @@ class Notifications:
         rows = [row for key, row in link.incidents.items() if key not in self._known]
         if self._heard:
             for row in rows:
-                self._notices.name_run(row.facts.run_id or row.run_id, row.title)
+                self._notices.name_run(row.opened.run_id or row.run_id, row.title)
                 self._notices.apply(row.opened)
         else:  # there may be thousands, and their events are not needed
-            seen = tuple((row.facts.incident_id, row.facts.revision) for row in rows)
+            seen = tuple((row.opened.incident_id, row.opened.revision) for row in rows)
             for channel in CONSOLE_CHANNELS:
                 self._notices.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
         for key in self._known - now:

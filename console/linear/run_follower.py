@@ -46,7 +46,7 @@ def present_json() -> EventPrinter:
     """Shows events as they are, one object per line."""
 
     def show(event: ev.JournalEvent, state: DurableRun) -> bool:
-        print_json(event.model_dump(mode="json", by_alias=True))
+        print_json(ev.event_fields(event))
         return True
 
     return show

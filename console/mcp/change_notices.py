@@ -75,7 +75,7 @@ class ChangeNotices:
                 await self._tell(event)
 
     def _incidents(self) -> dict[str, Any]:
-        return {key: row.facts.revision for key, row in self._runtime.client.incidents.items()}
+        return {key: row.opened.revision for key, row in self._runtime.client.incidents.items()}
 
     def _news(self) -> list[ServerEvent]:
         before, self._known = self._known, self._incidents()

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
+import msgspec
+
 from orbiter import errors, steps
 from orbiter._internal.user_code import guard_user_code, make_text_safe
 from orbiter.steps import Aborted, Skipped
@@ -99,7 +101,7 @@ class Attempt:
         ended = () if attempt is None else (attempt.event(),)
         match what:
             case ev.ControlReturned():
-                returned = what.model_copy(update={"parent_id": execution.parent_id})
+                returned = msgspec.structs.replace(what, parent_id=execution.parent_id)
                 if attempt is None:
                     await session.record(returned)
                 else:
@@ -203,7 +205,7 @@ class Attempt:
         ):
             await execution.breaker.release_probe()
             cut = {"cause": Cause.TIMEOUT, "effect": Effect.NONE, "impact": Impact.NODE}
-            self._end(spent.fault.model_copy(update=cut))
+            self._end(msgspec.structs.replace(spent.fault, **cut))
             return await handle_block(execution, spent)
         await make_text_safe(exc)
         ended = self._end(effect_unknown=isinstance(exc, TimeoutError) and not execution.repeatable)

@@ -13,6 +13,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+import msgspec
+
 from orbiter import steps
 from orbiter._internal.user_code import UserCodeError, make_text_safe
 from orbiter.mcp.table import ServerTable
@@ -192,7 +194,7 @@ class DurableScope(steps.Scope):
             state: Literal["timed_out", "failed"] = "timed_out" if over else "failed"
             return ev.NodeClosed(node_id=self.path, parent_id=parent, state=state, error=error)
         closed = self._outcome or ev.NodeClosed(node_id=self.path, parent_id=parent, state="succeeded")
-        return closed.model_copy(update={"state": "skipped"}) if self._skipped else closed
+        return msgspec.structs.replace(closed, state="skipped") if self._skipped else closed
 
     def outcome(
         self, output: str = "", *, state: Literal["succeeded", "degraded", "failed"] = "succeeded", note: str = ""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from runtime.judgement.reports.analysis_prompt import strip_references
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
@@ -65,11 +67,11 @@ def _step_events(source: DurableRun, node: Node, mark: str) -> list[ev.JournalEv
         if incident.answer is not None:
             own = {"incident_id": f"{incident_id}-{mark}"}
             found.extend((
-                incident.opened.model_copy(update={**own, "copied": True}), incident.answer.model_copy(update=own)
+                replace(incident.opened, **own, copied=True), replace(incident.answer, **own)
             ))  # fmt: skip
             if (analysis := incident.analysis) is not None:
                 text = strip_references(analysis.text)  # the events that it names are the source's
-                found.append(analysis.model_copy(update={**own, "text": text, "cost_usd": None}))
+                found.append(replace(analysis, **own, text=text, cost_usd=None))
     ended = ev.StepEnded(
         **_at(node),
         attempt=1,

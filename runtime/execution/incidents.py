@@ -9,6 +9,8 @@ from datetime import timedelta
 from itertools import groupby, islice
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.ask import NeedsInput
 from orbiter.errors import causes
 from orbiter.redaction import redact
@@ -153,7 +155,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
 
 
 def _fault_with(fault: Classification, suggestions: tuple[str, ...]) -> Classification:
-    return fault if suggestions == fault.suggestions else fault.model_copy(update={"suggestions": suggestions})
+    return fault if suggestions == fault.suggestions else replace(fault, suggestions=suggestions)
 
 
 def task_of(state: DurableRun, lineage: Sequence[Node]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Literal, assert_never
 
+from msgspec.structs import replace
+
 from orbiter.errors import JoinError, causes
 from orbiter.steps import Aborted, Answer, HandedBack, ScopeKind, Skipped, author_around
 from runtime.execution.failures.errors_in_force import errors_at, retry_policy_at
@@ -81,7 +83,7 @@ async def pass_failed_agent(session: RunSession, node_id: str, fault: Classifica
     wish = reroute_kind(fault)
     found = reroute_to_swarm(session.state, node_id, fault, wish) if wish is not None else None
     if returned is None and (found := found or reroute_past_agent(session.state, node_id, fault)) is not None:
-        returned = found.model_copy(update={"parent_id": node.parent_id})
+        returned = replace(found, parent_id=node.parent_id)
         await session.record(returned)
     if returned is not None:
         raise reroute_error(returned)
@@ -94,7 +96,7 @@ def draft_node_fault(
     where: FaultSite = "run" if kind == "root" else kind
     if where == "run" and fault.impact in (Impact.ABSORBED, Impact.NODE):
         # Nothing below took it up: without an answer the run ends with it.
-        fault = fault.model_copy(update={"impact": Impact.RUN})
+        fault = replace(fault, impact=Impact.RUN)
     return IncidentDraft(
         fault=fault,
         where=where,

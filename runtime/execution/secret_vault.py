@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.redaction import (
     MIN_LENGTH_ANYWHERE,
     MIN_SECRET_LENGTH,
@@ -103,13 +105,13 @@ def masked_event(event: ev.JournalEvent) -> ev.JournalEvent:
     secrets = VAULT.known_values()
     if not secrets:
         return event
-    fields = type(event).model_fields
-    update = {name: _mask_value(getattr(event, name), secrets) for name in _UNMASKED_FIELDS & fields.keys()}
+    fields = type(event).__struct_fields__
+    update = {name: _mask_value(getattr(event, name), secrets) for name in _UNMASKED_FIELDS.intersection(fields)}
     fault = getattr(event, "fault", None)
     if fault is not None:
         said = ("user_message", "rule_message", "technical", "suggestions", "metadata", "context")
-        update["fault"] = fault.model_copy(update={name: _mask_value(getattr(fault, name), secrets) for name in said})
-    return event.model_copy(update=update)
+        update["fault"] = replace(fault, **{name: _mask_value(getattr(fault, name), secrets) for name in said})
+    return replace(event, **update)
 
 
 def recorded_arguments(step: Step[Any, Any]) -> dict[str, Any]:

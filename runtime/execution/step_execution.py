@@ -11,6 +11,8 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from orbiter import steps
 from orbiter.steps import Step
 from runtime.execution import incidents
@@ -178,7 +180,7 @@ class StepExecution:
             attempt = replace(attempt, fault=fault, effect_unknown=False)
         if fault.impact is Impact.ABSORBED:
             # What a person is asked about was not absorbed, whatever is usual for its kind.
-            fault = fault.model_copy(update={"impact": Impact.NODE})
+            fault = msgspec.structs.replace(fault, impact=Impact.NODE)
         shown = self.action
         if blocked.need:
             shown["permission"] = blocked.need

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from msgspec.structs import replace
 from pydantic import Field, field_validator
 
 from orbiter import policy
@@ -108,7 +109,7 @@ class FaultHandling(policy.ErrorHandlingConfig):
                 "persistence": fault.persistence if kept else Persistence.PERMANENT,
                 "rule_id": "config.critical",
             }
-            return fault.model_copy(update=change)
+            return replace(fault, **change)
         if names & set(self.classify_as_recoverable):
             safe = fault.effect in (Effect.NONE, Effect.NOT_ATTEMPTED)
             heals = safe and fault.persistence in (Persistence.TRANSIENT, Persistence.UNKNOWN)
@@ -116,5 +117,5 @@ class FaultHandling(policy.ErrorHandlingConfig):
                 "persistence": Persistence.TRANSIENT if heals else Persistence.NEEDS_CHANGE,
                 "rule_id": "config.recoverable",
             }
-            return fault.model_copy(update=change)
+            return replace(fault, **change)
         return fault

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from runtime.judgement.reports.audit import shown_params
 from runtime.operations.requests.codec import decode_struct
@@ -12,7 +13,7 @@ from runtime.operations.requests.event_object import EventObject
 from runtime.operations.requests.incident_results import ExplanationRow, IncidentRow, OpenIncident, ReportRow
 from runtime.operations.requests.runs import NodeRow, RunTree
 from runtime.record.state.durable_run import DurableRun, Incident, Node
-from runtime.record.state.events import IncidentAnswered, IncidentOpened, JournalEvent
+from runtime.record.state.events import IncidentAnswered, IncidentOpened, JournalEvent, event_fields
 
 _PROPOSAL_FIELDS: Final = {"option", "params", "reason", "revision", "by", "ts"}
 _ANSWER_FIELDS: Final = {"option", "reach", "reason", "by", "ts"}
@@ -67,12 +68,14 @@ def open_incident_object(run_id: str, incident: Incident, *, title: str, like_th
 
 def _incident_fields(run_id: str, incident: Incident) -> dict[str, Any]:
     opened, answer = incident.opened, incident.answer
-    body = opened.model_dump(mode="json", exclude={"v", "seq", "type", "run_id", "incident_id"})
+    body = event_fields(opened)
+    for name in ("v", "seq", "type", "run_id", "incident_id"):
+        del body[name]
     answered = None
     if answer is not None:
-        answered = answer.model_dump(mode="json", include=_ANSWER_FIELDS)
+        answered = _chosen(answer, _ANSWER_FIELDS)
         answered["params"] = shown_params(answer.params)
-    proposals = [each.model_dump(mode="json", include=_PROPOSAL_FIELDS) for each in incident.proposals]
+    proposals = [_chosen(each, _PROPOSAL_FIELDS) for each in incident.proposals]
     return {
         "id": opened.incident_id,
         "state": incident.state,
@@ -82,6 +85,10 @@ def _incident_fields(run_id: str, incident: Incident) -> dict[str, Any]:
         "proposals": proposals,
         "answer": answered,
     }
+
+
+def _chosen(event: JournalEvent, names: Collection[str]) -> dict[str, Any]:
+    return {name: each for name, each in event_fields(event).items() if name in names}
 
 
 def report_object(state: DurableRun, opened: IncidentOpened) -> ReportRow:
@@ -112,5 +119,5 @@ def report_object(state: DurableRun, opened: IncidentOpened) -> ReportRow:
 def event_object(event: JournalEvent) -> EventObject:
     """An event, with all its fields, without secrets."""
     if isinstance(event, IncidentAnswered):
-        event = event.model_copy(update={"params": shown_params(event.params)})
-    return EventObject(event.model_dump(mode="json"))
+        event = replace(event, params=shown_params(event.params))
+    return EventObject(event_fields(event))

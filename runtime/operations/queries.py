@@ -21,7 +21,7 @@ from runtime.record.state.durable_run import fold_events
 from runtime.record.state.nodes import with_proposal
 
 _ALL_MARKS = 1_000_000
-_PROPOSAL_MARKS = (f'"type":"{ev.AnswerProposed.model_fields["type"].default}"',)
+_PROPOSAL_MARKS = (f'"type":"{ev.type_of(ev.AnswerProposed)}"',)
 _WINDOW_EVENTS = 50_000
 """Positions that are sifted in one go: no other query reads meanwhile."""
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from runtime.execution.failures.errors_in_force import parse_errors
 from runtime.execution.gates.budget import parse_run_budget
 from runtime.operations.answer_params import InvalidCommand
@@ -58,7 +60,7 @@ async def create_run(journal: Journal, asked: ev.RunCreated) -> str:
     ref, given = asked.ref, asked.run_id
     while True:
         run_id = given or f"{ev.utc_now():%y%m%d-%H%M%S}-{new_id(4)}"
-        created = asked.model_copy(update={"run_id": run_id})
+        created = replace(asked, run_id=run_id)
         frozen = await _frozen_by(journal, ref)
         summary = fold_events([created, frozen] if frozen is not None else [created]).summary()
         new = await journal.create(created, summary, frozen=frozen)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         RunCreated,
         RunFrozen,
     )
-    from runtime.record.state.incident_facts import IncidentFacts
     from runtime.record.state.summary import Summary
 
 CLOCK_CORRECTION_S = 1.0
@@ -118,11 +117,6 @@ class OpenIncident:
     opened: IncidentOpened
     proposed: str = ""
     proposed_by: str = ""
-
-    @property
-    def facts(self) -> IncidentFacts:
-        """The incident as lists have it."""
-        return self.opened.facts
 
 
 @dataclass(slots=True, frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from runtime.record.state.incident_facts import IncidentFacts
+from runtime.record.state.incident_events import IncidentOpened
 from runtime.record.state.summary import Summary
 from runtime.record.workers import WorkerNeed
 
 
-class ListedIncident(IncidentFacts, frozen=True, kw_only=True):
+class ListedIncident(IncidentOpened, frozen=True, kw_only=True):
     """An open incident. `body`: the whole event as it is stored; `run_summary`: the summary of its run as it is stored,
     which may be empty.
     """

@@ -128,7 +128,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
 
     def _lines(self) -> list[Spans]:
         context = self._session.render_context()
-        lines = view.head_lines(self._alike, incident_words(self._alike[0].facts, context), context)
+        lines = view.head_lines(self._alike, incident_words(self._alike[0].opened, context), context)
         if self._said:
             lines.append(span(context.sanitize_line(self._said, 500), "severity-error"))
         lines.append(())

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from runtime.link.client.streamed_text import StreamedText
     from runtime.operations.requests.struct import Request
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.operator_terms import Role
     from runtime.record.state.summary import Summary
+    from runtime.record.state.workspace_events import GrantAdded
     from screens.views.lists.settings import Setting
 
 R = TypeVar("R")
@@ -47,7 +47,7 @@ class Link(Protocol):
     def incidents(self) -> Mapping[str, OpenDecision]: ...
 
     @property
-    def grants(self) -> Mapping[str, GrantFacts]:
+    def grants(self) -> Mapping[str, GrantAdded]:
         """Grants in force, by id."""
         ...
 
@@ -190,7 +190,7 @@ class ConsoleContext:
         ranked = self.order.order(
             incidents.keys(),
             lambda: (
-                found.facts.incident_id
+                found.opened.incident_id
                 for found in by_priority(incidents.values(), link.summaries, self.clock(), link.host_of)
             ),
         )

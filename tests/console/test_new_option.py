@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.cli import cli
 from console.linear.prompts import params_asked, read_params
@@ -90,7 +91,7 @@ def story_of(run_id: str, **more: Any) -> Story:
     story = Story(run_id, f"title of {run_id}", START)
     tool = story.start("tool", "query", story.open("agent", "analyst", story.begin("Query.")))
     opened = opened_of(action={"tool": "query"}, fingerprint="f-same", message="no such table", **more)
-    opened = opened.model_copy(update={"incident_id": f"{run_id}-i"})
+    opened = replace(opened, incident_id=f"{run_id}-i")
     story.tell(opened, tool, story.state.nodes[tool].parent_id)
     return story
 
@@ -232,7 +233,7 @@ SURFACES = [*OPTIONS.values()]
 
 
 def choices_of(spec: OptionSpec, **more: Any) -> list[PromptChoice]:
-    opened = opened_of(**more).model_copy(update={"options": (make_option(spec.id),)})
+    opened = replace(opened_of(**more), options=(make_option(spec.id),))
     return [each for each in prompt_choices(opened, RenderContext(START)) if each.option != LATER_OPTION]
 
 
@@ -258,9 +259,9 @@ def test_every_surface_says_the_same_of_an_option(spec: OptionSpec) -> None:
 @pytest.mark.parametrize("spec", SURFACES, ids=lambda spec: spec.id)
 def test_what_is_confirmed_says_what_it_does(spec: OptionSpec) -> None:
     writes = {"permission": "fs.write:/a.md", "arguments": {"path": "/a.md", "text": "a"}}
-    stopped = BROKEN_TOOL.model_copy(update={"rule_id": "breakpoint"})
+    stopped = replace(BROKEN_TOOL, rule_id="breakpoint")
     places = [opened_of(), opened_of(in_doubt=True), opened_of(action=writes)]
-    places.append(opened_of(action={"tool": "query"}).model_copy(update={"fault": stopped}))
+    places.append(replace(opened_of(action={"tool": "query"}), fault=stopped))
     asks = {confirmation_of(opened, spec.id, runs=runs) for opened in places for runs in (1, 2)} - {None}
     assert asks == set(spec.confirm)
     told = [consequence_text(spec.id, case) for case in spec.confirm]
@@ -285,7 +286,7 @@ def test_what_the_form_accepts_the_link_accepts_and_the_reverse(
     spec: OptionSpec, typed: str, schema: dict[str, Any] | None
 ) -> None:
     opened = opened_of(question="which?", answer_schema=schema, result_schema=schema)
-    opened = opened.model_copy(update={"options": tuple(make_option(each.id) for each in SURFACES)})
+    opened = replace(opened, options=tuple(make_option(each.id) for each in SURFACES))
     choice = choices_of(spec)[0]
     param = choice.param
     sent = form = None

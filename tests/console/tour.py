@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
@@ -71,7 +72,7 @@ def story_of(name: str, texts: list[str], *, alone: bool) -> Story:
         }  # fmt: skip
         action = {"tool": bad.next, "arguments": {"text": bad.next, bad.next: bad.next}}
         broken = story.park(
-            tool, BROKEN_TOOL.model_copy(update=said), message=bad.next, action=action, task=bad.next,
+            tool, replace(BROKEN_TOOL, **said), message=bad.next, action=action, task=bad.next,
             traceback=bad.next, question=bad.next,
         )  # fmt: skip
         story.analyse(broken, bad.next, bad.next)

@@ -238,7 +238,8 @@ def build() -> None:
         waiting.extend(found.__subclasses__())
         if not found.__pydantic_complete__ and found.__module__.partition(".")[0] in ("orbiter", "runtime"):
             found.model_rebuild(raise_errors=False)
-    events._any_event()
+    for kind in events.EVENT_CLASSES:
+        events.decoder_of(kind)
 
 
 def compile_swarms() -> None:

@@ -126,7 +126,7 @@ def filled(**answers: Any) -> ListLink:
     given = {"permissions": PERMISSIONS, "uses": uses, "breakers": BREAKERS, "budgets": BUDGETS, "audit": AUDIT}
     given["workers"] = WORKERS
     link = ListLink(digest(), finished(), **{**given, **answers})
-    link.grants = {grant.grant_id: grant.facts for grant in GRANTS}
+    link.grants = {grant.grant_id: grant for grant in GRANTS}
     link.answers["revoke"] = link.revoke
     link.answers["move"] = lambda *, run_id, **_: {"id": run_id, "state": "queued"}
     link.answers["reset"] = lambda *, key, **_: {"id": key, "state": "closed"}

@@ -8,6 +8,7 @@ from typing import Any
 from runtime.link.client.client import LinkError, LinkLost
 from runtime.operations.log_lines import shorten_event
 from runtime.record.state import events as ev
+from runtime.record.state.events import event_fields
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story
 
@@ -41,7 +42,7 @@ class ListLink(MemoryLink):
             found = [
                 event for event in self.events if event.run_id == args["run_id"] and event.seq > args.get("after", 0)
             ]
-            return [event.model_dump(mode="json") for event in found[: args.get("limit", 500)]]
+            return [event_fields(event) for event in found[: args.get("limit", 500)]]
         if verb not in self.answers:
             return await super().command(verb, **args)
         if verb in ("revoke", "reset", "move"):

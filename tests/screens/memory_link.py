@@ -26,8 +26,8 @@ from runtime.operations.requests.runs import RunMatch
 from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
-from runtime.record.state.incident_facts import GrantFacts
 from runtime.record.state.operator_terms import Role
+from runtime.record.state.workspace_events import GrantAdded
 from tests.screens.stories import START, Story
 
 PREVIEW = {
@@ -58,7 +58,7 @@ class MemoryLink:
         self.needs_login = False
         self.role: Role = "operator"
         self.position: object = 0
-        self.grants: dict[str, GrantFacts] = {}
+        self.grants: dict[str, GrantAdded] = {}
         self.logins = 0
         self.hosts: dict[str, str] = {}
         self.host_names: tuple[str, ...] = ("",)
@@ -85,7 +85,7 @@ class MemoryLink:
     @property
     def incidents(self) -> Mapping[str, InboxRow]:
         return {
-            found.opened.incident_id: InboxRow(run_id=story.run_id, title=story.title, facts=found.opened.facts)
+            found.opened.incident_id: InboxRow(run_id=story.run_id, title=story.title, opened=found.opened)
             for story in self.stories.values()
             for found in story.state.open_incidents
         }

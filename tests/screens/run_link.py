@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime.link.client.client import LinkError
 from runtime.record.state import events as ev
+from runtime.record.state.events import event_fields
 from runtime.record.state.rewind import nodes_dropped_by
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import Story
@@ -22,7 +23,7 @@ class RunLink(MemoryLink):
         story = self.stories[args["run_id"]]
         if verb == "events":
             found = [event for event in story.events if event.seq > args.get("after", 0)][: args.get("limit", 500)]
-            return [event.model_dump(mode="json") for event in found]
+            return [event_fields(event) for event in found]
         self.said.append((verb, args))
         if verb in self.refused:
             raise LinkError(self.refused[verb])

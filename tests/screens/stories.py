@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.steps import Place, segment
 from runtime.judgement.recovery.options import make_option
 from runtime.record.journal import OpenIncident
@@ -42,14 +44,8 @@ class Story:
     events: list[ev.JournalEvent] = field(default_factory=list)
 
     def tell(self, event: ev.JournalEvent, node_id: str = "", parent_id: str = "") -> ev.JournalEvent:
-        told = event.model_copy(
-            update={
-                "seq": len(self.events) + 1,
-                "run_id": self.run_id,
-                "ts": self.at,
-                "node_id": node_id,
-                "parent_id": parent_id,
-            }
+        told = replace(
+            event, seq=len(self.events) + 1, run_id=self.run_id, ts=self.at, node_id=node_id, parent_id=parent_id
         )
         self.events.append(told)
         before = self.state.anomalies

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from runtime.link.client.client import LinkError
@@ -146,7 +147,7 @@ async def test_a_runtime_that_cannot_answer_is_said_and_nothing_breaks() -> None
 
 
 def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
-    grant = GRANTS[0].model_copy(update={"subject": HOSTILE, "pattern": HOSTILE}).facts
+    grant = replace(GRANTS[0], subject=HOSTILE, pattern=HOSTILE)
     context = RenderContext(START)
     known = HostPermissions(
         "build",
@@ -247,7 +248,7 @@ async def test_hostile_words_in_every_pane_leave_the_screen_whole() -> None:
         logfile={"path": HOSTILE, "began": 0, "end": 9, "text": HOSTILE + "\n"},
     )
     link.stories["run-5"] = story
-    link.grants = {"g-1": GRANTS[0].model_copy(update={"pattern": HOSTILE, "subject": HOSTILE}).facts}
+    link.grants = {"g-1": replace(GRANTS[0], pattern=HOSTILE, subject=HOSTILE)}
     async with app_on(link).run_test(size=(120, 40)) as pilot:
         for keys in (("3",), ("x",), ("escape", "4"), ("7",), ("8",), ("5",), ("enter",), ("escape", "v")):
             await press(pilot, *keys, then="evil")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from orbiter import Agent, FailurePolicy, Swarm, run
@@ -207,7 +208,7 @@ def test_4_4_a_payload_too_large_is_made_smaller_and_then_offers_no_retry() -> N
     fault = classify_record({"provider": "openai", "status": 413, "message": "Payload too large"})
     decided = decide_retry(fault, attempt=1, policy=RetryPolicy(), rng=random.Random(1))
     assert decided.remedy is Remedy.COMPACT_RETRY
-    ids = [option.id for option in options_for(fault.model_copy(update={"exhausted": True}), "llm")[0]]
+    ids = [option.id for option in options_for(replace(fault, exhausted=True), "llm")[0]]
     assert ids == ["switch_model", "result", "skip", "abort"]
 
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolCallError
 from orbiter.steps import Step
@@ -163,7 +165,7 @@ def _left_over(error: Exception, fault: Classification, decision: RetryDecision,
     """A failure that was not healed and is not for the model: a person, or the swarm's policy, decides."""
     if fault.cause is Cause.QUOTA_EXHAUSTED and errors.quota_action(fault.provider) == "notify":
         # Told on every channel, as what ends a run is: without a quota nothing goes on.
-        fault = fault.model_copy(update={"impact": Impact.RUN})
+        fault = msgspec.structs.replace(fault, impact=Impact.RUN)
     fault_policy.log_unresolved(fault)
     return Blocked(fault, error, wait_s=long_wait(errors, fault, decision), by_policy=True)
 

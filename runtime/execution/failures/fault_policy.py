@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolError
 from orbiter.steps import Step
@@ -80,7 +82,7 @@ def classify_failure(
     if not is_judged(judged, facts):
         judged = ask_author(own, dict(context), step.traits.classify_around, judged)
         # That a call had no effect is for its tool's own author to say (DESIGN section 5).
-        judged = judged.model_copy(update={"effect": facts.effect})
+        judged = replace(judged, effect=facts.effect)
     if (problem := judged.metadata.get(PROBLEM)) is not None and PROBLEM not in facts.metadata:
         warn(f"classify_error of {step.name} cannot be used: it {problem}")
     return config.reclassify(judged, own)

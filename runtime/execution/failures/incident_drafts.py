@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.steps import Step
 from runtime.execution.incidents import IncidentDraft
 from runtime.record.state import events as ev
@@ -23,7 +25,7 @@ def draft_unfit_result(
     """A result given by hand that does not fit the step: what was asked before is asked again, with what is wrong."""
     before = opened.fault.author_message or opened.fault.technical or opened.fault.user_message
     return IncidentDraft(
-        fault=opened.fault.model_copy(update={"user_message": before, "rule_message": ""}),
+        fault=replace(opened.fault, user_message=before, rule_message=""),
         where=step.kind,
         message=f"the result that {answer.by.name or 'an operator'} gave does not fit: {wrong}; before: {before}",
         action=dict(opened.action),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
 from runtime.execution.gates.permission import GRANT_ADVICE, grantable_need
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.run_session import RunSession
@@ -29,11 +31,10 @@ async def ask_for_grant(session: RunSession, node_id: str, exc: Exception, draft
 
 def as_request(fault: Classification) -> Classification:
     """The fault of code that raised for a permission that may be granted, as a request for it."""
-    return fault.model_copy(
-        update={
-            "cause": Cause.PERMISSION_DENIED,
-            "persistence": Persistence.NEEDS_CHANGE,
-            "effect": Effect.NOT_ATTEMPTED,
-            "suggestions": (*fault.suggestions, GRANT_ADVICE),
-        }
+    return msgspec.structs.replace(
+        fault,
+        cause=Cause.PERMISSION_DENIED,
+        persistence=Persistence.NEEDS_CHANGE,
+        effect=Effect.NOT_ATTEMPTED,
+        suggestions=(*fault.suggestions, GRANT_ADVICE),
     )

@@ -1,5 +1,5 @@
 """What is checked before each attempt: freeze, breakpoint, permission, budget, breaker.
 
-Imports `orbiter`, `runtime.execution`, `runtime.execution.failures`, `runtime.judgement.*`, `runtime.record` and
-`runtime.record.state`.
+Imports `orbiter`, `runtime.execution`, `runtime.execution.failures`, `runtime.judgement.*`, `runtime.record`,
+`runtime.record.state` and `msgspec`.
 """

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 
+from msgspec.structs import replace
+
 from orbiter.errors import ConfigurationError
 from runtime.execution.failures.incident_drafts import config_fault
 from runtime.execution.gates.blocked import Blocked
@@ -50,7 +52,7 @@ async def check_server(session: RunSession, agent: str, name: str) -> Blocked | 
             return None
     except ConfigurationError as exc:
         # Once its file is mended the same may be done again.
-        return Blocked(config_fault(exc).model_copy(update={"recoverable": True}), exc)
+        return Blocked(replace(config_fault(exc), recoverable=True), exc)
     need, shown = Need(SERVER_VERB, name), server.describe()
     what = f"start {shlex.join(shown['command'])}" if server.command else f"connect to {shown['url']}"
     if given := [f"{name}={value}" for name, value in shown.get("env", {}).items()]:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
 from runtime.judgement.faults.fault_words import mask_secrets
@@ -76,7 +78,7 @@ def apply_severity(facts: Classification, said: ErrorClassification) -> Classifi
         seconds = parse_moment(str(hint), 0.0)
         if seconds:
             changes |= {"retry_after_s": seconds, "hint_source": "author"}
-    return facts.model_copy(update=changes)
+    return replace(facts, **changes)
 
 
 def _retriable(facts: Classification) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def _suggestions(value: Any) -> tuple[str, ...]:
 
 
 def _with_problem_noted(facts: Classification, problem: str) -> Classification:
-    return facts.model_copy(update={"metadata": {**facts.metadata, PROBLEM: mask_secrets(problem)[:500]}})
+    return replace(facts, metadata={**facts.metadata, PROBLEM: mask_secrets(problem)[:500]})
 
 
 def _text(value: object) -> str:

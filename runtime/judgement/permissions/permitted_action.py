@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from runtime.record.state.summary import Instant
+from runtime.record.state.clock import Instant
 
 
 class PermittedAction(Struct, frozen=True, kw_only=True):

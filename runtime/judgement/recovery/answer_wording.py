@@ -10,7 +10,7 @@ from runtime.judgement.recovery.option_table import effect_of
 
 
 class AskedIncident(Protocol):
-    """What is read of an incident: `IncidentOpened` and `IncidentFacts` are such."""
+    """What is read of an incident: `IncidentOpened` and `IncidentOpened` are such."""
 
     @property
     def question(self) -> str: ...

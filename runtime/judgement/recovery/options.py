@@ -20,8 +20,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
     Remedy,
 )
-from runtime.record.state.incident_events import IncidentAnswered, IncidentOpened, Option
-from runtime.record.state.incident_facts import OptionNeed
+from runtime.record.state.incident_events import IncidentAnswered, IncidentOpened, Option, OptionNeed
 
 SERVER_APPROVAL_RULE_ID: Final = "mcp-server-approval"
 """The rule of incidents that ask whether an MCP server may be used."""

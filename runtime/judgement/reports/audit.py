@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -27,7 +26,7 @@ _ACTION_WORDS: dict[type[ev.JournalEvent], str] = {
     ev.AgentRefused: "was refused",
 }
 _AUDITED_EVENTS: Final[tuple[type[ev.JournalEvent], ...]] = (ev.IncidentOpened, ev.IncidentAnswered, *_ACTION_WORDS)
-AUDIT_MARKS: Final = tuple(f'"type":"{kind.model_fields["type"].default}"' for kind in _AUDITED_EVENTS)
+AUDIT_MARKS: Final = tuple(f'"type":"{ev.type_of(kind)}"' for kind in _AUDITED_EVENTS)
 """What the stored events that count here have in them (`runtime.record.journal.Journal.latest`)."""
 _DETAILS: dict[type[ev.JournalEvent], tuple[str, ...]] = {
     ev.RunMoved: ("code", "before", "queue"),
@@ -78,7 +77,7 @@ def _answer_entry(event: ev.IncidentAnswered, opened: ev.IncidentOpened | None) 
 
 def _command_entry(event: ev.JournalEvent) -> AuditEntry:
     by: ev.Actor = getattr(event, "by", ev.Actor())
-    body = json.loads(event.model_dump_json())
+    body = ev.event_fields(event)
     return AuditEntry(
         ts=event.ts,
         person=by.name,

@@ -149,7 +149,7 @@ def read_export(text: str) -> Export:
     for number, row in enumerate(rows[1:], 2):
         try:
             events.append(ev.load_event(row))
-        except ValidationError as exc:
+        except ev.InvalidEvent as exc:
             raise InvalidExport(f"line {number} is not an event: the file was cut or changed") from exc
     own = tuple(event for event in events if event.run_id != ev.WORKSPACE_RUN_ID)
     return Export(header, own, tuple(event for event in events if event.run_id == ev.WORKSPACE_RUN_ID))

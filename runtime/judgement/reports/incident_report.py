@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from runtime.judgement.recovery.options import why_no_retry
 from runtime.judgement.reports.framing import (
     bullet_list,
@@ -173,7 +175,7 @@ def build_report(state: DurableRun, opened: IncidentOpened) -> IncidentReport:
         url=opened.url,
         deadline=opened.deadline,
         at_deadline=_at_deadline(opened) if incident is None or incident.open else "",
-        options=tuple(OfferedOption(**each.model_dump()) for each in opened.options),
+        options=tuple(OfferedOption(**asdict(each)) for each in opened.options),
         safe=opened.safe,
         why_no_retry="" if any(found.id == "retry" for found in opened.options) else why_no_retry(opened.fault),
         analysis=analysis.text if analysis is not None else "",

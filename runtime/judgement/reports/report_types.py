@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from runtime.record.state.summary import Instant
+from runtime.record.state.clock import Instant
 
 WaitKind = Literal[
     "person", "permission", "breaker", "budget", "time", "frozen", "runtime", "work", "order", "ending", "nothing"

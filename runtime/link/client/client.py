@@ -39,8 +39,8 @@ from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.summary import Summary
+    from runtime.record.state.workspace_events import GrantAdded
 
 __all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "LinkPhase", "LinkQuality", "LinkStatus"]
 
@@ -109,7 +109,7 @@ class LinkClient:
         return self._view.incidents
 
     @property
-    def grants(self) -> Mapping[str, GrantFacts]:
+    def grants(self) -> Mapping[str, GrantAdded]:
         """Grants in force."""
         return self._view.grants
 

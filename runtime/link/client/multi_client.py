@@ -25,8 +25,8 @@ from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.summary import Summary
+    from runtime.record.state.workspace_events import GrantAdded
 
 R = TypeVar("R")
 _PHASES_WORST_FIRST: tuple[LinkPhase, ...] = ("lost", "connecting", "connected", "closed")
@@ -52,7 +52,7 @@ class MultiClient:
         return {key: row for client in self.clients.values() for key, row in client.incidents.items()}
 
     @property
-    def grants(self) -> Mapping[str, GrantFacts]:
+    def grants(self) -> Mapping[str, GrantAdded]:
         return {key: row for client in self.clients.values() for key, row in client.grants.items()}
 
     @property

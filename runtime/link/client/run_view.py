@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from runtime.link.client.streamed_text import StreamedText
 from runtime.link.wire import limits
@@ -51,7 +51,7 @@ class RunView:
             state = self.coming.add(message)
         except ValidationError as exc:
             log.exception("run %s", message.run_id)
-            self._give_up(f"this program cannot read the run: {exc.errors(include_url=False)[0]['msg']}")
+            self._give_up(f"this program cannot read the run: {exc}")
             return
         except InvalidState as exc:
             self._give_up(f"the run cannot be shown: {exc}")
@@ -74,7 +74,7 @@ class RunView:
             self.needs_snapshot = True
             return False
         event = _parse_event(message)
-        if event.__class__ is ev.NodeOpened and (why := bad_node(self.state, event)):  # pydantic's isinstance is Python
+        if event.__class__ is ev.NodeOpened and (why := bad_node(self.state, event)):
             self._give_up(f"the run cannot be shown: {why}")
             return True
         self.state.apply(event)
@@ -100,7 +100,7 @@ class RunView:
 def _parse_event(message: p.RunEvent) -> ev.JournalEvent:
     """The event, or what is left of it if this program cannot read it: one odd event must not hide a run."""
     try:
-        return ev.parse_event(message.body)
-    except ValidationError:
+        return ev.load_event(bytes(message.body))
+    except ev.InvalidEvent:
         log.exception("event %d of run %s", message.seq, message.run_id)
-        return ev.UnknownEvent(type=str(message.body.get("type", "?")), run_id=message.run_id, seq=message.seq)
+        return ev.UnknownEvent(type=ev.type_in_line(bytes(message.body)) or "?", run_id=message.run_id, seq=message.seq)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         WorkspaceChange,
         WorkspaceSnapshot,
     )
-    from runtime.record.state.incident_facts import GrantFacts
     from runtime.record.state.summary import Summary
+    from runtime.record.state.workspace_events import GrantAdded
 
 
 class MissingChange(Exception):
@@ -35,7 +35,7 @@ class WorkspaceView:
         self.position = 0
         self.summaries: dict[str, Summary] = {}
         self.incidents: dict[str, InboxRow] = {}
-        self.grants: dict[str, GrantFacts] = {}
+        self.grants: dict[str, GrantAdded] = {}
         self.runs: dict[str, RunView] = {}
         self.snapshots: list[SnapshotReason] = []
         """Why each snapshot of the picture was sent, as a measure of how good the link is; the last 100."""
@@ -72,7 +72,7 @@ class WorkspaceView:
         self._parts_bytes = self._changes_bytes = 0
         self.epoch, self.position = epoch, message.position
         self.summaries = {row.id: row for part in parts for row in part.summaries}
-        self.incidents = {row.facts.incident_id: row for part in parts for row in part.incidents}
+        self.incidents = {row.opened.incident_id: row for part in parts for row in part.incidents}
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
 
@@ -91,7 +91,7 @@ class WorkspaceView:
         if message.summary is not None:
             self.summaries[message.summary.id] = message.summary
         if message.incident is not None:
-            self.incidents[message.incident.facts.incident_id] = message.incident
+            self.incidents[message.incident.opened.incident_id] = message.incident
         if message.closed:
             self.incidents.pop(message.closed, None)
         if message.grants is not None:

@@ -23,7 +23,6 @@ from runtime.link.wire.protocol import (
 from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import AnswerProposed, GrantAdded
-from runtime.record.state.incident_facts import GrantFacts
 
 RECENT_CHANGES = 5000
 """Changes kept as sent."""
@@ -40,7 +39,7 @@ class WorkspaceProjection:
         self.position = 0
         self.summaries: dict[str, Summary] = {}
         self.incidents: dict[str, InboxRow] = {}
-        self.grants: tuple[GrantFacts, ...] = ()
+        self.grants: tuple[GrantAdded, ...] = ()
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT_CHANGES)
         self._snapshots: dict[SnapshotReason, list[bytes]] = {}
         """Those of this position: consoles that come at the same time share them."""
@@ -53,10 +52,10 @@ class WorkspaceProjection:
         """
         self.summaries = {found.id: found for found in reversed(list(summaries))}
         self.incidents = {
-            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, facts=found.facts)
+            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, opened=found.opened)
             for found in incidents
         }
-        self.grants = tuple(each.facts for each in grants)
+        self.grants = tuple(grants)
         self._recent.clear()
         self._snapshots.clear()
         self.position += 1
@@ -77,15 +76,15 @@ class WorkspaceProjection:
 
     def open(self, incident: InboxRow) -> bytes | None:
         """An incident came, or came again with a new revision."""
-        if self.incidents.get(incident.facts.incident_id) == incident:
+        if self.incidents.get(incident.opened.incident_id) == incident:
             return None
-        self.incidents[incident.facts.incident_id] = incident
+        self.incidents[incident.opened.incident_id] = incident
         return self._changed(WorkspaceChange(position=self.position + 1, incident=incident))
 
     def propose(self, proposal: AnswerProposed) -> bytes | None:
         """An agent proposes an answer to an incident of the inbox, as that is now."""
         row = self.incidents.get(proposal.incident_id)
-        if row is None or row.facts.revision != proposal.revision:
+        if row is None or row.opened.revision != proposal.revision:
             return None
         return self.open(replace(row, proposed=proposal.option, proposed_by=proposal.by.name))
 
@@ -97,7 +96,7 @@ class WorkspaceProjection:
 
     def set_grants(self, grants: Iterable[GrantAdded]) -> bytes | None:
         """These grants are in force by now."""
-        now = tuple(each.facts for each in grants)
+        now = tuple(grants)
         if now == self.grants:
             return None
         self.grants = now

@@ -160,7 +160,7 @@ class Projector:
         if found is None:
             self._inbox.add(event.run_id)
             return None
-        return self._projection.open(InboxRow(run_id=event.run_id, title=found.shown_title, facts=event.facts))
+        return self._projection.open(InboxRow(run_id=event.run_id, title=found.shown_title, opened=event))
 
     async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
         summary = await self._journal.summary(run_id)
@@ -181,7 +181,7 @@ class Projector:
                 self._listener.broadcast(self._projection.close(incident_id))
         for opened in rows.values():
             self._listener.broadcast(
-                self._projection.open(InboxRow(run_id=summary.id, title=summary.shown_title, facts=opened.facts))
+                self._projection.open(InboxRow(run_id=summary.id, title=summary.shown_title, opened=opened))
             )
         self._proposals.add(summary.id)
 

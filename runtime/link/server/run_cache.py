@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 
-from pydantic import TypeAdapter
+import msgspec
 
 from runtime.link.wire.protocol import SnapshotReason
 from runtime.link.wire.run_snapshot import snapshot_parts
@@ -32,10 +32,7 @@ def event_line(event: ev.JournalEvent) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    return _strings.dump_json(text).decode()
-
-
-_strings: TypeAdapter[str] = TypeAdapter(str)
+    return msgspec.json.encode(text).decode()
 
 
 class CachedRun:

@@ -17,18 +17,15 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
-from runtime.record.state.incident_facts import GrantFacts, IncidentFacts
+from runtime.record.state.incident_events import IncidentOpened
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
-
-if TYPE_CHECKING:
-    from runtime.record.state.incident_events import IncidentOpened
+from runtime.record.state.workspace_events import GrantAdded
 
 PROTOCOL_VERSION = 2
 """Both sides must speak the same; a message or field that the other may ignore needs no new number."""
@@ -74,23 +71,16 @@ class Hello(Message, frozen=True, tag="hello"):
     proto: int = PROTOCOL_VERSION
 
 
-class InboxRow(msgspec.Struct, frozen=True, dict=True):
+class InboxRow(msgspec.Struct, frozen=True):
     """A row of the inbox: an open incident and the run that it belongs to. `proposed`: the option that an agent
     proposed last, and `proposed_by` its name; both may be empty.
     """
 
     run_id: str
-    facts: IncidentFacts = msgspec.field(name="opened")
+    opened: IncidentOpened
     title: str = ""
     proposed: str = ""
     proposed_by: str = ""
-
-    @cached_property
-    def opened(self) -> IncidentOpened:
-        """The event, which a decision needs. The first that is read loads the vocabulary of incidents."""
-        from runtime.record.state import incident_events
-
-        return incident_events.IncidentOpened.model_validate(msgspec.to_builtins(self.facts))
 
 
 class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
@@ -101,7 +91,7 @@ class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
     why: SnapshotReason
     summaries: tuple[Summary, ...] = ()
     incidents: tuple[InboxRow, ...] = ()
-    grants: tuple[GrantFacts, ...] = ()
+    grants: tuple[GrantAdded, ...] = ()
     more: bool = False
 
 
@@ -115,7 +105,7 @@ class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
     summary: Summary | None = None
     incident: InboxRow | None = None
     closed: str = ""
-    grants: tuple[GrantFacts, ...] | None = None
+    grants: tuple[GrantAdded, ...] | None = None
 
 
 class Pong(Message, frozen=True, tag="pong"):
@@ -144,12 +134,12 @@ class RunSnapshot(Message, frozen=True, tag="run"):
 
 
 class RunEvent(Message, frozen=True, tag="event"):
-    """An event of a watched run; `body` as `runtime.record.state.events.parse_event` reads it."""
+    """An event of a watched run; `body` as `runtime.record.state.events.load_event` reads it."""
 
     STREAMED: ClassVar[bool] = True
     run_id: str
     seq: int
-    body: dict[str, Any]
+    body: msgspec.Raw
 
 
 class Delta(Message, frozen=True, tag="delta"):

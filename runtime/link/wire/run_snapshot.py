@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
+import msgspec
 
 from runtime.link.wire import limits
 from runtime.link.wire.protocol import RunSnapshot, SnapshotReason
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
+from runtime.record.state.struct_json import struct_to_builtins
+
+R = TypeVar("R")
 
 NODES_PER_PART = 250
 
 
 def snapshot_parts(run_id: str, state: DurableRun, why: SnapshotReason) -> Iterator[RunSnapshot]:
     """The messages, in the order in which they are sent."""
-    whole: dict[str, Any] = _state_adapter().dump_python(state, mode="json", by_alias=True, exclude_defaults=True)
-    nodes: dict[str, Any] = whole.pop("nodes", {})
+    head: dict[str, Any] = struct_to_builtins(state)
+    nodes: dict[str, Any] = head.pop("nodes", {})
     ids = list(nodes)
-    yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=whole, more=bool(ids))
+    yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=head, more=bool(ids))
     for start in range(0, len(ids), NODES_PER_PART):
         part = {node_id: nodes[node_id] for node_id in ids[start : start + NODES_PER_PART]}
         more = start + NODES_PER_PART < len(ids)
         yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, nodes=part, more=more)
+
+
+def _read(told: dict[str, Any], kind: type[R]) -> R:
+    return msgspec.convert(told, kind, str_keys=True, dec_hook=lambda _counter, value: Counter(value))
 
 
 class InvalidState(ValueError):
@@ -37,7 +44,7 @@ class StateAssembler:
     a few milliseconds, again and again, and not for a good part of a second.
 
     Raises (from `add`):
-        pydantic.ValidationError: a part holds no state that this program can read.
+        msgspec.ValidationError: a part holds no state that this program can read.
         InvalidState: it has too many nodes, or they are not a tree.
     """
 
@@ -48,10 +55,10 @@ class StateAssembler:
     def add(self, part: RunSnapshot) -> DurableRun | None:
         """The state, once its last part is there."""
         if part.head is not None:
-            self._state, self._nodes = _state_adapter().validate_python(part.head), {}
+            self._state, self._nodes = _read(part.head, DurableRun), {}
         if self._state is None:  # the rest of a snapshot whose head could not be read
             return None
-        self._nodes.update(_nodes_adapter().validate_python(part.nodes))
+        self._nodes.update(_read(part.nodes, dict[str, Node]))
         if len(self._nodes) > limits.MAX_NODES:
             raise InvalidState(f"it has more than {limits.MAX_NODES} nodes")
         if part.more:
@@ -92,14 +99,3 @@ def _check_tree(state: DurableRun) -> None:
             above.add(node_id)
             node_id = state.nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
         ended |= above
-
-
-@cache
-def _state_adapter() -> TypeAdapter[DurableRun]:
-    """Worked out for the first run that is watched, not when a console opens."""
-    return TypeAdapter(DurableRun)
-
-
-@cache
-def _nodes_adapter() -> TypeAdapter[dict[str, Node]]:
-    return TypeAdapter(dict[str, Node])

@@ -118,7 +118,7 @@ async def _preview(ops: OperationContext, request: asked.PreviewGrant, origin: O
     from runtime.operations import queries
 
     found = await queries.read_grant_preview(ops.journal, grant, root=str(ops.workspace), verbs=ops.decisions.verbs)
-    proposed = decode_struct(asked.ProposedGrant, grant.model_dump())
+    proposed = decode_struct(asked.ProposedGrant, ev.event_fields(grant))
     return asked.GrantPreview(grant=proposed, sentence=found.sentence(), past=found.past, pending=found.pending)
 
 

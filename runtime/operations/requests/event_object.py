@@ -23,8 +23,8 @@ class _Common(msgspec.Struct):
 class EventObject(dict[str, Any]):
     """The JSON of an event, in the order in which it was written.
 
-    Not its class: that is a model of pydantic, whose import a console's first frame would wait for, and an event of a
-    newer program has fields that this one does not know: they stay. `parse_event` of `runtime.record.state.events`
+    Not its class: a line of a log has an event cut to what it has room for, which its class would refuse, and an event
+    of a newer program has fields that this one does not know: they stay. `parse_event` of `runtime.record.state.events`
     makes the class of it.
 
     Raises:

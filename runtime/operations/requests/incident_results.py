@@ -1,5 +1,5 @@
-"""An incident and its report as results. The fields of an event or a fault in them are those of its model in
-`runtime.record.state`, which is pydantic's: a test compares the two.
+"""An incident and its report as results. The fields of an event or a fault in them are those of its struct in
+`runtime.record.state`, which leaves out what stands at its default: a test compares the two.
 """
 
 from __future__ import annotations

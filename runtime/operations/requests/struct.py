@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 from msgspec import Meta, Struct
 
-from runtime.record.state.summary import Instant
+from runtime.record.state.clock import Instant
 
 if TYPE_CHECKING:
     from runtime.record.state.event_base import Actor

@@ -19,8 +19,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
 from runtime.record.state.operator_terms import DEFAULT_QUEUE
 
-# By class, not by isinstance, which pydantic answers in Python: this is asked of every event.
-RUN_COLUMNS = frozenset(kind for kind in ev.EVENT_CLASSES if kind.model_fields["type"].default.startswith("run."))
+RUN_COLUMNS = frozenset(kind for kind in ev.EVENT_CLASSES if ev.type_of(kind).startswith("run."))
 INCIDENT_COLUMNS: frozenset[type[ev.JournalEvent]] = frozenset(
     {ev.IncidentOpened, ev.IncidentAnswered, ev.IncidentClosed}
 )

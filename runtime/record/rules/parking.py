@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from runtime.record.state.events import RunParked
 from runtime.record.state.summary import RunPhase
 
@@ -31,7 +33,7 @@ def decide_park(
     changed = told or (park.thaw and not frozen) or not all(map(is_open, park.incidents))
     overdue = park.wake_at is not None and park.wake_at <= now
     if changed or overdue or waits_for_nothing("waiting", park.wake_at, open_incidents, frozen=frozen):
-        return park.model_copy(update={"reason": "stop", "wake_at": None})
+        return replace(park, reason="stop", wake_at=None)
     return park
 
 

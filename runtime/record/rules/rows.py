@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pydantic_core import PydanticSerializationError, ValidationError, from_json
+from msgspec.structs import replace
 
-from orbiter.text_encoding import dump_json
 from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
 
-_KIND = re.compile(r'\{(?:"v":\d{1,9},)?"type":"([a-z_.]{1,100})"')
-"""How the body of a row begins."""
-_IN_COLUMNS = {"v", "seq", "run_id", "type"}
 _MAX_NESTING = 128
 """Only a text with more brackets than this can be nested too deeply."""
 _RESERVED_LEVELS = 20
@@ -44,35 +38,32 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
     """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that it could not be
     read it back, or is far too long. Lone surrogates are replaced.
     """
-    kind: str = getattr(event, "type", "")
-    # On a fresh event all that columns hold stands at its default; to leave it out by name costs a third more.
-    fresh = event.seq == 0 and not event.run_id and event.v == ev.EVENT_VERSION and type(event) is not ev.UnknownEvent
+    bare = event
+    if event.seq or event.run_id or event.v != ev.EVENT_VERSION:
+        bare = replace(event, seq=0, run_id="", v=ev.EVENT_VERSION)
     try:
-        body = dump_json(event, exclude_defaults=True, by_alias=True, exclude=None if fresh else _IN_COLUMNS)
+        body = ev.dump_event(bare)
         if body.count("{") + body.count("[") > _MAX_NESTING:
-            # What can be written can be nested deeper than what can be read (pydantic: 255 levels and 200).
-            from_json(f"{'[' * _RESERVED_LEVELS}{body}{']' * _RESERVED_LEVELS}", cache_strings=False)
+            _check_nesting(body)
         if len(body) > MAX_EVENT_BYTES:
             raise ValueError(f"{len(body):,} characters")
-    except (PydanticSerializationError, RecursionError, ValueError) as exc:
-        raise Unrecordable(f"{kind} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
-    head = _head(event.v, kind)
+    except (TypeError, RecursionError, ValueError) as exc:
+        raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
+    if event.v != 1:  # not where it is the default: defaults rise
+        body = f'{{"v":{event.v},{body[1:]}'
     if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
-        return _with_blobs(event, head, body)
-    return EventRow(event, _object(head, body))
+        return _with_blobs(event, body)
+    return EventRow(event, body)
 
 
-@cache
-def _head(v: int, kind: str) -> str:
-    """The version is left out where it is 1, not where it is the default: defaults rise."""
-    return f'"type":{json.dumps(kind)}' if v == 1 else f'"v":{v},"type":{json.dumps(kind)}'
+def _check_nesting(body: str) -> None:
+    """Raises `ValueError` if it is nested more deeply than 200 levels: other readers of JSON take no more."""
+    from pydantic_core import from_json  # it counts levels; others take what the stack has room for
+
+    from_json(f"{'[' * _RESERVED_LEVELS}{body}{']' * _RESERVED_LEVELS}", cache_strings=False)
 
 
-def _object(head: str, body: str) -> str:
-    return f"{{{head},{body[1:]}" if len(body) > 2 else f"{{{head}}}"
-
-
-def _with_blobs(event: ev.JournalEvent, head: str, body: str) -> EventRow:
+def _with_blobs(event: ev.JournalEvent, body: str) -> EventRow:
     small: list[str] = []
     names: dict[str, str] = {}
     values: dict[str, str] = {}
@@ -85,8 +76,8 @@ def _with_blobs(event: ev.JournalEvent, head: str, body: str) -> EventRow:
         else:
             small.append(f"{json.dumps(name)}:{text}")
     if not names:
-        return EventRow(event, _object(head, body))
-    return EventRow(event, _object(head, f"{{{','.join(small)}}}"), json.dumps(names), values)
+        return EventRow(event, body)
+    return EventRow(event, f"{{{','.join(small)}}}", json.dumps(names), values)
 
 
 def decode_event(
@@ -97,18 +88,18 @@ def decode_event(
     Raises:
         Unrecordable: the row is not an event, or a blob of it is missing.
     """
-    head = f'{{"run_id":{json.dumps(run_id)},"seq":{seq},'
-    if not body.startswith('{"v":'):
-        head += '"v":1,'
+    versioned = body.startswith('{"v":')
     if blobs is not None:
         for name, digest in json.loads(blobs).items():
             if values is None or digest not in values:
                 raise Unrecordable(
                     f"event {seq} of run {run_id}: its value {name!r} ({digest[:12]}…) is missing from the journal"
                 )
-            head += f"{json.dumps(name)}:{values[digest]},"
+            body = f"{body[:-1]},{json.dumps(name)}:{values[digest]}}}"
     try:
-        kind = _KIND.match(body)
-        return ev.load_event(head + body[1:], kind[1] if kind is not None else None)
-    except ValidationError as exc:
+        event = ev.load_event(body)
+    except ev.InvalidEvent as exc:
         raise Unrecordable(f"event {seq} of run {run_id} cannot be read: {exc}") from exc
+    if versioned or ev.EVENT_VERSION == 1:
+        return event.placed(run_id, seq)
+    return replace(event, run_id=run_id, seq=seq, v=1)

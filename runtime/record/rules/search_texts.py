@@ -18,7 +18,7 @@ SEARCHED_EVENTS: Final[tuple[type[ev.JournalEvent], ...]] = (
     ev.RunCreated, ev.RunFinished, ev.NodeClosed, ev.IncidentOpened,
 )  # fmt: skip
 """The events that have such texts."""
-SEARCHED_TYPES: Final = tuple(str(kind.model_fields["type"].default) for kind in SEARCHED_EVENTS)
+SEARCHED_TYPES: Final = tuple(map(ev.type_of, SEARCHED_EVENTS))
 
 _SPECIAL: Final = re.compile(r"([%_\\])")
 _ESCAPED: Final = r"\\\1"

@@ -1,4 +1,4 @@
 """Events, and the state that is folded from them. Pure: no I/O and no clock.
 
-Imports `orbiter`, `msgspec`, `pydantic_core` and `pydantic`.
+Imports `orbiter`, `msgspec` and `pydantic_core`.
 """

@@ -11,6 +11,12 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A moment with its time zone: one without is refused where it is read."""
 
 log = logging.getLogger("runtime.clock")
 

@@ -8,7 +8,6 @@ cannot be (a node that closed twice, an answer to an unknown incident) leaves th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -33,13 +32,11 @@ from runtime.record.state.summary import (
 )
 
 
-@dataclass(slots=True)
-class DurableRun(RunData):
+class DurableRun(RunData, omit_defaults=True):
     """One run, as far as its events tell: the data, and the fold that fills it in."""
 
     def apply(self, event: ev.JournalEvent) -> None:
         """Take one event into account."""
-        # By class, not by isinstance, which pydantic answers in Python.
         kind, seq, ts = type(event), event.seq, event.ts
         self.last_seq = max(self.last_seq, seq)
         if kind is ev.RunStarted and self.active_since is not None:

@@ -1,4 +1,4 @@
-"""The events: facts in the past tense, one model each in the modules by subject, and all of them as one union.
+"""The events: facts in the past tense, one class each in the modules by subject, and all of them as one union.
 
 An event is written once and never changed. `seq` counts within a run from 1 without gaps and is given by the
 journal, as is `run_id`'s place in the file; `v` is the version of this vocabulary. A reader ignores fields that
@@ -10,10 +10,12 @@ What belongs to no run (grants, freezes, each operator's last look) stands in th
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from typing import Annotated, Any, Union
+from typing import Any, Final, TypeVar
 
-from pydantic import Discriminator, Tag, TypeAdapter
+import msgspec
+from msgspec.structs import replace
 
 from runtime.record.state.clock import utc_now
 from runtime.record.state.event_base import (
@@ -23,6 +25,7 @@ from runtime.record.state.event_base import (
     Actor,
     JournalEvent,
     UnknownEvent,
+    type_of,
 )
 from runtime.record.state.incident_events import (
     AnalysisAdded,
@@ -69,6 +72,7 @@ from runtime.record.state.run_events import (
     RunThawed,
     SwarmLoaded,
 )
+from runtime.record.state.struct_json import encode_struct, struct_fields, struct_to_builtins
 from runtime.record.state.workspace_events import (
     AgentRefused,
     BreakerChanged,
@@ -84,6 +88,8 @@ from runtime.record.state.workspace_events import (
     TracesHeldBack,
     TracesSent,
 )
+
+K = TypeVar("K")
 
 EVENT_CLASSES: tuple[type[JournalEvent], ...] = (
     RunCreated, RunStarted, RunParked, RunFinished, AbortRequested, RunFrozen, RunThawed,
@@ -107,45 +113,82 @@ OPERATOR_EVENTS: tuple[type[JournalEvent], ...] = (
 WAKING_EVENTS: tuple[type[JournalEvent], ...] = (AbortRequested, RunThawed, RewindRequested)
 """Event kinds after which a run that waits must be driven again."""
 
-_CLASS_BY_TYPE = {kind.model_fields["type"].default: kind for kind in EVENT_CLASSES} | {"unknown": UnknownEvent}
+_CLASS_BY_TYPE: dict[str, type[JournalEvent]] = {type_of(kind): kind for kind in EVENT_CLASSES}
+_HEAD: Final = re.compile(r'\{(?:"v":\d{1,9},)?"type":"([a-z_.]{1,100})"')
+_HEAD_BYTES: Final = re.compile(_HEAD.pattern.encode())
+_COMMON: Final = frozenset({"type", *JournalEvent.__struct_fields__})
+
+InvalidEvent = msgspec.DecodeError
+"""What is raised for JSON that is not an event of ours."""
 
 
-def _tag(value: Any) -> str:
-    name = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
-    return name if isinstance(name, str) and name in _CLASS_BY_TYPE else "unknown"
+class _Typed(msgspec.Struct):
+    """What is read of a line to know which event it is."""
+
+    type: str = ""
 
 
 @cache
-def _any_event() -> TypeAdapter[JournalEvent]:
-    """Reads an event of any class: made when one is first read, since most verbs read none in this way."""
-    kinds = tuple(Annotated[kind, Tag(name)] for name, kind in _CLASS_BY_TYPE.items())
-    any_kind: Any = Annotated[Union[kinds], Discriminator(_tag)]  # noqa: UP007 - `|` makes a union for each kind
-    return TypeAdapter(any_kind)
+def decoder_of(kind: type[K]) -> msgspec.json.Decoder[K]:
+    """What reads a struct from a line of JSON; made when the first one is read."""
+    return msgspec.json.Decoder(kind)
 
 
 def dump_event(event: JournalEvent) -> str:
-    """One line of JSON. Fields at their defaults are left out, `type` never; `seq`, `run_id`, `node_id` and `ts`
-    have columns of their own in a journal but stand here too where they are set, so that a line is whole.
+    """One line of JSON. Fields at their defaults are left out, `type` never, which comes first; `seq`, `run_id`,
+    `node_id` and `ts` have columns of their own in a journal but stand here too where they are set, so that a line is
+    whole.
     """
-    body = event.model_dump_json(exclude_defaults=True)
-    return f'{{"type":"{event.type}"{"," if len(body) > 2 else ""}{body[1:]}'  # type: ignore[attr-defined]
+    if isinstance(event, UnknownEvent):
+        return encode_struct({"type": event.type} | struct_to_builtins(_without_others(event)) | event.others).decode()
+    return encode_struct(event).decode()
 
 
-def load_event(body: str | bytes, kind: str | None = None) -> JournalEvent:
+def type_in_line(body: str | bytes) -> str:
+    """The `type` that a line says; empty where it says none, or is not JSON. Mostly it says it first."""
+    if isinstance(body, str) and (head := _HEAD.match(body)):
+        return head[1]
+    if isinstance(body, bytes) and (head_bytes := _HEAD_BYTES.match(body)):
+        return head_bytes[1].decode()
+    try:
+        typed: _Typed = decoder_of(_Typed).decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return ""
+    return typed.type
+
+
+def load_event(body: str | bytes) -> JournalEvent:
     """The event that `dump_event` wrote.
 
-    Args:
-        kind: Its `type`, where that is known: the event is read without a first look at the whole line, and only its
-            own class is made ready.
-
     Raises:
-        pydantic.ValidationError: the line is not an event of ours.
+        InvalidEvent: the line is not an event of ours.
     """
-    if kind is None:
-        return _any_event().validate_json(body)
-    return _CLASS_BY_TYPE.get(kind, UnknownEvent).model_validate_json(body)
+    found = _CLASS_BY_TYPE.get(type_in_line(body))
+    try:
+        return decoder_of(found).decode(body) if found is not None else _unknown_event(msgspec.json.decode(body))
+    except (RecursionError, UnicodeError) as exc:
+        raise InvalidEvent(str(exc)) from exc
 
 
 def parse_event(value: Any) -> JournalEvent:
     """As `load_event`, from parsed JSON."""
-    return _any_event().validate_python(value)
+    name = value.get("type") if isinstance(value, dict) else None
+    found = _CLASS_BY_TYPE.get(name) if isinstance(name, str) else None
+    return msgspec.convert(value, found) if found is not None else _unknown_event(value)
+
+
+def event_fields(event: JournalEvent) -> dict[str, Any]:
+    """An event as JSON objects have it, with all its fields, also those at their defaults."""
+    fields: dict[str, Any] = {"type": event.type, **struct_fields(event)}
+    return fields | fields.pop("others") if isinstance(event, UnknownEvent) else fields
+
+
+def _unknown_event(value: Any) -> UnknownEvent:
+    if not isinstance(value, dict):
+        raise InvalidEvent("it is not an object")
+    found = msgspec.convert({name: each for name, each in value.items() if name in _COMMON}, UnknownEvent)
+    return replace(found, others={name: each for name, each in value.items() if name not in _COMMON})
+
+
+def _without_others(event: JournalEvent) -> JournalEvent:
+    return replace(event, others={}) if isinstance(event, UnknownEvent) else event

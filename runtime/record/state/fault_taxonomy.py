@@ -1,23 +1,142 @@
 """The taxonomy of faults: origin, cause, persistence, effect, impact; and remedies, kept apart.
 
 The four vocabularies of the seeds (000 errors, 002 severities, 003 `recoverable`, 004 policies) each mix axes.
-Here every axis is a closed enumeration of its own (`incident_facts`), and `Classification` holds one value of each.
+Here every axis is a closed enumeration of its own, and `Classification` holds one value of each.
 It is a fact: once recorded it does not change. What is done about it, a `Remedy`, is decided later, from configuration
 and history. A classification is JSON as it stands.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
-
-from runtime.record.state.incident_facts import Cause, Effect, Impact, Limit, Origin, Persistence, Remedy, Severity
-
-__all__ = ["Cause", "Classification", "Effect", "Impact", "Limit", "Origin", "Persistence", "Remedy", "Severity"]
+import msgspec
 
 
-class Classification(BaseModel):
+class Origin(StrEnum):
+    """Which part of the system failed."""
+
+    MODEL = "model"
+    TOOL = "tool"
+    AGENT = "agent"
+    SWARM = "swarm"
+    GRAPH = "graph"
+    REGISTRY = "registry"
+    PARSER = "parser"
+    RUNNER = "runner"
+    HOOK = "hook"
+    STORE = "store"
+    QUEUE = "queue"
+    TELEMETRY = "telemetry"
+    HUMAN = "human"
+    CONSOLE = "console"
+
+
+class Cause(StrEnum):
+    """What went wrong."""
+
+    RATE_LIMITED = "rate_limited"
+    QUOTA_EXHAUSTED = "quota_exhausted"
+    AUTH_FAILED = "auth_failed"
+    PERMISSION_DENIED = "permission_denied"
+    POLICY_DENIED = "policy_denied"
+    MODEL_UNKNOWN = "model_unknown"
+    BAD_REQUEST = "bad_request"
+    PAYLOAD_TOO_LARGE = "payload_too_large"
+    CONTEXT_OVERFLOW = "context_overflow"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    NETWORK = "network"
+    TIMEOUT = "timeout"
+    EMPTY_COMPLETION = "empty_completion"
+    REFUSED = "refused"
+    OUTPUT_INVALID = "output_invalid"
+    ARGS_INVALID = "args_invalid"
+    WRONG_TARGET = "wrong_target"
+    MISSING_INPUT = "missing_input"
+    TOOL_FAILED = "tool_failed"
+    DEPENDENCY_FAILED = "dependency_failed"
+    CIRCUIT_OPEN = "circuit_open"
+    LOOP_DETECTED = "loop_detected"
+    LIMIT_REACHED = "limit_reached"
+    CONFIG_INVALID = "config_invalid"
+    NOT_FOUND = "not_found"
+    POOL_EXHAUSTED = "pool_exhausted"
+    CANCELLED = "cancelled"
+    HUMAN_TIMEOUT = "human_timeout"
+    INTERNAL = "internal"
+    UNKNOWN = "unknown"
+
+
+class Persistence(StrEnum):
+    """Whether the same call can succeed later. Nothing but `TRANSIENT` is ever repeated without being asked."""
+
+    TRANSIENT = "transient"
+    NEEDS_CHANGE = "needs_change"
+    PERMANENT = "permanent"
+    UNKNOWN = "unknown"
+
+
+class Effect(StrEnum):
+    """What the failed call may have done to the world; decides whether repeating it is safe."""
+
+    NOT_ATTEMPTED = "not_attempted"
+    NONE = "none"
+    UNKNOWN = "unknown"
+    APPLIED = "applied"
+
+
+class Impact(StrEnum):
+    """How far the failure reaches if nothing is done about it."""
+
+    ABSORBED = "absorbed"
+    NODE = "node"
+    RUN = "run"
+    PROCESS = "process"
+
+
+class Remedy(StrEnum):
+    """What is done about a fault: the decision, never part of the facts."""
+
+    RETRY = "retry"
+    WAIT_RETRY = "wait_retry"
+    FEED_BACK = "feed_back"
+    COMPACT_RETRY = "compact_retry"
+    REPLAN = "replan"
+    REROUTE = "reroute"
+    FALLBACK = "fallback"
+    ASK_HUMAN = "ask_human"
+    DEGRADE = "degrade"
+    IGNORE = "ignore"
+    STOP = "stop"
+
+
+class Severity(StrEnum):
+    """How loudly a fault is shown. Derived from impact, never stored on its own."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+    FATAL = "fatal"
+
+
+class Limit(StrEnum):
+    """Which limit was hit, where the cause is `Cause.LIMIT_REACHED`."""
+
+    STEPS = "steps"
+    TOOL_CALLS = "tool_calls"
+    LLM_CALLS = "llm_calls"
+    COST = "cost"
+    TOKENS = "tokens"
+    WALL_TIME = "wall_time"
+    HANDOFFS = "handoffs"
+    DEPTH = "depth"
+    ATTEMPTS = "attempts"
+    OTHER = "other"
+
+
+class Classification(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The facts of one fault.
 
     `retry_after_s` is the server's hint in seconds from the moment of classification, `hint_source` where it was
@@ -29,15 +148,13 @@ class Classification(BaseModel):
     `rule_message` has the sentence of the rules.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
-
     origin: Origin
     cause: Cause
     persistence: Persistence
     effect: Effect = Effect.UNKNOWN
     impact: Impact = Impact.NODE
     exhausted: bool = False
-    retry_after_s: Annotated[float, Field(ge=0)] | None = None
+    retry_after_s: Annotated[float, msgspec.Meta(ge=0)] | None = None
     hint_source: str = ""
     provider: str = ""
     http_status: int | None = None
@@ -52,8 +169,8 @@ class Classification(BaseModel):
     technical: str = ""
     suggestions: tuple[str, ...] = ()
     rule_id: str = ""
-    metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    context: dict[str, JsonValue] = Field(default_factory=dict)
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    context: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def author_message(self) -> str:

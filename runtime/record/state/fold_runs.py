@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from runtime.record.state import events as ev
 from runtime.record.state import rewind
 from runtime.record.state.fold_steps import cancel_below, reopen
@@ -187,9 +189,9 @@ def _move_waits(s: RunData, waits: Sequence[ev.IncidentOpened | ev.RetrySchedule
     for wait in waits:
         if isinstance(wait, ev.IncidentOpened):
             moved = {"ts": wait.ts + by, "deadline": wait.deadline + by if wait.deadline is not None else None}
-            s.incidents[wait.incident_id].opened = wait.model_copy(update=moved)
+            s.incidents[wait.incident_id].opened = replace(wait, **moved)
         else:
-            s.nodes[wait.node_id].retry = wait.model_copy(update={"ts": wait.ts + by, "until": wait.until + by})
+            s.nodes[wait.node_id].retry = replace(wait, ts=wait.ts + by, until=wait.until + by)
 
 
 def breakpoint_changed(s: RunData, e: ev.BreakpointSet | ev.BreakpointCleared) -> bool:

@@ -5,8 +5,9 @@ Each handler says whether its event could be: False leaves the state as it was a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Cause

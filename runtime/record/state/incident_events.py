@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
 
+from runtime.record.state.clock import Instant
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
-from runtime.record.state.incident_facts import IncidentFacts, OptionNeed, incident_title
 from runtime.record.state.operator_terms import Reach
 
+OptionNeed = Literal["", "text", "arguments", "model", "seconds", "amount"]
+"""The parameter that an option takes; empty: none."""
 
-class Option(BaseModel):
+
+class Option(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing an operator may answer. `id` as in DESIGN section 6; `needs` names the parameter it takes, if any."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     id: str
     label: str
     needs: OptionNeed = ""
@@ -26,10 +26,21 @@ class Option(BaseModel):
     """Has effects beyond this incident (a grant that lasts): asks for a second confirmation."""
 
 
-class IncidentOpened(JournalEvent):
+def incident_title(question: str, message: str, user_message: str, rule_message: str) -> str:
+    """The question; the author's words; else the error's own text.
+
+    Args:
+        question: What is asked of a person; empty where nothing is.
+        message: The error's own text.
+        user_message: The fault's sentence for people.
+        rule_message: The sentence of the rules, where `user_message` has the author's words; else empty.
+    """
+    return question or (user_message if rule_message else "") or message or user_message
+
+
+class IncidentOpened(JournalEvent, frozen=True, kw_only=True, tag="incident.opened"):
     """A fault waits for a person or a rule. `incident_id` is unique in the workspace."""
 
-    type: Literal["incident.opened"] = "incident.opened"
     DURABLE: ClassVar[bool] = True
     incident_id: str
     revision: int = 1
@@ -41,12 +52,12 @@ class IncidentOpened(JournalEvent):
     options: tuple[Option, ...] = ()
     safe: str = "abort"
     """The option that takes effect at the deadline; never a grant."""
-    deadline: datetime | None = None
+    deadline: Instant | None = None
     in_doubt: bool = False
     lineage: tuple[str, ...] = ()
     """Names from the swarm down to the failing node."""
     task: str = ""
-    action: dict[str, Any] = Field(default_factory=dict)
+    action: dict[str, Any] = msgspec.field(default_factory=dict)
     """What exactly was to be done, in its canonical form: tool and arguments, model, permission with its object."""
     question: str = ""
     answer_schema: dict[str, Any] | None = None
@@ -73,11 +84,6 @@ class IncidentOpened(JournalEvent):
         return incident_title(self.question, self.message, self.fault.user_message, self.fault.rule_message)
 
     @property
-    def facts(self) -> IncidentFacts:
-        """As lists have it."""
-        return msgspec.convert(self, IncidentFacts, from_attributes=True)
-
-    @property
     def said(self) -> str:
         """What is said of the failure, the author's words first."""
         return incident_title("", self.message, self.fault.user_message, self.fault.rule_message)
@@ -92,15 +98,14 @@ class _Given(TypedDict, total=False):
     by: Actor
 
 
-class IncidentAnswered(JournalEvent):
+class IncidentAnswered(JournalEvent, frozen=True, kw_only=True, tag="incident.answered"):
     """The first answer to an incident; later ones are refused."""
 
-    type: Literal["incident.answered"] = "incident.answered"
     DURABLE: ClassVar[bool] = True
     incident_id: str
     revision: int
     option: str
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
     reach: Reach = "attempt"
     reason: str = ""
     by: Actor = RUNTIME
@@ -129,38 +134,34 @@ class IncidentAnswered(JournalEvent):
         )
 
 
-class AnswerProposed(JournalEvent):
+class AnswerProposed(JournalEvent, frozen=True, kw_only=True, tag="incident.answer_proposed"):
     """An agent proposes an answer to an incident; it decides nothing."""
 
-    type: Literal["incident.answer_proposed"] = "incident.answer_proposed"
     incident_id: str
     revision: int
     option: str
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
     reason: str = ""
     by: Actor = RUNTIME
 
 
-class IncidentClosed(JournalEvent):
+class IncidentClosed(JournalEvent, frozen=True, kw_only=True, tag="incident.closed"):
     """An incident that no longer matters, with the reason; it was not answered."""
 
-    type: Literal["incident.closed"] = "incident.closed"
     incident_id: str
     reason: str
 
 
-class AnalysisStarted(JournalEvent):
+class AnalysisStarted(JournalEvent, frozen=True, kw_only=True, tag="incident.analysis_started"):
     """A model is being asked about an incident; what comes of it is an `AnalysisAdded`, in this life or a later one."""
 
-    type: Literal["incident.analysis_started"] = "incident.analysis_started"
     incident_id: str
     model: str
 
 
-class AnalysisAdded(JournalEvent):
+class AnalysisAdded(JournalEvent, frozen=True, kw_only=True, tag="incident.analysed"):
     """A model's view of an incident; a fixed sentence where none could be had."""
 
-    type: Literal["incident.analysed"] = "incident.analysed"
     incident_id: str
     fingerprint: str = ""
     """The incident's: equal ones get the same, also after a restart."""

@@ -2,64 +2,58 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+import msgspec
 
+from runtime.record.state.clock import Instant
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
 from runtime.record.state.fault_taxonomy import Classification
 
 
-class NodeOpened(JournalEvent):
-    type: Literal["node.opened"] = "node.opened"
+class NodeOpened(JournalEvent, frozen=True, kw_only=True, tag="node.opened"):
     kind: Literal["swarm", "group", "agent", "tool"]
     name: str
-    info: dict[str, Any] = Field(default_factory=dict)
+    info: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class NodeClosed(JournalEvent):
-    type: Literal["node.closed"] = "node.closed"
+class NodeClosed(JournalEvent, frozen=True, kw_only=True, tag="node.closed"):
     state: Literal["succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"]
     output: str = ""
     error: str = ""
 
 
-class Warned(JournalEvent):
+class Warned(JournalEvent, frozen=True, kw_only=True, tag="node.warned"):
     """Something an operator should know that is not a fault: a limit reached, a policy that could not be honoured."""
 
-    type: Literal["node.warned"] = "node.warned"
     text: str
 
 
-class StepRecord(JournalEvent):
+class StepRecord(JournalEvent, frozen=True, kw_only=True, tag=False):
     """What a step is. `requested` is what the framework asked for, compared when the step is recalled."""
 
     kind: Literal["llm", "tool", "value"]
     name: str
     agent: str
-    requested: dict[str, Any] = Field(default_factory=dict)
+    requested: dict[str, Any] = msgspec.field(default_factory=dict)
     idempotent: bool = False
     permissions: tuple[str, ...] = ()
 
 
-class StepRequested(StepRecord):
+class StepRequested(StepRecord, frozen=True, kw_only=True, tag="step.requested"):
     """A step is known but has not begun. Written only where something must be recorded of it before its first
     attempt.
     """
 
-    type: Literal["step.requested"] = "step.requested"
 
-
-class StepStarted(StepRecord):
+class StepStarted(StepRecord, frozen=True, kw_only=True, tag="step.started"):
     """An attempt is about to touch the world. Later attempts leave out `requested`.
     `effective` is what a decision made of it, if it differs.
     """
 
-    type: Literal["step.started"] = "step.started"
     attempt: int
     epoch: int
-    effective: dict[str, Any] = Field(default_factory=dict)
+    effective: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def durable(self) -> bool:
@@ -67,19 +61,17 @@ class StepStarted(StepRecord):
         return self.kind == "tool" and not self.idempotent
 
 
-class StepEdited(JournalEvent):
+class StepEdited(JournalEvent, frozen=True, kw_only=True, tag="step.edited"):
     """A PRE hook changed what the step works on; `changes` is put in again when the step is recalled."""
 
-    type: Literal["step.edited"] = "step.edited"
     changes: dict[str, Any]
 
 
-class StepEnded(JournalEvent):
+class StepEnded(JournalEvent, frozen=True, kw_only=True, tag="step.ended"):
     """An attempt came to its end: with `result`, or with `fault`. `absorbed`: the fault went to the model as `result`.
     `settled` is False while POST hooks are still to run.
     """
 
-    type: Literal["step.ended"] = "step.ended"
     DURABLE: ClassVar[bool] = True
     attempt: int
     result: Any = None
@@ -107,38 +99,33 @@ class StepEnded(JournalEvent):
         return self.absorbed and self.result is not None and self.by is None
 
 
-class CancelRequested(JournalEvent):
+class CancelRequested(JournalEvent, frozen=True, kw_only=True, tag="step.cancel_requested"):
     """An operator wants this one attempt of a tool's call cancelled; the rest of the run goes on."""
 
-    type: Literal["step.cancel_requested"] = "step.cancel_requested"
     DURABLE: ClassVar[bool] = True
     attempt: int
     reason: str = ""
     by: Actor = RUNTIME
 
 
-class StepSettled(JournalEvent):
+class StepSettled(JournalEvent, frozen=True, kw_only=True, tag="step.settled"):
     """The POST hooks of a step have run."""
 
-    type: Literal["step.settled"] = "step.settled"
 
-
-class RetryScheduled(JournalEvent):
+class RetryScheduled(JournalEvent, frozen=True, kw_only=True, tag="step.retry_scheduled"):
     """The next attempt of a step waits until `until`."""
 
-    type: Literal["step.retry_scheduled"] = "step.retry_scheduled"
     attempt: int
     max_attempts: int
     delay_s: float
-    until: datetime
+    until: Instant
     source: str = ""
     reason: str = ""
 
 
-class StepFellBack(JournalEvent):
+class StepFellBack(JournalEvent, frozen=True, kw_only=True, tag="step.fell_back"):
     """A step goes on with another model than the one that failed, or that its breaker holds back."""
 
-    type: Literal["step.fell_back"] = "step.fell_back"
     DURABLE: ClassVar[bool] = True
     from_model: str
     to_model: str
@@ -147,10 +134,9 @@ class StepFellBack(JournalEvent):
     """Members of the chain that were not asked, each with why."""
 
 
-class StepCompacted(JournalEvent):
+class StepCompacted(JournalEvent, frozen=True, kw_only=True, tag="step.compacted"):
     """A conversation that was refused as too large was made smaller: round 1 or 2, what was cut, and its bytes."""
 
-    type: Literal["step.compacted"] = "step.compacted"
     DURABLE: ClassVar[bool] = True
     round: int
     cuts: tuple[str, ...] = ()
@@ -158,13 +144,12 @@ class StepCompacted(JournalEvent):
     bytes_after: int = 0
 
 
-class ControlReturned(JournalEvent):
+class ControlReturned(JournalEvent, frozen=True, kw_only=True, tag="node.returned"):
     """A failure goes back into the swarm instead of to a person: to the planner (`replan`), to the router (`reroute`),
     to an agent that stands in (`stand_in`), past the failed agent (`go_on`), or the agent ends with what it has
     (`degrade`). `scope` is the node that takes it up, `to` the agent that goes on.
     """
 
-    type: Literal["node.returned"] = "node.returned"
     DURABLE: ClassVar[bool] = True
     remedy: Literal["replan", "reroute", "stand_in", "go_on", "degrade"]
     scope: str = ""
@@ -172,9 +157,8 @@ class ControlReturned(JournalEvent):
     reason: str = ""
 
 
-class LateResultDropped(JournalEvent):
+class LateResultDropped(JournalEvent, frozen=True, kw_only=True, tag="step.late_result"):
     """A call that had been given up came back; its result is noted, not used."""
 
-    type: Literal["step.late_result"] = "step.late_result"
     attempt: int
     summary: str = ""

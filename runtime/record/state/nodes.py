@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from pydantic import Field
+import msgspec
 
 from runtime.record.state import events as ev
+from runtime.record.state.clock import Instant
 from runtime.record.state.fault_taxonomy import Classification
 from runtime.record.state.summary import NODE_TERMINAL, NodePhase
 
@@ -20,8 +19,7 @@ MAX_PROPOSALS = 5
 """Proposals that are kept of an incident."""
 
 
-@dataclass(slots=True)
-class Incident:
+class Incident(msgspec.Struct, omit_defaults=True):
     """A fault that waits, or waited, for a person or a rule."""
 
     opened: ev.IncidentOpened
@@ -30,7 +28,7 @@ class Incident:
     analysing: ev.AnalysisStarted | None = None
     """A model is being asked, and since when; None before and once `analysis` is there."""
     analysis: ev.AnalysisAdded | None = None
-    proposals: list[ev.AnswerProposed] = field(default_factory=list)
+    proposals: list[ev.AnswerProposed] = msgspec.field(default_factory=list)
     """What agents propose, the latest last; one of each agent for each revision."""
 
     @property
@@ -55,12 +53,11 @@ def with_proposal(known: Sequence[ev.AnswerProposed], added: ev.AnswerProposed) 
     return [*(each for each in known if (each.by, each.revision) != (added.by, added.revision)), added][-MAX_PROPOSALS:]
 
 
-@dataclass(slots=True, frozen=True)
-class FailedAttempt:
+class FailedAttempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """An attempt of a step that failed; `wait_s` and `wait_source` are of the wait that came after it, if one did."""
 
     attempt: int
-    ended_at: datetime
+    ended_at: Instant
     seconds: float
     cause: str
     message: str
@@ -82,8 +79,7 @@ dict of its own.
 """
 
 
-@dataclass(slots=True)
-class Node:
+class Node(msgspec.Struct, omit_defaults=True):
     """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes.
 
     A run may have thousands of steps, most of which have none of what the tuples are for: they cost nothing then.
@@ -95,13 +91,13 @@ class Node:
     name: str
     agent: str = ""
     phase: NodePhase = "running"
-    info: dict[str, Any] = field(default_factory=dict)
-    children: list[str] | tuple[str, ...] = ()
+    info: dict[str, Any] = msgspec.field(default_factory=dict)
+    children: Sequence[str] = ()
     """A list once there are any."""
     open_children: int = 0
     """How many of them have not ended."""
-    opened_at: datetime | None = None
-    closed_at: datetime | None = None
+    opened_at: Instant | None = None
+    closed_at: Instant | None = None
     output: str = ""
     error: str = ""
     warnings: tuple[str, ...] = ()
@@ -114,12 +110,12 @@ class Node:
     """The event that introduced it."""
     closed_seq: int = 0
     """The event that ended it; 0 while it is open."""
-    changed_seq: Annotated[int, Field(exclude=True)] = field(default=0, compare=False)
-    """The last event that changed it and no other node (`RunData.changed_seq`); no part of what is told of a run."""
+    changed_seq: int = 0
+    """The last event that changed it and no other node (`RunData.changed_seq`)."""
     is_step: bool = False
     # what follows is of steps only
-    requested: dict[str, Any] = field(default_factory=dict)
-    effective: dict[str, Any] = field(default_factory=dict)
+    requested: dict[str, Any] = msgspec.field(default_factory=dict)
+    effective: dict[str, Any] = msgspec.field(default_factory=dict)
     permissions: tuple[str, ...] = ()
     idempotent: bool = False
     attempts: int = 0
@@ -137,7 +133,7 @@ class Node:
     fault: Classification | None = None
     by: ev.Actor | None = None
     edits: dict[str, Any] | None = None
-    delivered: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    delivered: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """Injected messages that an agent got, by turn."""
     retry: ev.RetryScheduled | None = None
     tries: tuple[FailedAttempt, ...] = ()
@@ -151,7 +147,7 @@ class Node:
     """How often its conversation was made smaller."""
     compacted: tuple[ev.StepCompacted, ...] = ()
     """Each time that it was, in order."""
-    began_at: datetime | None = None
+    began_at: Instant | None = None
     """When its latest attempt began."""
     began_seq: int = 0
     """The event that says so."""

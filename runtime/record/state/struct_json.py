@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import msgspec
 
-from orbiter.text_encoding import drop_surrogates
+from orbiter.text_encoding import drop_surrogates_in
 
 _AT = re.compile(r"(.*?)(?: - at `\$\.?([^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 
 
 def encode_struct(value: Any) -> bytes:
-    """`value` as one line of JSON. Lone surrogates are replaced: UTF-8 has none."""
+    """`value` as one line of JSON. Lone surrogates are replaced: UTF-8 has none.
+
+    Raises:
+        TypeError: it holds what JSON cannot.
+        ValueError: the same, of a value that only pydantic knows.
+    """
     try:
         return _encoder.encode(value)
-    except UnicodeEncodeError:
-        plain = struct_to_builtins(value)
-        return drop_surrogates(json.dumps(plain, ensure_ascii=False, separators=(",", ":"))).encode()
+    except (UnicodeEncodeError, TypeError):
+        return _encoder.encode(drop_surrogates_in(struct_to_builtins(value)))
 
 
 def struct_to_builtins(value: Any) -> Any:
-    """`value` as `json` takes it; models of pydantic inside of it too, events as in the journal: without defaults."""
+    """`value` as `json` takes it, without fields at their defaults; models of pydantic inside of it too."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+
+
+def struct_fields(value: Any) -> Any:
+    """The same with all fields, also those at their defaults."""
+    if isinstance(value, msgspec.Struct):
+        return {name: struct_fields(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple | list):
+        return [struct_fields(each) for each in value]
+    return struct_to_builtins(value)
 
 
 def explain(exc: msgspec.ValidationError, otherwise: str) -> str:
@@ -44,9 +56,7 @@ def explain(exc: msgspec.ValidationError, otherwise: str) -> str:
 def _plain(value: Any) -> Any:
     from pydantic_core import to_jsonable_python  # a program with such values has loaded it
 
-    from runtime.record.state.events import JournalEvent, dump_event
-
-    return json.loads(dump_event(value)) if isinstance(value, JournalEvent) else to_jsonable_python(value)
+    return to_jsonable_python(value)
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)

@@ -5,11 +5,11 @@ Apart from the events: a console that opens shows its first list before it has l
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
+from runtime.record.state.clock import Instant
 from runtime.record.state.run_title import run_title
 from runtime.record.state.struct_json import encode_struct, explain
 
@@ -26,10 +26,6 @@ RUN_TERMINAL: frozenset[str] = frozenset({"completed", "degraded", "failed", "in
 RUN_ACTIVE: tuple[str, ...] = ("queued", "running", "waiting", "frozen")
 """States of runs that may go on."""
 NODE_TERMINAL: frozenset[str] = frozenset({"succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"})
-
-
-Instant = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A time with its zone."""
 
 
 def _unsaid_fold() -> int:

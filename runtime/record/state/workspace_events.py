@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import ClassVar, Literal
 
-import msgspec
-
+from runtime.record.state.clock import Instant
 from runtime.record.state.event_base import RUNTIME, Actor, JournalEvent
-from runtime.record.state.incident_facts import GrantFacts
 
 
-class GrantAdded(JournalEvent):
+class GrantAdded(JournalEvent, frozen=True, kw_only=True, tag="grant.added"):
     """A permission. `subject` is an agent's name, or `*`; it lasts for a run, for a swarm (`ref`), or until revoked."""
 
-    type: Literal["grant.added"] = "grant.added"
     DURABLE: ClassVar[bool] = True
     grant_id: str
     subject: str
@@ -23,56 +19,46 @@ class GrantAdded(JournalEvent):
     lifetime: Literal["run", "swarm", "always"]
     scope: str = ""
     """The run id or the swarm's reference that the lifetime names."""
-    until: datetime | None = None
+    until: Instant | None = None
     incident_id: str = ""
     by: Actor = RUNTIME
     reading: int = 1
     """How its pattern was read when it was given (`runtime.judgement.permissions.changed_patterns`)."""
 
-    @property
-    def facts(self) -> GrantFacts:
-        """As the link has it."""
-        return msgspec.convert(self, GrantFacts, from_attributes=True)
 
-
-class GrantUsed(JournalEvent):
+class GrantUsed(JournalEvent, frozen=True, kw_only=True, tag="grant.used"):
     """A grant let a step pass. Stands in the run's stream, at the step."""
 
-    type: Literal["grant.used"] = "grant.used"
     grant_id: str
     need: str
 
 
-class GrantRevoked(JournalEvent):
-    type: Literal["grant.revoked"] = "grant.revoked"
+class GrantRevoked(JournalEvent, frozen=True, kw_only=True, tag="grant.revoked"):
     DURABLE: ClassVar[bool] = True
     grant_id: str
     by: Actor = RUNTIME
 
 
-class FreezeSet(JournalEvent):
+class FreezeSet(JournalEvent, frozen=True, kw_only=True, tag="freeze.set"):
     """Runs that begin from now on are frozen: those of the swarm `ref`, or all where it is empty."""
 
-    type: Literal["freeze.set"] = "freeze.set"
     DURABLE: ClassVar[bool] = True
     ref: str = ""
     reason: str = ""
     by: Actor = RUNTIME
 
 
-class FreezeLifted(JournalEvent):
+class FreezeLifted(JournalEvent, frozen=True, kw_only=True, tag="freeze.lifted"):
     """The freeze of a swarm is over; with an empty `ref` every one is."""
 
-    type: Literal["freeze.lifted"] = "freeze.lifted"
     DURABLE: ClassVar[bool] = True
     ref: str = ""
     by: Actor = RUNTIME
 
 
-class AgentRefused(JournalEvent):
+class AgentRefused(JournalEvent, frozen=True, kw_only=True, tag="agent.refused"):
     """An agent wanted to act, and might not. `act` is the request's name; `subject_run` the run that it was about."""
 
-    type: Literal["agent.refused"] = "agent.refused"
     act: str
     option: str = ""
     incident_id: str = ""
@@ -82,12 +68,11 @@ class AgentRefused(JournalEvent):
     by: Actor = RUNTIME
 
 
-class BreakerChanged(JournalEvent):
+class BreakerChanged(JournalEvent, frozen=True, kw_only=True, tag="breaker.changed"):
     """A circuit breaker is in another state. `key`: ``model:provider:name`` or ``tool:name``; times in epoch seconds;
     `opened_at` None: closed. The fields are those of `runtime.judgement.recovery.breaker.Breaker`.
     """
 
-    type: Literal["breaker.changed"] = "breaker.changed"
     key: str
     failures: int = 0
     opened_at: float | None = None
@@ -97,53 +82,47 @@ class BreakerChanged(JournalEvent):
     by: Actor = RUNTIME
 
 
-class OperatorLooked(JournalEvent):
+class OperatorLooked(JournalEvent, frozen=True, kw_only=True, tag="operator.looked"):
     """An operator has seen what there was up to now: the next digest begins here."""
 
-    type: Literal["operator.looked"] = "operator.looked"
     by: Actor
 
 
-class EventsLost(JournalEvent):
+class EventsLost(JournalEvent, frozen=True, kw_only=True, tag="journal.events_lost"):
     """The newest events of the journal were found to be missing: its file was damaged, taken away, or put back as it
     had been. What was lost is not known.
     """
 
-    type: Literal["journal.events_lost"] = "journal.events_lost"
     DURABLE: ClassVar[bool] = True
     detail: str
 
 
-class PatternReread(JournalEvent):
+class PatternReread(JournalEvent, frozen=True, kw_only=True, tag="permission.pattern_reread"):
     """A pattern of a grant or a rule is read in another way by this version of the program. Told once."""
 
-    type: Literal["permission.pattern_reread"] = "permission.pattern_reread"
     what: str
     """The grant with its id, or the rule with its verdict."""
     before: str
     now: str
 
 
-class TracesSent(JournalEvent):
+class TracesSent(JournalEvent, frozen=True, kw_only=True, tag="traces.sent"):
     """The receiver of traces has accepted all spans that end up to a position of the journal: it goes on from there."""
 
-    type: Literal["traces.sent"] = "traces.sent"
     position: int
     spans: int = 0
 
 
-class TracesHeldBack(JournalEvent):
+class TracesHeldBack(JournalEvent, frozen=True, kw_only=True, tag="traces.held_back"):
     """The receiver of traces does not accept any. Written once, until it does again."""
 
-    type: Literal["traces.held_back"] = "traces.held_back"
     reason: str
 
 
-class NoticeSent(JournalEvent):
+class NoticeSent(JournalEvent, frozen=True, kw_only=True, tag="notice.sent"):
     """A channel was told of incidents, each at a revision; a notice that a crash kept from being noted is sent
     again.
     """
 
-    type: Literal["notice.sent"] = "notice.sent"
     channel: str
     incidents: tuple[tuple[str, int], ...]

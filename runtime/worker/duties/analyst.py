@@ -12,6 +12,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.models.provider import get_provider
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.analysis_prompt import TIMEOUT_S, strip_references
@@ -138,7 +140,7 @@ class Analyst:
             # What it points to are events of the run that it was made of.
             own = known.run_id == found.run_id and known.node_id == opened.node_id
             text = known.text if own else strip_references(known.text)
-            return known.model_copy(update=at | {"ts": ev.utc_now(), "cost_usd": None, "text": text})
+            return replace(known, **(at | {"ts": ev.utc_now(), "cost_usd": None, "text": text}))
         return await self._panel.ask(found, at)
 
     async def _reuse_analysis(self, fingerprint: str) -> ev.AnalysisAdded | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
-    from runtime.record.state.incident_facts import IncidentFacts
 
 GROUP_KEY_PREFIX = "group:"
 """What the key of a group's line begins with."""
@@ -26,13 +25,8 @@ class OpenDecision(Protocol):
     def title(self) -> str: ...
 
     @property
-    def facts(self) -> IncidentFacts:
-        """The incident as lists show it."""
-        ...
-
-    @property
     def opened(self) -> IncidentOpened:
-        """The incident as it is decided on. The first one takes long: it loads the vocabulary of incidents."""
+        """The incident."""
         ...
 
     @property
@@ -46,7 +40,7 @@ def group_key(found: OpenDecision, host: str = "") -> str:
     """The key of the group that a decision belongs to: those of one host with one fingerprint. One without a
     fingerprint is like no other.
     """
-    facts = found.facts
+    facts = found.opened
     return (
         f"{GROUP_KEY_PREFIX}{host}:{facts.fingerprint}"
         if facts.fingerprint
@@ -71,9 +65,9 @@ def group_members(
     waiting = list(waiting)
     if not key.startswith(GROUP_KEY_PREFIX):
         name = key.partition(":")[2]
-        one = next((found for found in waiting if found.facts.incident_id == name), None)
+        one = next((found for found in waiting if found.opened.incident_id == name), None)
         if one is None:
             return []
         key = group_key(one, host_of(one.run_id))
     found = [each for each in waiting if group_key(each, host_of(each.run_id)) == key]
-    return sorted(found, key=lambda each: (each.facts.ts, each.facts.incident_id))
+    return sorted(found, key=lambda each: (each.opened.ts, each.opened.incident_id))

@@ -22,7 +22,7 @@ from screens.views.decisions.incident_groups import OpenDecision, group_key
 
 def blocked_count(found: OpenDecision, summary: Summary | None) -> float:
     """Nodes that cannot end before this decision is taken; at least 1."""
-    around = float(max(1, len(found.facts.lineage)))
+    around = float(max(1, len(found.opened.lineage)))
     if summary is None or summary.shown_phase not in ("waiting", "frozen"):
         return around
     left = sum(count for state, count in summary.nodes.items() if state not in NODE_TERMINAL)
@@ -31,7 +31,7 @@ def blocked_count(found: OpenDecision, summary: Summary | None) -> float:
 
 def priority_of(found: OpenDecision, summary: Summary | None, now: datetime) -> float:
     """How much a decision matters by now; see the module."""
-    minutes = max(0.0, (now - found.facts.ts).total_seconds() / 60)
+    minutes = max(0.0, (now - found.opened.ts).total_seconds() / 60)
     spent = (summary.cost_usd or 0.0) if summary is not None else 0.0
     return blocked_count(found, summary) * (1 + minutes) * (1 + max(0.0, spent))
 
@@ -44,11 +44,11 @@ def by_priority(
 ) -> list[OpenDecision]:
     """The decisions, the one to take next first."""
     together: dict[str, list[OpenDecision]] = defaultdict(list)
-    for found in sorted(incidents, key=lambda found: (found.facts.ts, found.facts.incident_id)):
+    for found in sorted(incidents, key=lambda found: (found.opened.ts, found.opened.incident_id)):
         together[group_key(found, host_of(found.run_id))].append(found)
     weights = {
         key: sum(priority_of(found, summaries.get(found.run_id), now) for found in group)
         for key, group in together.items()
     }
-    first = {key: (group[0].facts.ts, group[0].facts.incident_id) for key, group in together.items()}
+    first = {key: (group[0].opened.ts, group[0].opened.incident_id) for key, group in together.items()}
     return [found for key in sorted(together, key=lambda key: (-weights[key], first[key])) for found in together[key]]

@@ -1,5 +1,5 @@
 """The rows of each list.
 
 Imports `runtime.operations.requests`, `orbiter.parsing`, `runtime.judgement.amounts`, `runtime.judgement.recovery`,
-`runtime.judgement.reports`, `runtime.record.state`, `screens.render`, `screens.views.*` and `pydantic`.
+`runtime.judgement.reports`, `runtime.record.state`, `screens.render` and `screens.views.*`.
 """

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from runtime.operations.requests.permissions import Grant, GrantUse, GrantUses, PermissionRule, Permissions
-from runtime.record.state.incident_facts import GrantFacts
+from runtime.record.state.workspace_events import GrantAdded
 from screens.render.formatting import format_age, format_ago, pluralize
 from screens.render.glyphs import state_ink
 from screens.render.layout import (
@@ -60,7 +60,7 @@ class HostPermissions:
 
 
 def ledger_rows(
-    grants: Mapping[str, GrantFacts], known: Iterable[HostPermissions], context: RenderContext
+    grants: Mapping[str, GrantAdded], known: Iterable[HostPermissions], context: RenderContext
 ) -> list[Row]:
     """Three groups, each under its heading, without those that are empty. `grants` are those in force by now; what was
     `known` a moment ago says how often each was used.
@@ -75,18 +75,18 @@ def ledger_rows(
     )
 
 
-def grant_words(grant: GrantFacts, context: RenderContext) -> str:
+def grant_words(grant: GrantAdded, context: RenderContext) -> str:
     """`keeper may fs.write:/data/**, in this run`: what a grant says, on one line and clean."""
     who = "every agent" if grant.subject == "*" else context.sanitize_line(grant.subject, 60)
     return f"{who} may {grant_object(grant, context)}, {lifetime_words(grant, context)}"
 
 
-def grant_object(grant: GrantFacts, context: RenderContext) -> str:
+def grant_object(grant: GrantAdded, context: RenderContext) -> str:
     """`fs.write:/data/**`."""
     return context.sanitize_line(f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb, 300)
 
 
-def lifetime_words(grant: GrantFacts, context: RenderContext) -> str:
+def lifetime_words(grant: GrantAdded, context: RenderContext) -> str:
     """`run run-1`, `swarm digest.py:swarm`, `always`, each with its date if it has one; times in the local zone."""
     scope = f" {context.sanitize_line(grant.scope.rpartition('/')[2], 60)}" if grant.scope else ""
     until = f" until {local_time(grant.until)[:16]}" if grant.until is not None else ""
@@ -98,7 +98,7 @@ def local_time(at: datetime) -> str:
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def grant_row(grant: GrantFacts, known: Iterable[HostPermissions], context: RenderContext) -> Row:
+def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], context: RenderContext) -> Row:
     """One grant in force."""
     held, host = held_by(known, grant.grant_id)
     uses, last = (held.uses, held.last_used) if held is not None else (None, None)
@@ -199,7 +199,7 @@ def held_by(known: Iterable[HostPermissions], grant_id: str) -> tuple[Grant | No
     return next(found, (None, ""))
 
 
-def grant_lines(grant: GrantFacts, held: Grant | None, context: RenderContext) -> list[Spans]:
+def grant_lines(grant: GrantAdded, held: Grant | None, context: RenderContext) -> list[Spans]:
     """What a grant says, where it comes from, and how often it was used."""
     counted = pluralize(held.uses, "use") if held is not None else "not known how often it was used"
     by = f"{context.sanitize_line(grant.by.name, 60) or 'a rule'} ({grant.by.channel}), {local_time(grant.ts)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from runtime.judgement.recovery.answer_wording import wording_of
-from runtime.record.state.incident_facts import IncidentFacts
+from runtime.record.state.incident_events import IncidentOpened
 from runtime.record.state.summary import Summary
 from screens.render.formatting import age_ends, format_age
 from screens.render.glyphs import state_ink
@@ -99,7 +99,7 @@ def _decisions(
             rows.append(group_row(key, found, context, host_of(found[0].run_id)))
         rows += (
             memory.row(
-                f"{under}incident:{each.facts.incident_id}",
+                f"{under}incident:{each.opened.incident_id}",
                 (each, refs.get(each.run_id, ""), each.title in shared),
                 context.now,
                 lambda each=each, under=under: (  # type: ignore[misc]
@@ -111,7 +111,7 @@ def _decisions(
                         refs.get(each.run_id, ""),
                         shares_title=each.title in shared,
                     ),
-                    age_ends(each.facts.ts, context.now),
+                    age_ends(each.opened.ts, context.now),
                 ),
             )
             for each in found
@@ -151,7 +151,7 @@ def incident_row(
     shares_title: bool = False,
 ) -> Row:
     """One decision: what went wrong, where, in which words, and for how long it waits. `ref`: of the run's swarm."""
-    key, given = f"incident:{found.facts.incident_id}", (found, context, ref, shares_title)
+    key, given = f"incident:{found.opened.incident_id}", (found, context, ref, shares_title)
     cells, values = Deferred(_incident_cells, host, *given), Deferred(_incident_values, *given)
     return Row(key, cells, values=values, fault=True, under=under, blank=NO_FIGURES)
 
@@ -159,7 +159,7 @@ def incident_row(
 def _incident_cells(
     host: str, found: OpenDecision, context: RenderContext, ref: str, shares_title: bool
 ) -> tuple[Spans, ...]:
-    facts = found.facts
+    facts = found.opened
     return (
         context.state_spans("waiting", NEEDS_YOU),
         context.at_host(_run_title(found, context, ref, shares_title), host),
@@ -171,7 +171,7 @@ def _incident_cells(
 
 
 def _incident_values(found: OpenDecision, context: RenderContext, ref: str, shares_title: bool) -> tuple[Any, ...]:
-    facts = found.facts
+    facts = found.opened
     title = plain_text(_run_title(found, context, ref, shares_title))
     return ("waiting", title, str(facts.fault.cause), None, None, -facts.ts.timestamp())
 
@@ -191,7 +191,7 @@ def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:
 
 def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, host: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
-    facts = found[0].facts
+    facts = found[0].opened
     count = span(f"{len(found)} alike", "ink-strong", bold=True)
     return Row(
         key,
@@ -209,7 +209,7 @@ def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, h
     )
 
 
-def incident_words(facts: IncidentFacts, context: RenderContext) -> Spans:
+def incident_words(facts: IncidentOpened, context: RenderContext) -> Spans:
     """`permission denied · fetch_page · net:example.com:443`; else the question, or the message."""
     asked = wording_of(facts, "grant") or facts.what
     if facts.lineage:  # the place is said before it
@@ -218,7 +218,7 @@ def incident_words(facts: IncidentFacts, context: RenderContext) -> Spans:
     return join_spans((cause_and_place(facts, context), span(message, "ink-muted")), context.glyphs.dot)
 
 
-def cause_and_place(facts: IncidentFacts, context: RenderContext) -> Spans:
+def cause_and_place(facts: IncidentOpened, context: RenderContext) -> Spans:
     """`service unavailable · fetch_page`; what is asked is a question or a request, and not an error."""
     cause = "question" if facts.question else str(facts.fault.cause).replace("_", " ")
     cause = "asks permission" if wording_of(facts, "grant") else cause

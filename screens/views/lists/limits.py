@@ -96,7 +96,7 @@ def waits_by_breaker(incidents: Iterable[OpenDecision]) -> dict[str, tuple[str, 
     """Titles of the runs that wait for a breaker, by its key."""
     found: dict[str, tuple[str, ...]] = {}
     for each in incidents:
-        key = each.facts.action.get("breaker")
+        key = each.opened.action.get("breaker")
         if isinstance(key, str):
             found[key] = (*found.get(key, ()), each.title or each.run_id)
     return found

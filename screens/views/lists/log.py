@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
-from pydantic import ValidationError
-
 from runtime.judgement.reports.narration import LogLevel
 from runtime.judgement.reports.narrator import narrate
 from runtime.operations.requests.event_object import EventObject
@@ -27,7 +25,7 @@ def read_event(row: EventObject) -> ev.JournalEvent:
     """The event that a runtime told, or what is left of it if this program cannot read it."""
     try:
         return ev.parse_event(dict(row))
-    except ValidationError:
+    except ev.InvalidEvent:
         return ev.UnknownEvent(type=row.type, run_id=row.run_id, seq=row.seq)
 
 

@@ -93,7 +93,7 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief
             span(context.sanitize_line(found.run_id, 40), "ink-muted"),
         )
         lines.append(
-            join_spans((*words, span(format_ago(found.facts.ts, context.now), "ink-muted")), context.glyphs.dot)
+            join_spans((*words, span(format_ago(found.opened.ts, context.now), "ink-muted")), context.glyphs.dot)
         )
     if len(alike) > _MAX_LISTED:
         lines.append(span(f"and {len(alike) - _MAX_LISTED} more", "ink-muted"))

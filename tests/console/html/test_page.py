@@ -17,6 +17,7 @@ import html5lib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.html.event_list import event_list
 from console.html.page import html_report
@@ -80,7 +81,7 @@ def hostile_story(bad: str) -> Story:
     agent = told.open("agent", bad, root, task=bad)
     messages = [{"role": bad, "content": bad, "tool_calls": [{"name": bad, "arguments": bad}]}, {"content": [bad]}]
     call = told.start("llm", bad, agent, 0, agent=bad, messages=messages, model=bad)
-    fault = RATE_LIMITED.model_copy(update={"technical": bad, "provider": bad, "user_message": bad})
+    fault = replace(RATE_LIMITED, technical=bad, provider=bad, user_message=bad)
     told.fail(call, fault)
     told.tell(
         ev.RetryScheduled(attempt=2, max_attempts=4, delay_s=1, until=told.at, source=bad, reason=bad), call, agent

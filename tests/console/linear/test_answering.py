@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.demo.operator import DemoOperator
 from console.demo.report_place import report_file
@@ -125,7 +126,7 @@ async def test_an_answer_that_the_desk_cannot_take_is_asked_for_again(scene: Sce
 
 async def test_a_grant_that_lasts_is_shown_first_and_given_only_when_it_is_confirmed(scene: Scene) -> None:
     need = {"permission": f"fs.write:{scene.root}/data/x", "agent": "keeper"}
-    asks = opened("i-3", "grant", "abort").model_copy(update={"action": need})
+    asks = replace(opened("i-3", "grant", "abort"), action=need)
     await scene.journal.append(scene.lease, [asks])
     for number in (1, 2):
         assert await scene.operator.questions.get() == f"i-{number}"
@@ -156,8 +157,8 @@ async def test_a_permission_to_write_a_file_says_what_would_change_before_the_qu
     there = scene.root / "notes.md"
     there.write_text("one\ntwo\n", encoding="utf-8")
     call = {"tool": "write", "arguments": {"path": "notes.md", "text": "one\nthree\n"}}
-    asks = opened("i-3", "grant", "abort").model_copy(
-        update={"action": {"permission": f"fs.write:{there}", "agent": "keeper", **call}}
+    asks = replace(
+        opened("i-3", "grant", "abort"), action={"permission": f"fs.write:{there}", "agent": "keeper", **call}
     )
     await scene.journal.append(scene.lease, [asks])
     for number in (1, 2):
@@ -214,7 +215,7 @@ async def test_the_demos_operator_tries_again_and_then_lets_go() -> None:
     state = DurableRun()
     options = []
     for number in range(3):
-        each = opened(f"i-{number}", "retry", "skip", "abort").model_copy(update={"node_id": "n"})
+        each = replace(opened(f"i-{number}", "retry", "skip", "abort"), node_id="n")
         state.apply(each)
         given = await demo.decide(state, each)
         options.append(given.option)
@@ -225,7 +226,7 @@ async def test_the_demos_operator_tries_again_and_then_lets_go() -> None:
 
 async def test_the_demos_operator_looks_before_it_repeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORBITER_STATE", str(tmp_path))
-    doubtful = opened("i", "result", "retry", "abort").model_copy(update={"in_doubt": True})
+    doubtful = replace(opened("i", "result", "retry", "abort"), in_doubt=True)
     assert (await DemoOperator().decide(DurableRun(), doubtful)).option == "retry"
     report_file().parent.mkdir()
     report_file().write_text("written")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from console import output
 from console.linear.event_lines import EventLines
@@ -97,7 +98,7 @@ def told(text: str, *, ascii_only: bool = False) -> list[str]:
     state = DurableRun()
     found: list[str] = []
     for seq, event in enumerate(story(text), 1):
-        placed = event.model_copy(update={"seq": seq, "run_id": "r1", "ts": NOON})
+        placed = replace(event, seq=seq, run_id="r1", ts=NOON)
         state.apply(placed)
         found += [line.text for line in lines.lines_for(placed, state)]
         if isinstance(placed, ev.IncidentOpened):

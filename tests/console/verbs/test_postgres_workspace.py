@@ -13,7 +13,7 @@ import pytest
 from runtime.operations.decisions import Decisions
 from runtime.operations.run_controls import RunControls
 from runtime.record.places import open_journal
-from runtime.record.state.events import Actor
+from runtime.record.state.events import Actor, dump_event
 from tests.console.program import SWARM, Program
 
 SLOW = '''"""One agent with a tool that takes as long as the test wants."""
@@ -151,7 +151,7 @@ def test_a_journal_goes_to_postgres_and_back_with_what_waits(machine: Machine, t
 
     async def events(place: Path | str) -> list[str]:
         async with await open_journal(place, readonly=True) as journal:
-            return [placed.event.model_dump_json() for placed in await journal.latest(limit=1_000)]
+            return [dump_event(placed.event) for placed in await journal.latest(limit=1_000)]
 
     url = here._variables["ORBITER_WORKSPACE"]
     assert asyncio.run(events(here.directory / "back")) == asyncio.run(events(url))

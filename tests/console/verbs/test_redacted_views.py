@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console import output
 from console.linear.prompts import read_params
@@ -77,7 +78,7 @@ def test_a_file_that_cannot_be_read_shows_no_secret(
 async def test_the_linear_mode_shows_masked_arguments_to_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "_mask", ViewRedactor(masked=True))
     opened = asked_of()
-    opened = opened.model_copy(update={"action": {"arguments": {"path": "x", "api_key": SECRET}}})
+    opened = replace(opened, action={"arguments": {"path": "x", "api_key": SECRET}})
     typist = Typist("@", editor="ed", texts=(f'{{"path": "y", "api_key": "{REDACTED}"}}',))
     given = await read_params(opened, make_option("edit"), typist)
     assert given == {"arguments": {"path": "y", "api_key": REDACTED}}, "the operation restores it"

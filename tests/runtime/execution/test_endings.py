@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.operations.run_controls import RunControls
 from runtime.record.state import events as ev
@@ -131,7 +132,7 @@ def test_a_freeze_between_claim_and_start_holds() -> None:
         ev.RunStarted(epoch=1),
         ev.RunParked(reason="waiting"),
     ]
-    state = fold_events([event.model_copy(update={"seq": seq}) for seq, event in enumerate(events, 1)])
+    state = fold_events([replace(event, seq=seq) for seq, event in enumerate(events, 1)])
     assert (state.phase, state.anomalies) == ("frozen", 0)
 
 

@@ -228,7 +228,7 @@ async def test_a_step_takes_little_beyond_the_reply(bench: Bench, file: Path) ->
     by_step: Counter[str] = Counter()
     for event in await bench.journal.read(run):
         if isinstance(event, ev.StepStarted | ev.StepEnded):
-            by_step[event.node_id] += len(event.model_dump_json())
+            by_step[event.node_id] += len(ev.dump_event(event))
     assert len(by_step) == 6
     assert max(by_step.values()) < 2_000
 

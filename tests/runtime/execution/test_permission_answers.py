@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.operations.decisions import InvalidCommand
@@ -181,7 +182,7 @@ async def test_a_star_that_a_model_wrote_becomes_no_pattern_by_itself(bench: Ben
     async with bench.driving():
         run = await bench.start("saver")
         incident = await only(bench, run)
-    asked = incident.opened.model_copy(update={"action": {"permission": f"fs.write:{bench.root}/**", "agent": "saver"}})
+    asked = replace(incident.opened, action={"permission": f"fs.write:{bench.root}/**", "agent": "saver"})
     with pytest.raises(InvalidCommand, match="give --pattern, or grant it once"):
         await bench.decisions.proposed_grant(run, asked, {"for": "always"}, by=ME)
     made = await bench.decisions.proposed_grant(run, asked, {"for": "always", "pattern": "**"}, by=ME)

@@ -141,7 +141,7 @@ async def test_another_worker_with_the_workspaces_keys_goes_on_with_a_secret(
     assert bench.effects == ["login 14", "login 14"]
     asked = [each.opened.question for each in state.incidents.values()]
     assert asked == ["password for db?", "anything else?"], "it is not asked again"
-    written = "".join(event.model_dump_json() for event in await bench.journal.read(run))
+    written = "".join(ev.dump_event(event) for event in await bench.journal.read(run))
     assert not [each for each in ("hunter2", *(pair.to_text() for pair in read_keys(keys))) if each in written]
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from msgspec import Struct
+from msgspec.structs import fields
 
 from orbiter.redaction import REDACTED
 from runtime.execution import view_redaction
@@ -20,6 +21,7 @@ KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY" * 2
 MASKED = ViewRedactor(masked=True)
 OURS = {
     "options",
+    "others",
     "nodes",
     "incidents",
     "granted",
@@ -48,15 +50,15 @@ def _objects() -> set[str]:
     for each in (*vars(events).values(), *vars(durable_run).values()):
         if not inspect.isclass(each) or not each.__module__.startswith("runtime."):
             continue
-        if issubclass(each, BaseModel):
-            found |= {name for name, field in each.model_fields.items() if _is_object(str(field.annotation))}
+        if issubclass(each, Struct):
+            found |= {field.name for field in fields(each) if _is_object(str(field.type))}
         elif dataclasses.is_dataclass(each):
             found |= {field.name for field in dataclasses.fields(each) if _is_object(str(field.type))}
     return found
 
 
 def _is_object(annotation: str) -> bool:
-    return "Any" in annotation or "dict[" in annotation or "JsonValue" in annotation
+    return "Any" in annotation or "dict[" in annotation
 
 
 def test_every_field_that_holds_foreign_objects_is_known_to_be_foreign() -> None:

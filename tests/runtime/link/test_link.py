@@ -44,7 +44,7 @@ async def test_a_watched_run_is_told_from_its_beginning_and_goes_on(bench: Bench
     await bench.serve()
     console = await bench.watching()
     await driver.nodes("c")
-    await driver.incident("i-1", node_id="c", schema={"type": "string"})
+    await driver.incident("i-1", node_id="c", answer_schema={"type": "string"})
     await console.wait_until(lambda: (state := console.run("run-1")) is not None and "i-1" in state.incidents)
     assert console.run("run-1") == await driver.truth()
     console.unwatch("run-1")

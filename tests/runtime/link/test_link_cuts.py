@@ -15,6 +15,7 @@ from runtime.link.transports.handshake import HandshakeResult
 from runtime.link.transports.transport import PairTransport
 from runtime.link.wire import protocol as p
 from runtime.record.state import events as ev
+from runtime.record.state.events import load_event
 from tests.runtime.link.link_bench import SWARM, Bench, Raw
 
 
@@ -146,7 +147,7 @@ async def test_who_falls_behind_gets_one_snapshot_instead_of_a_stale_flood(bench
     await driver.nodes("after")
     event = (await _stream(raw, p.RunEvent))[-1]
     assert isinstance(event, p.RunEvent)
-    assert event.body["node_id"] == "after"
+    assert load_event(bytes(event.body)).node_id == "after"
     await raw.end()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from runtime.operations.context import OperationContext, Origin
 from runtime.operations.operations import Operations
@@ -22,9 +23,9 @@ ME = ev.Actor(name="ann", channel="cli")
 async def _waiting(journal: JournalCare) -> None:
     lease = await started(journal)
     one = opened("i-bare")
-    same = one.model_copy(update={"incident_id": "i-same", "fingerprint": "f", "revision": 2})
-    again = same.model_copy(update={"incident_id": "i-again", "ts": OPENED.ts, "node_id": "tea~0"})
-    full = OPENED.model_copy(update={"incident_id": "i-full"})
+    same = replace(one, incident_id="i-same", fingerprint="f", revision=2)
+    again = replace(same, incident_id="i-again", ts=OPENED.ts, node_id="tea~0")
+    full = replace(OPENED, incident_id="i-full")
     told = msgspec.structs.replace(summary(), title="tea")
     await journal.append(lease, [one, same, again, full, opened("i-over")], summary=told)
     await journal.answer(answer("i-over"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.context import OperationContext, Origin
@@ -20,7 +21,7 @@ def state_with(*node_ids: str) -> DurableRun:
         for node_id in node_ids
     ]
     events: list[ev.JournalEvent] = [ev.RunCreated(ref="a.py:b", input="go", title=""), *opened]
-    placed = [event.model_copy(update={"run_id": "r-1", "seq": seq}) for seq, event in enumerate(events, 1)]
+    placed = [replace(event, run_id="r-1", seq=seq) for seq, event in enumerate(events, 1)]
     return fold_events(placed)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.record.journal import StaleSequence
 from runtime.record.journal_care import JournalCare
@@ -127,7 +128,7 @@ async def test_the_workspaces_stream_is_compared_and_set(journal: JournalCare) -
 
 async def create(journal: JournalCare, *run_ids: str, code: str = "", queue: str = "default") -> None:
     for run_id in run_ids:
-        event = created(run_id).model_copy(update={"code": code, "queue": queue})
+        event = replace(created(run_id), code=code, queue=queue)
         await journal.create(event, summary(run_id))
 
 

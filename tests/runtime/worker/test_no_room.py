@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.faults.fingerprint import fingerprint
@@ -234,11 +235,9 @@ async def test_what_is_asked_about_a_step_in_doubt_says_how_it_came_to_that(
         await journal.create(created, fold_events([created]).summary())
         lease = present(await journal.claim("one", f"{socket.gethostname()}:{pid}:gone#1", 0.001))
         node = next(each.node_id for each in recorded if isinstance(each, ev.StepStarted) and "/save~" in each.node_id)
-        kept = [each.model_copy(update={"epoch": 1}) if isinstance(each, ev.StepStarted) else each for each in recorded]
-        kept = [
-            each.model_copy(update={"owner": lease.owner}) if isinstance(each, ev.RunStarted) else each for each in kept
-        ]
-        await journal.append(lease, [*kept[1:], *(each.model_copy(update={"node_id": node}) for each in last)])
+        kept = [replace(each, epoch=1) if isinstance(each, ev.StepStarted) else each for each in recorded]
+        kept = [replace(each, owner=lease.owner) if isinstance(each, ev.RunStarted) else each for each in kept]
+        await journal.append(lease, [*kept[1:], *(replace(each, node_id=node) for each in last)])
         again = DrivingThread(left / ".orbiter", ExecutionConfig(workspace=str(left), grace_s=0.0))
         again.start()
         try:

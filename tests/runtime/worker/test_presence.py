@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.workers import LOST_AFTER_S, CodePolicy, WorkerNeed, WorkerReport
@@ -32,7 +34,7 @@ def reporter(
 
 
 def labelled(run_id: str) -> ev.RunCreated:
-    return created(run_id).model_copy(update={"code": "v1"})
+    return replace(created(run_id), code="v1")
 
 
 async def test_a_run_whose_label_has_no_worker_is_told_of_until_it_has_one(journal: JournalCare, clock: Clock) -> None:
@@ -96,7 +98,7 @@ async def test_a_second_worker_is_no_break_and_one_that_ends_signs_off(journal: 
 
 
 async def test_a_run_whose_queue_no_worker_takes_is_told_of(journal: JournalCare, clock: Clock) -> None:
-    await journal.create(created("r1").model_copy(update={"queue": "gpu"}), summary("r1"))
+    await journal.create(replace(created("r1"), queue="gpu"), summary("r1"))
     here = Presence(journal, reporter("here", "", clock(), queues=("default",)))
     await here.beat()
     assert here.unserved == {WorkerNeed(queue="gpu"): ["r1"]}
@@ -128,7 +130,7 @@ async def test_where_no_worker_takes_the_default_queue_its_runs_are_told_of(jour
 
 
 async def test_the_newest_label_is_that_of_workers_of_a_runs_queue(journal: JournalCare, clock: Clock) -> None:
-    in_gpu = labelled("r1").model_copy(update={"queue": "gpu"})
+    in_gpu = replace(labelled("r1"), queue="gpu")
     await journal.create(in_gpu, summary("r1"))
     gpu = Presence(journal, reporter("gpu", "v2", clock(), queues=("gpu",)), policy="latest")
     await gpu._journal.beat(gpu._report())

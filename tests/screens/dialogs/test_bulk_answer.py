@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.judgement.recovery.option_table import option_keys
 from runtime.judgement.reports.explanation.explain import explain
@@ -305,7 +306,7 @@ def asks(number: int, schema: dict[str, Any]) -> Story:
     ask = story.start("value", "ask", story.open("agent", "asker", story.begin("Ask.")), agent="asker")
     incident = story.park(ask, MISSING, question="Which of them?", fingerprint="f-ask")
     found = story.state.incidents[incident]
-    found.opened = found.opened.model_copy(update={"answer_schema": schema})
+    found.opened = replace(found.opened, answer_schema=schema)
     return story
 
 

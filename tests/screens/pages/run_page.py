@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
@@ -66,7 +67,7 @@ def asks(schema: dict[str, Any], **more: Any) -> Story:
     tool = story.start("value", "ask", agent, agent="asker")
     incident = story.park(tool, MISSING, question="Which quarter is meant?")
     found = story.state.incidents[incident]
-    found.opened = found.opened.model_copy(update={"answer_schema": schema, **more})
+    found.opened = replace(found.opened, answer_schema=schema, **more)
     return story
 
 
@@ -88,5 +89,5 @@ def edits(schema: dict[str, Any] = SCHEMA, **arguments: Any) -> Story:
     asked = arguments or {"path": "/nowhere", "lines": 3}
     incident = story.park(tool, BROKEN_TOOL, action={"tool": "write", "arguments": asked})
     found = story.state.incidents[incident]
-    found.opened = found.opened.model_copy(update={"arguments_schema": schema})
+    found.opened = replace(found.opened, arguments_schema=schema)
     return story

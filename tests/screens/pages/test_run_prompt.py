@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.app.app import OrbiterApp
 from screens.pages.run import RunScreen
@@ -199,7 +200,7 @@ async def test_somebody_elses_answer_is_said_with_who_gave_it() -> None:
 async def test_wait_and_retry_is_u_since_w_asks_what_is_waited_for() -> None:
     story = Story()
     call = story.start("llm", "m", story.open("agent", "a", story.begin()))
-    story.park(call, BROKEN_TOOL.model_copy(update={"retry_after_s": 3.0}))
+    story.park(call, replace(BROKEN_TOOL, retry_after_s=3.0))
     async with opened(story) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("w")

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.judgement.recovery.option_table import option_keys
 from runtime.judgement.reports.incident_report import NO_ANALYSIS, build_report
@@ -113,7 +114,7 @@ def test_no_two_options_share_a_key_and_none_takes_a_key_that_moves() -> None:
 
 def test_an_option_of_a_newer_runtime_gets_a_number() -> None:
     story = digest()
-    opened = opened_in(story).model_copy(update={"options": (ev.Option(id="teleport", label="Teleport"),)})
+    opened = replace(opened_in(story), options=(ev.Option(id="teleport", label="Teleport"),))
     assert [choice.key for choice in prompt_choices(opened, at(story))] == ["escape", "1"]
 
 

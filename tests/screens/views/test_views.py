@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from runtime.judgement.reports.incident_report import build_report
@@ -304,9 +305,7 @@ def test_no_view_lets_hostile_text_through(found: dict[str, Any]) -> None:
     story = Story(title=bad)
     root = story.open("swarm", bad, story.begin(bad))
     tool = story.start("tool", bad, root, agent=bad, text=bad)
-    fault = BROKEN_TOOL.model_copy(
-        update={"technical": bad, "metadata": {"a": bad}, "suggestions": (bad,), "provider": bad}
-    )
+    fault = msgspec.structs.replace(BROKEN_TOOL, technical=bad, metadata={"a": bad}, suggestions=(bad,), provider=bad)
     story.park(
         tool, fault, message=bad, action={"tool": bad, "arguments": {bad: bad}}, question=bad, task=bad, traceback=bad
     )

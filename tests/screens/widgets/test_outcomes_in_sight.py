@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from runtime.judgement.recovery.option_outcomes import BRIEF_CHARS, OUTCOMES
 from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.explanation.sentence import read_template
@@ -30,7 +32,7 @@ async def test_no_outcome_is_cut_at_80_columns_whichever_option_is_marked() -> N
         columns, outcome = prompt.query_one(OptionColumns), prompt.query_one(OutcomeText)
         assert pilot.app.size.width == 80
         for number, (name, run) in enumerate((*every_failure(), *every_kind())):
-            opened = run.incident.opened.model_copy(update={"incident_id": f"case-{number}", "question": ""})
+            opened = replace(run.incident.opened, incident_id=f"case-{number}", question="")
             prompt.ask(PromptContent(opened, told=explain(run.incident, run.state)))
             below = prompt._rows.outcome_rows
             for at, choice in enumerate(columns.choices):

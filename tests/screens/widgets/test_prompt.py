@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.judgement.reports.audit import audit_entries
 from runtime.judgement.reports.explanation.explain import explain
@@ -93,7 +94,7 @@ def lines_of(story: Story, **more: Any) -> list[str]:
 def test_what_an_error_carried_stands_apart_from_its_name_and_not_where_it_is_empty() -> None:
     story = Story()
     tool = story.start("tool", "query", story.open("agent", "a", story.begin()))
-    story.park(tool, BROKEN_TOOL.model_copy(update={"context": {"request_id": "", "connection_id": "c7"}}))
+    story.park(tool, replace(BROKEN_TOOL, context={"request_id": "", "connection_id": "c7"}))
     found = lines_of(story)
     assert [line for line in found if "request_id" in line] == []
     assert 'connection_id  "c7"' in found
@@ -235,7 +236,7 @@ def test_rule_10_every_answer_is_an_audit_event_with_person_channel_and_time_to_
 async def test_the_deadline_and_its_effect_stand_in_the_prompt_and_it_grants_nothing() -> None:
     story = digest()
     found = story.state.incidents["run-1-inc-1"]
-    found.opened = found.opened.model_copy(update={"deadline": story.at + timedelta(seconds=59)})
+    found.opened = replace(found.opened, deadline=story.at + timedelta(seconds=59))
     async with console(story, run_id="run-1", size=(120, 40)) as (pilot, _):
         await armed(pilot)
         assert "in 1m00s, without an answer: Deny, with a word to the agent" in text_of(pilot)

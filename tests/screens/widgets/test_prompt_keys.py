@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from runtime.judgement.recovery.options import make_option
@@ -45,7 +46,7 @@ def offering(*options: str, in_doubt: bool = False, **more: Any) -> Story:
     tool = story.start("tool", "pay", story.open("agent", "clerk", story.begin("Pay.")), agent="clerk")
     incident = story.park(tool, BROKEN_TOOL, in_doubt=in_doubt, action={"tool": "pay", **more})
     found = story.state.incidents[incident]
-    found.opened = found.opened.model_copy(update={"options": tuple(make_option(each) for each in options)})
+    found.opened = replace(found.opened, options=tuple(make_option(each) for each in options))
     return story
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from runtime.judgement.reports.audit import audit_entries
 from runtime.record.state import events as ev
 from screens.render.layout import plain_text
@@ -112,7 +114,7 @@ def test_a_proposal_for_another_revision_is_shown_no_more() -> None:
     story = broken()
     story.propose(INCIDENT, "retry", "one")
     incident = story.state.incidents[INCIDENT]
-    incident.proposals = [incident.proposals[0].model_copy(update={"revision": 2})]
+    incident.proposals = [replace(incident.proposals[0], revision=2)]
     assert incident.proposal is None
 
 

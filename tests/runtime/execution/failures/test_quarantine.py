@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.quarantine import RULE_ID
@@ -82,7 +83,7 @@ def test_what_could_not_be_read_back_is_not_written() -> None:
     assert decode_event("r", 1, encode_event(event).body).node_id == "a~0"
     for levels in (185, 220, 260, 5_000):
         with pytest.raises(Unrecordable, match=r"step.ended of node 'a~0' cannot be written"):
-            encode_event(event.model_copy(update={"result": {"value": nested(levels)}}))
+            encode_event(replace(event, result={"value": nested(levels)}))
 
 
 def _refuses(monkeypatch: pytest.MonkeyPatch, refused: Callable[[ev.JournalEvent], bool]) -> None:
@@ -92,7 +93,7 @@ def _refuses(monkeypatch: pytest.MonkeyPatch, refused: Callable[[ev.JournalEvent
     async def appending(self: SqliteJournal, lease: Lease, events: Sequence[ev.JournalEvent], **more: Any) -> Any:
         for event in events:
             if refused(event):
-                raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written")  # type: ignore[attr-defined]
+                raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written")
         return await append(self, lease, events, **more)
 
     monkeypatch.setattr(SqliteJournal, "append", appending)

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from runtime.judgement.metrics.exposition import Gauges, exposition
@@ -69,9 +70,7 @@ def test_a_model_that_a_decision_chose_is_the_one_that_is_counted() -> None:
 
 
 def test_what_a_fork_copies_is_counted_once() -> None:
-    found = fold(
-        started(), ended(input_tokens=3), started(run_id="f", epoch=0), ended().model_copy(update={"run_id": "f"})
-    )
+    found = fold(started(), ended(input_tokens=3), started(run_id="f", epoch=0), replace(ended(), run_id="f"))
     assert found.attempts == {("llm", "ok"): 1}
     copied: dict[str, Any] = {"run_id": "f", "node_id": "n", "incident_id": "i-f"}
     asked = ev.IncidentOpened(fault=FAULT, **copied)
@@ -87,8 +86,8 @@ def test_only_a_persons_answer_counts_as_time_to_decision() -> None:
     answered = ev.IncidentAnswered(
         run_id="r", incident_id="i", revision=1, option="retry", ts=NOON + timedelta(seconds=45)
     )
-    by_rule = fold(opened, answered.model_copy(update={"by": ev.Actor(channel="rule")}))
-    by_person = fold(opened, answered.model_copy(update={"by": ev.Actor(name="eva", channel="console")}))
+    by_rule = fold(opened, replace(answered, by=ev.Actor(channel="rule")))
+    by_person = fold(opened, replace(answered, by=ev.Actor(name="eva", channel="console")))
     assert samples(by_rule)["orbiter_decision_seconds_count", ()] == 0
     assert samples(by_rule)["orbiter_decisions_total", (("channel", "rule"), ("option", "retry"))] == 1
     assert samples(by_person)["orbiter_decision_seconds_sum", ()] == 45

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runtime.judgement.permissions.canonical import (
@@ -99,8 +100,8 @@ def test_a_pattern_may_have_as_many_characters_as_are_read() -> None:
 
 
 def covered(pattern: str, target: str, verb: str, work: MatchBudget | None = None) -> bool:
-    grant = GrantAdded.model_validate(
-        {"grant_id": "g", "subject": "*", "verb": verb, "pattern": pattern, "lifetime": "always"}
+    grant = msgspec.convert(
+        {"grant_id": "g", "subject": "*", "verb": verb, "pattern": pattern, "lifetime": "always"}, GrantAdded
     )
     return covers(grant, Need(verb, target), agent="writer", run_id="r", ref="a:b", work=work)
 

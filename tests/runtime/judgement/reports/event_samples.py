@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args, get_origin
 
+from msgspec.structs import fields
+
 from runtime.record.state import events as ev
+from runtime.record.state.clock import Instant
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -13,7 +16,7 @@ NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 
 def sample_event(kind: type[ev.JournalEvent], text: str) -> ev.JournalEvent:
     """An event of `kind` whose texts are all `text`."""
-    values = {name: _value(field.annotation, text) for name, field in kind.model_fields.items() if name != "type"}
+    values = {field.name: _value(field.type, text) for field in fields(kind)}
     return kind(**{name: value for name, value in values.items() if value is not None})
 
 
@@ -28,7 +31,7 @@ def _value(annotation: Any, text: str) -> Any:
         str: text,
         int: 3,
         float: 90.5,
-        datetime: NOON,
+        Instant: NOON,
         dict[str, Any]: {text: text},
         tuple[str, ...]: (text,),
         tuple[tuple[str, int], ...]: ((text, 1),),

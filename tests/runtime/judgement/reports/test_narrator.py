@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from runtime.judgement.recovery.secret_box import is_sealed
@@ -46,7 +47,7 @@ def test_an_event_of_a_newer_program_is_named() -> None:
     ],
 )
 def test_a_parked_run_says_what_it_waits_for(parked: dict[str, object], said: str) -> None:
-    parts = narrate(ev.RunParked.model_validate(parked)).parts
+    parts = narrate(msgspec.convert(parked, ev.RunParked)).parts
     assert "".join(part for part in parts if isinstance(part, str)) == said
 
 
@@ -67,4 +68,4 @@ def test_a_secret_of_an_answer_is_masked() -> None:
     ],
 )
 def test_a_run_that_failed_says_why_and_one_that_is_degraded_what_it_made(ended: dict[str, str], said: str) -> None:
-    assert narrate(ev.RunFinished.model_validate(ended)).text.text == said
+    assert narrate(msgspec.convert(ended, ev.RunFinished)).text.text == said

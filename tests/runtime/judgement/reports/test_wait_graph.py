@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.steps import Place, segment
 from runtime.judgement.reports.transcript import build_transcript
 from runtime.judgement.reports.wait_graph import wait_chain
@@ -113,7 +115,7 @@ def test_breakers_and_budgets_are_named() -> None:
     for cause in (Cause.CIRCUIT_OPEN, Cause.LIMIT_REACHED, Cause.TOOL_FAILED):
         story = Story()
         tool = story.start("tool", "t", story.open("agent", "a", story.begin()))
-        story.park(tool, BROKEN_TOOL.model_copy(update={"cause": cause}))
+        story.park(tool, replace(BROKEN_TOOL, cause=cause))
         kinds[cause] = wait_chain(story.state).kind
     assert list(kinds.values()) == ["breaker", "budget", "person"]
 

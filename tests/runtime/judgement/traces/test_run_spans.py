@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from orbiter.redaction import Redactor
 from runtime.judgement.faults.cause_text import CAUSE_TEXT
 from runtime.judgement.traces import conventions as c
@@ -180,7 +182,7 @@ class Recorder:
     def add(self, event: ev.JournalEvent) -> None:
         seq = len(self.events) + 1
         at = BEGAN + timedelta(seconds=seq)
-        self.events.append(event.model_copy(update={"run_id": "r1", "seq": seq, "ts": at}))
+        self.events.append(replace(event, run_id="r1", seq=seq, ts=at))
 
     def agent(self, name: str = "a", task: str = "do it") -> None:
         self.add(ev.NodeOpened(node_id="a~0", kind="agent", name=name, info={"task": task}))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
 
 from runtime.link.client.run_view import RunView
 from runtime.link.client.workspace_view import WorkspaceView
@@ -23,7 +26,7 @@ OPTION = ev.Option(id="retry", label="Retry operation")
 
 def _step(**given: object) -> ev.StepStarted:
     values: dict[str, object] = {"kind": "tool", "name": "send", "agent": "a", "attempt": 1, "epoch": 1}
-    return ev.StepStarted.model_validate(values | given)
+    return msgspec.convert(values | given, ev.StepStarted)
 
 
 WHOLE: list[ev.JournalEvent] = [
@@ -62,7 +65,7 @@ WHOLE: list[ev.JournalEvent] = [
 
 
 def _numbered(events: list[ev.JournalEvent]) -> list[ev.JournalEvent]:
-    return [event.model_copy(update={"seq": seq, "run_id": "r"}) for seq, event in enumerate(events, 1)]
+    return [replace(event, seq=seq, run_id="r") for seq, event in enumerate(events, 1)]
 
 
 def _restored(run: CachedRun) -> DurableRun | None:
@@ -112,7 +115,7 @@ def test_a_gap_is_noticed_at_both_ends() -> None:
     with pytest.raises(LookupError):
         run.feed(third)
     view.runs["r"] = RunView(state=DurableRun(last_seq=1))
-    assert not view.apply_event(p.RunEvent(run_id="r", seq=3, body={"type": "run.started"}))
+    assert not view.apply_event(p.RunEvent(run_id="r", seq=3, body=Raw(b'{"type": "run.started"}')))
 
 
 def test_what_came_since_or_nothing_if_that_is_too_long_ago() -> None:
@@ -150,8 +153,8 @@ async def test_a_run_that_is_always_written_to_is_loaded(bench: Bench, monkeypat
 def test_events_of_a_newer_program_do_not_hide_a_run() -> None:
     view = WorkspaceView()
     view.runs["r"] = RunView(state=DurableRun(last_seq=1))
-    assert view.apply_event(p.RunEvent(run_id="r", seq=2, body={"type": "run.danced", "seq": 2, "run_id": "r"}))
-    assert view.apply_event(p.RunEvent(run_id="r", seq=3, body={"type": "run.finished", "state": "sublime"}))
+    assert view.apply_event(p.RunEvent(run_id="r", seq=2, body=Raw(b'{"type": "run.danced", "seq": 2, "run_id": "r"}')))
+    assert view.apply_event(p.RunEvent(run_id="r", seq=3, body=Raw(b'{"type": "run.finished", "state": "sublime"}')))
     state = present(view.runs["r"].state)
     assert state.last_seq == 3
 

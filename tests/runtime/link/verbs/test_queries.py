@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.config.loader import load_configuration
 from runtime.execution.execution_config import ExecutionConfig
@@ -221,7 +222,7 @@ async def test_folds_of_budgets_are_kept_and_fed(bench: Bench) -> None:
     assert summary is not None
     started = ev.StepStarted(node_id="a~0", kind="llm", name="m", agent="a", attempt=1, epoch=1)
     for used, level in ((1, ""), (2, "hit")):
-        await driver.write(started.model_copy(update={"node_id": f"a~{used}"}))
+        await driver.write(replace(started, node_id=f"a~{used}"))
         (limit,) = (await spending.usage_of(summary, ev.utc_now())).limits
         assert (limit.used, limit.level) == (used, level)
     assert (await (await operations(bench)).run(ListBudgets(), ADA))[0].limits == ()

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from psycopg import errors, sql
 
 from runtime.record.address import parse_address
@@ -108,12 +109,12 @@ async def test_a_worker_cannot_decide_in_the_name_of_a_person(
     async with await open_journal(as_worker) as journal:
         lease = await started(journal)
         await journal.append(lease, [opened(), opened("i2"), warned("a NUL: \0"), warned(r'"\u0000"')])
-        for forged in (answer(), answer().model_copy(update={"by": ev.Actor(name="ann", channel="console")})):
+        for forged in (answer(), replace(answer(), by=ev.Actor(name="ann", channel="console"))):
             with pytest.raises(JournalError, match=r"cannot record what a person decides \(incident.answered\)"):
                 await journal.answer(forged)
         with pytest.raises(JournalError, match="what a person decides"):
             await journal.post("r1", ev.AbortRequested(by=person))
-        rule = answer("i2").model_copy(update={"by": ev.Actor(name="deadline", channel="rule")})
+        rule = replace(answer("i2"), by=ev.Actor(name="deadline", channel="rule"))
         assert isinstance(await journal.answer(rule), AnswerAccepted)
     connection = await connections.connect(parse_address(as_worker))
     try:

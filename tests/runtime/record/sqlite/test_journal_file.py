@@ -101,7 +101,7 @@ async def test_what_must_last_is_synced_and_the_rest_is_not(journal: SqliteJourn
     tool = ev.StepStarted(kind="tool", name="send", agent="a", attempt=1, epoch=1)
     await journal.append(lease, [tool])
     assert await level() == full
-    await journal.append(lease, [tool.model_copy(update={"idempotent": True})])
+    await journal.append(lease, [replace(tool, idempotent=True)])
     assert await level() == normal
     await asyncio.gather(journal.append(lease, [warned()]), journal.post("r1", ev.AbortRequested()))
     assert await level() == full

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.record.places import open_journal, read_lists
 from runtime.record.sqlite.journal import SqliteJournal
@@ -25,16 +26,16 @@ async def journal(tmp_path: Path) -> AsyncIterator[SqliteJournal]:
     """Three runs: one waits for a person in three ways, one is queued, one is for code that has no worker."""
     async with await SqliteJournal.open(tmp_path / "journal.db") as found:
         lease = await started(found)
-        said = opened().fault.model_copy(update={"user_message": "The author's.", "rule_message": "The rule's."})
-        plain = said.model_copy(update={"rule_message": ""})
+        said = replace(opened().fault, user_message="The author's.", rule_message="The rule's.")
+        plain = replace(said, rule_message="")
         option = ev.Option(id="retry", label="Retry operation")
-        asked = opened("i1").model_copy(update={"question": "Which?", "message": "It failed.", "options": (option,)})
-        told = opened("i2").model_copy(update={"fault": said, "message": "It failed.", "fingerprint": "same"})
-        faulty = opened("i3").model_copy(update={"fault": plain, "action": {"permission": {"verb": "shell"}}})
+        asked = replace(opened("i1"), question="Which?", message="It failed.", options=(option,))
+        told = replace(opened("i2"), fault=said, message="It failed.", fingerprint="same")
+        faulty = replace(opened("i3"), fault=plain, action={"permission": {"verb": "shell"}})
         await found.append(lease, [asked, told, faulty, opened("i4")], summary=summary())
         await found.answer(answer("i4"))
         await found.create(created("r2"), summary("r2"))
-        await found.create(created("r3").model_copy(update={"code": "blue"}), summary("r3"))
+        await found.create(replace(created("r3"), code="blue"), summary("r3"))
         await found.beat(WorkerReport(id="w", place="here", slots=1, code="green", alive_since=NOW))
         yield found
 

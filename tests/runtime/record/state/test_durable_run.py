@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import (
@@ -81,10 +82,7 @@ def events(draw: st.DrawFn) -> ev.JournalEvent:
 
 
 def _numbered(found: list[ev.JournalEvent]) -> list[ev.JournalEvent]:
-    return [
-        event.model_copy(update={"seq": number, "ts": T0 + timedelta(seconds=number)})
-        for number, event in enumerate(found, 1)
-    ]
+    return [replace(event, seq=number, ts=T0 + timedelta(seconds=number)) for number, event in enumerate(found, 1)]
 
 
 def _check(state: DurableRun) -> None:
@@ -147,7 +145,7 @@ def test_an_event_of_a_newer_program_is_kept_and_changes_nothing() -> None:
     event = ev.load_event('{"type":"run.teleported","seq":7,"run_id":"r","where":"moon"}')
     assert isinstance(event, ev.UnknownEvent)
     assert event.type == "run.teleported"
-    assert event.model_extra == {"where": "moon"}
+    assert event.others == {"where": "moon"}
     state = fold_events([ev.RunCreated(run_id="r", ref="x:y", seq=1), event])
     assert (state.phase, state.anomalies, state.last_seq) == ("queued", 0, 7)
 
@@ -189,7 +187,7 @@ def test_only_a_life_that_was_cut_short_makes_a_restart(ended: list[ev.JournalEv
         ev.RunCreated(run_id="r", ref="x:y"),
         ev.RunStarted(epoch=1, owner="here:1:a#1"),
         ev.NodeOpened(node_id="a~0", kind="agent", name="a"),
-        *(event.model_copy() for event in ended),
+        *(replace(event) for event in ended),
         ev.RunStarted(epoch=2, owner="here:2:b#1"),
     ]
     state = fold_events(_numbered(told))
@@ -247,7 +245,8 @@ def test_what_is_open_when_its_ancestor_ends_was_cancelled() -> None:
 
 def _asked_in_parallel() -> tuple[DurableRun, list[ev.JournalEvent]]:
     """A group of two; one of them asks a person in its call, the other is still at work."""
-    call: dict[str, Any] = {"run_id": "r", "kind": "llm", "name": "m", "agent": "a", "attempt": 1}
+    at: dict[str, Any] = {"run_id": "r", "attempt": 1}
+    call: dict[str, Any] = {**at, "kind": "llm", "name": "m", "agent": "a"}
     one, other = "g~0/a~0", "g~0/b~0"
     told: list[ev.JournalEvent] = [
         ev.RunCreated(run_id="r", ref="x:y"),
@@ -257,11 +256,11 @@ def _asked_in_parallel() -> tuple[DurableRun, list[ev.JournalEvent]]:
         ev.NodeOpened(node_id=other, parent_id="g~0", kind="agent", name="b"),
         ev.StepStarted(**call, node_id=f"{one}/m~0", parent_id=one, epoch=1),
         ev.StepStarted(**call, node_id=f"{other}/m~0", parent_id=other, epoch=1),
-        ev.StepEnded(**call, node_id=f"{one}/m~0", parent_id=one, fault=FAULT),
+        ev.StepEnded(**at, node_id=f"{one}/m~0", parent_id=one, fault=FAULT),
         ev.IncidentOpened(node_id=f"{one}/m~0", parent_id=one, incident_id="i-1", fault=FAULT, message="m"),
     ]
     ended: list[ev.JournalEvent] = [
-        ev.StepEnded(**call, node_id=f"{other}/m~0", parent_id=other, settled=True, result={}),
+        ev.StepEnded(**at, node_id=f"{other}/m~0", parent_id=other, settled=True, result={}),
         ev.NodeClosed(node_id=other, parent_id="g~0", state="succeeded"),
     ]
     return fold_events(_numbered(told)), ended

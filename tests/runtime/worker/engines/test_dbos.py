@@ -14,6 +14,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from psycopg import sql
 
 from runtime.execution.execution_config import ExecutionConfig, SwarmLimit
@@ -184,9 +185,9 @@ async def test_a_run_waits_in_the_queue_that_its_workers_take(address: PostgresA
     await tables.limit(["swarm.py:swarm"])
     try:
         async with await open_journal(address.url) as journal:
-            in_gpu = created("f1").model_copy(update={"queue": "gpu"})
+            in_gpu = replace(created("f1"), queue="gpu")
             await journal.create(in_gpu, Summary(id="f1", ref="/x/other.py:swarm"))
-            await journal.create(in_gpu.model_copy(update={"run_id": "f2", "queue": "mail"}), Summary(id="f2", ref=REF))
+            await journal.create(replace(in_gpu, run_id="f2", queue="mail"), Summary(id="f2", ref=REF))
             assert (await slices(address, "f1"))["f1:0:"][1] == dispatch_queue("gpu") == "runs@gpu"
             assert (await slices(address, "f2"))["f2:0:"][1] == dispatch_queue("mail", "swarm.py:swarm")
             assert not (await tables.outlook([dispatch_queue("other")])).has_waiting
@@ -201,7 +202,7 @@ async def test_a_slice_without_a_label_is_for_the_newest_one_among_workers_of_it
     address: PostgresAddress, tables: QueueTables
 ) -> None:
     async with await open_journal(address.url) as journal:
-        in_gpu = created("g1").model_copy(update={"queue": "gpu"})
+        in_gpu = replace(created("g1"), queue="gpu")
         await journal.create(in_gpu, Summary(id="g1", ref=REF))
         await journal.create(created("g2"), Summary(id="g2", ref=REF))
         await tables.reroute([worker("a", "v1", "gpu"), worker("b", "v2", "default")])
@@ -308,7 +309,7 @@ async def test_a_run_that_the_queue_refuses_is_driven_by_a_worker_of_its_label_a
 
     try:
         async with await open_journal(address.url) as journal:
-            await journal.create(created("j1").model_copy(update={"code": "v2"}), Summary(id="j1", ref=REF))
+            await journal.create(replace(created("j1"), code="v2"), Summary(id="j1", ref=REF))
             caring, fitting = made("caring", ""), made("fitting", "v2")
             # As long as no worker has its label, the run is told of, with both reasons, and the one that cares goes on.
             assert await journal.take_claim(CARE, "caring", 60.0)

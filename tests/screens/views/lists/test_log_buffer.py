@@ -64,7 +64,7 @@ def test_older_lines_come_before_and_only_as_many_as_there_is_room_for() -> None
 
 def test_that_somebody_opened_a_console_is_no_line() -> None:
     looked = ev.OperatorLooked(by=ev.Actor(name="ada"), ts=START)
-    assert event_lines([row(looked.model_dump(mode="json"))], RENDER_CONTEXT) == []
+    assert event_lines([row(ev.event_fields(looked))], RENDER_CONTEXT) == []
 
 
 def test_matches_are_found_round_and_round_and_times_are_jumped_to() -> None:
@@ -101,7 +101,7 @@ def test_lines_of_the_log_file_are_as_grave_as_they_say() -> None:
 @pytest.mark.parametrize("context", [RENDER_CONTEXT, RenderContext(START, ASCII_GLYPHS)], ids=["unicode", "ascii"])
 def test_a_story_is_told_one_line_each_in_clean_words(context: RenderContext) -> None:
     events = digest().events
-    rows = [row(event.model_dump(mode="json"), at=event.seq) for event in events]
+    rows = [row(ev.event_fields(event), at=event.seq) for event in events]
     lines = event_lines(rows, context)
     assert len(lines) == len(events)
     said = [plain_text(each.spans) for each in lines]
@@ -118,7 +118,7 @@ def test_an_event_of_a_newer_program_is_named_and_several_hosts_are_put_in_order
     unread = EventObject({"type": "node.warned", "seq": 4, "run_id": "r"})
     assert read_event(unread).seq == 4, "an event that cannot be read is kept"
     late, early = (
-        ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)).model_dump(mode="json")
+        ev.event_fields(ev.Warned(text=text, run_id="r", seq=1, ts=START + timedelta(seconds=by)))
         for text, by in (("late", 9), ("early", 1))
     )
     lines = event_lines([row(late, host="a"), row(early, host="b")], RENDER_CONTEXT)

@@ -12,7 +12,7 @@ def test_each_row_says_where_and_foreign_names_go_through_the_gate() -> None:
     waiting, done = digest(), finished()
     hosts = {waiting.run_id: "build", done.run_id: "lab\x1b]0;x\x07"}
     inbox = [
-        InboxRow(run_id=waiting.run_id, title=waiting.title, facts=incident.opened.facts)
+        InboxRow(run_id=waiting.run_id, title=waiting.title, opened=incident.opened)
         for incident in waiting.state.open_incidents
     ]
     summaries = {story.run_id: story.state.summary() for story in (waiting, done)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from orbiter.mcp.content import result_blocks
@@ -47,13 +48,13 @@ def test_no_screen_lets_a_servers_text_through(found: dict[str, Any]) -> None:
     call = working.start("tool", "ref.read", working.begin("mcp.py:reader"))
     story.park(
         tool,
-        RATE_LIMITED.model_copy(update={"user_message": bad, "technical": bad}),
+        msgspec.structs.replace(RATE_LIMITED, user_message=bad, technical=bad),
         message=content_text(result_blocks({"content": [{"type": "text", "text": bad}]})),
         action={"tool": "ref.read", "arguments": {"path": bad}, "mcp_server": shown},
         question=f"{asked['message']}\n{difference(was, now)}",
     )
     context, incident = at(story), story.state.open_incidents[0]
-    opened = incident.opened.model_copy(update={"answer_schema": asked["schema"], "url": bad})
+    opened = msgspec.structs.replace(incident.opened, answer_schema=asked["schema"], url=bad)
     form = form_of(asked["schema"])
     assert form.fields
     waiting = [replace(each, proposed=bad or "x", proposed_by=bad) for each in waiting_of(story)]

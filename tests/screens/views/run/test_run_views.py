@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.param_validation import check_params
@@ -296,7 +297,7 @@ def test_while_a_model_is_asked_the_report_says_whom_and_shows_what_has_come() -
 def test_an_analysis_is_marked_as_a_models_and_its_references_are_links() -> None:
     story = analysed("Denied [#14] as before [#9999].\nRecommended: deny - it is outside.\nWrong if: the folder moved.")
     incident = story.state.incidents["run-1-inc-1"]
-    incident.analysis = incident.analysis and incident.analysis.model_copy(update={"cost_usd": 0.02})
+    incident.analysis = incident.analysis and replace(incident.analysis, cost_usd=0.02)
     lines = report_lines(build_report(story.state, incident.opened), at(story), incident)
     found = words(lines)
     assert "Analysis: scripted:analyst says, not checked · $0.02" in found
@@ -319,13 +320,13 @@ def test_the_deadline_counts_down_and_says_what_happens_then() -> None:
     story = digest()
     opened = story.state.incidents["run-1-inc-1"].opened
     assert deadline_line(opened, at(story)) == ()
-    timed = opened.model_copy(update={"deadline": story.at + timedelta(seconds=70)})
+    timed = replace(opened, deadline=story.at + timedelta(seconds=70))
     assert plain_text(deadline_line(timed, at(story))) == "in 1m11s, without an answer: Deny, with a word to the agent"
-    due = opened.model_copy(update={"deadline": story.at - timedelta(seconds=1)})
+    due = replace(opened, deadline=story.at - timedelta(seconds=1))
     assert plain_text(deadline_line(due, at(story))).startswith("now, without an answer")
     # Nothing ran when it was due: its whole time is given again.
     long_ago = {"deadline": story.at - timedelta(seconds=9), "ts": story.at - timedelta(seconds=69)}
-    passed = opened.model_copy(update=long_ago)
+    passed = replace(opened, **long_ago)
     assert plain_text(deadline_line(passed, at(story))).startswith("within another 1m00s, without an answer: Deny")
 
 
@@ -333,7 +334,7 @@ def asked(schema: dict[str, Any] | None, question: str = "Which?", **more: Any) 
     story = Story()
     agent = story.open("agent", "a", story.begin())
     story.park(story.start("value", "ask", agent), MISSING, question=question)
-    return story.state.open_incidents[0].opened.model_copy(update={"answer_schema": schema, **more})
+    return replace(story.state.open_incidents[0].opened, answer_schema=schema, **more)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +383,7 @@ def hostile_story(bad: str) -> Story:
     agent = story.open("agent", bad, root, task=bad)
     messages = [{"role": bad, "content": bad, "tool_calls": [{"name": bad, "arguments": bad}]}, {"content": [bad]}]
     call = story.start("llm", bad, agent, 0, agent=bad, messages=messages, count=9, tools=[bad])
-    fault = RATE_LIMITED.model_copy(update={"technical": bad, "provider": bad, "user_message": bad})
+    fault = replace(RATE_LIMITED, technical=bad, provider=bad, user_message=bad)
     story.fail(call, fault)
     scheduled = ev.RetryScheduled(attempt=2, max_attempts=4, delay_s=1, until=story.at, source=bad, reason=bad)
     story.tell(scheduled, call, agent)
@@ -426,9 +427,7 @@ def panes(story: Story, bad: str, glyphs: Any = None) -> list[Spans]:
     story.analyse(incident.opened.incident_id, f"{bad}\n[#3]\nRecommended: {bad}", bad)
     lines += report_lines(build_report(state, incident.opened), context, incident)
     schema = {"enum": [bad], "properties": {bad: {"type": bad}}}
-    opened = incident.opened.model_copy(
-        update={"answer_schema": schema, "arguments_schema": schema, "deadline": context.now, "safe": bad}
-    )
+    opened = replace(incident.opened, answer_schema=schema, arguments_schema=schema, deadline=context.now, safe=bad)
     lines += [deadline_line(opened, context)]
     return lines
 

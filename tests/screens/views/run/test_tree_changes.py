@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state import events as ev
@@ -37,7 +38,7 @@ def test_a_line_that_did_not_change_is_as_it_was(found: list[ev.JournalEvent], b
     for number, event in enumerate((*BEGIN[:begun], *found), 1):
         before = RunTree(state, NOW)
         lines = {key: before.facts(key) for key in state.nodes}
-        state.apply(event.model_copy(update={"seq": number, "ts": T0 + timedelta(seconds=number)}))
+        state.apply(replace(event, seq=number, ts=T0 + timedelta(seconds=number)))
         tree = RunTree(state, NOW)
         changed = tree.changed_since(before)
         if changed is None or tree.shape() != before.shape():

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from runtime.judgement.recovery.option_spec import FaultSite
 from runtime.judgement.recovery.options import options_for
 from runtime.record.state import events as ev
@@ -36,7 +38,7 @@ class Told:
     def tell(self, event: ev.JournalEvent, node_id: str = "", parent_id: str = "") -> None:
         self.at += timedelta(seconds=1)
         place = {"seq": len(self.events) + 1, "run_id": "r1", "ts": self.at, "node_id": node_id, "parent_id": parent_id}
-        told = event.model_copy(update=place)
+        told = replace(event, **place)
         self.events.append(told)
         self.state.apply(told)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from runtime.judgement.recovery.option_outcomes import OUTCOMES
 from runtime.judgement.recovery.option_table import OPTIONS
@@ -78,7 +79,7 @@ def _check_sentence(sentence: Sentence, events: list[ev.JournalEvent]) -> None:
     assert sentence.events, f"no event backs {text!r}"
     cited = [event for event in events if event.seq in sentence.events]
     assert {event.seq for event in cited} == set(sentence.events), f"{text!r} cites what is not an event"
-    told = " ".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) for each in cited)
+    told = " ".join(json.dumps(ev.event_fields(each), ensure_ascii=False) for each in cited)
     plain = _squeezed(told.replace("\\\\", "\\").replace('\\"', '"').replace("\\n", "\n"))
     for part in sentence.parts:
         if isinstance(part, Foreign):
@@ -127,7 +128,7 @@ def test_after_a_retry_by_hand_what_refuses_connections_is_what_to_start() -> No
     node = run.incident.opened.node_id
     answer = ev.IncidentAnswered(incident_id="i-1", revision=1, option="retry", by=ev.Actor(name="ada", channel="cli"))
     run.tell(answer, node, "flow/booker")
-    again = run.incident.opened.model_copy(update={"incident_id": "i-2"})
+    again = replace(run.incident.opened, incident_id="i-2")
     run.tell(again, node, "flow/booker")
     found = rows(run)
     assert found["Tried"].endswith("; the operator ada chose Retry operation, and it failed again.")
