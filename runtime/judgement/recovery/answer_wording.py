@@ -1,25 +1,17 @@
-"""The very words that an answer is an answer to. Loads neither pydantic nor an event: lists show such words first."""
+"""The very words that an answer is an answer to. Lists show such words first: it loads no event."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from runtime.judgement.recovery.option_table import effect_of
 
-
-class AskedIncident(Protocol):
-    """What is read of an incident: `IncidentOpened` and `IncidentOpened` are such."""
-
-    @property
-    def question(self) -> str: ...
-
-    @property
-    def action(self) -> Mapping[str, Any]: ...
+if TYPE_CHECKING:
+    from runtime.record.state.incident_events import IncidentOpened
 
 
-def wording_of(asked: AskedIncident, option_id: str) -> str:
+def wording_of(asked: IncidentOpened, option_id: str) -> str:
     """The very words that this answer is an answer to; empty where it is one to every incident that is the same.
 
     A fingerprint leaves out paths, names and numbers: to permit one file is not to permit every other. And a
