@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from orbiter.text_encoding import drop_surrogates_in
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 _AT = re.compile(r"(.*?)(?: - at `\$\.?([^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
@@ -22,8 +25,12 @@ def encode_struct(value: Any) -> bytes:
     """
     try:
         return _encoder.encode(value)
-    except (UnicodeEncodeError, TypeError):
+    except UnicodeEncodeError:
         return _encoder.encode(drop_surrogates_in(struct_to_builtins(value)))
+    except (TypeError, RecursionError):  # of a key that no hook makes a text of, msgspec asks the hook again and again
+        if not isinstance(value, msgspec.Struct):
+            raise
+        return _encoder.encode(_with_plain_keys(value))
 
 
 def struct_to_builtins(value: Any) -> Any:
@@ -57,6 +64,25 @@ def _plain(value: Any) -> Any:
     from pydantic_core import to_jsonable_python  # a program with such values has loaded it
 
     return to_jsonable_python(value)
+
+
+def _with_plain_keys(value: S) -> S:
+    """The same, where a dict in it has keys that msgspec refuses: as pydantic writes them, ``(1, 2)`` as ``1,2``."""
+    from pydantic_core import to_jsonable_python
+
+    found = {name: getattr(value, name) for name in value.__struct_fields__}
+    plain = {
+        name: to_jsonable_python(each, fallback=_struct_fields)
+        for name, each in found.items()
+        if isinstance(each, dict | list | tuple)
+    }
+    return replace(value, **plain)
+
+
+def _struct_fields(value: Any) -> Any:
+    if not isinstance(value, msgspec.Struct):
+        raise TypeError(f"a value of {type(value)} cannot be written as JSON")
+    return struct_to_builtins(value)
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)

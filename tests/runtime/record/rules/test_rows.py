@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
+from orbiter.types import Usage
+from runtime.record.journal import Unrecordable
 from runtime.record.rules.rows import decode_event, encode_event
 from runtime.record.state import events as ev
+from runtime.record.state.incident_events import Option
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | TEXT
@@ -74,3 +77,60 @@ def test_an_event_of_any_kind_is_read_as_it_was_written(kind: type[ev.JournalEve
             assert decode_event("r", 7, draft.body, draft.blobs, draft.values) == placed
 
     written_and_read()
+
+
+class _Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        (_Text("said"), "said"),
+        ({(1, 2): 3, None: 4, True: 5}, {"1,2": 3, "None": 4, "true": 5}),
+        ({1: "one", 1.5: "more"}, {"1": "one", "1.5": "more"}),
+        (Option(id="retry", label="Retry"), {"id": "retry", "label": "Retry"}),
+        (({"of": (Option(id="x", label="y"),), (1,): 2},), [{"of": [{"id": "x", "label": "y"}], "1": 2}]),
+        (Usage(), {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}),
+        (float("nan"), None),
+        (10**40, 10**40),
+        ({"half \ud83d": "\udc00"}, {"half �": "�"}),
+        ({3, 4}, [3, 4]),
+    ],
+)  # fmt: skip
+def test_values_of_user_code_are_written_as_json_and_read_back(given: Any, written: Any) -> None:
+    row = encode_event(ev.StepEnded(node_id="n", attempt=1, result={"value": given}))
+    read = decode_event("r", 1, row.body, row.blobs, row.values)
+    assert isinstance(read, ev.StepEnded)
+    assert read.result == {"value": written}
+
+
+@pytest.mark.parametrize("given", [object(), {"a": range(3)}, {object(): 1}])
+def test_what_json_cannot_say_is_refused_and_named(given: Any) -> None:
+    with pytest.raises(Unrecordable, match=r"step\.ended of node 'n' cannot be written as JSON: .*"):
+        encode_event(ev.StepEnded(node_id="n", attempt=1, result={"value": given}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "nope", "[1]", "{}", '{"type":5}', '{"type":"step.ended"}', '{"type":"step.ended","type":"run.created"}',
+        '{"type":"run.started","epoch":1,"ts":"2026-01-01T00:00:00"}', '{"type":"run.started","epoch":"1"}',
+        f'{{"type":"step.ended","attempt":1,"result":{"[" * 5000}{"]" * 5000}}}', '{"type":"step.ended","x":"\udc00"}',
+        '{"type":"node.danced","x":' + "[" * 5000 + "]" * 5000 + "}",
+    ],
+)  # fmt: skip
+def test_a_row_that_is_no_event_is_refused_and_named(body: str) -> None:
+    with pytest.raises(Unrecordable, match="event 7 of run r cannot be read"):
+        decode_event("r", 7, body)
+
+
+def test_an_event_of_a_newer_program_keeps_all_its_fields() -> None:
+    body = '{"v":9,"type":"run.danced","node_id":"a~0","ts":"2026-01-01T00:00:00Z","others":{"a":1},"steps":[1,2]}'
+    event = decode_event("r", 7, body)
+    assert isinstance(event, ev.UnknownEvent)
+    assert (event.type, event.v, event.seq, event.run_id, event.node_id) == ("run.danced", 9, 7, "r", "a~0")
+    assert event.others == {"others": {"a": 1}, "steps": [1, 2]}
+    assert json.loads(encode_event(event).body) == json.loads(body)
+    assert ev.event_fields(event) == {**json.loads(body), "seq": 7, "run_id": "r", "parent_id": ""}
+    assert ev.load_event(ev.dump_event(event)) == event
