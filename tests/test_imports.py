@@ -91,11 +91,16 @@ def test_what_has_no_screen_loads_no_textual(package: str) -> None:
     assert loaded_after("import " + ", ".join(modules), ("textual", "anthropic", "openai")) == set()
 
 
-@pytest.mark.parametrize("code", ["from orbiter import Agent, Swarm, run, tool", "import runtime.record.state.events"])
-def test_models_of_pydantic_are_built_when_they_are_first_used(code: str) -> None:
+def test_models_of_pydantic_are_built_when_they_are_first_used() -> None:
     """Before it builds the first validator, pydantic looks for plugins in all packages that are installed."""
     watched = ("pydantic", "pydantic.plugin._loader")
-    assert loaded_after(code, watched) == {"pydantic"}
+    assert loaded_after("from orbiter import Agent, Swarm, run, tool", watched) == {"pydantic"}
+
+
+def test_events_and_states_load_no_pydantic() -> None:
+    modules = [*modules_of("runtime/record/state"), *modules_of("runtime/link/client"), *modules_of("runtime/link/wire")]
+    assert "runtime.record.state.durable_run" in modules
+    assert loaded_after("import " + ", ".join(modules), ("pydantic", "pydantic_core")) == set()
 
 
 def test_requests_and_their_codec_load_no_pydantic() -> None:
