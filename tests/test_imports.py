@@ -98,7 +98,8 @@ def test_models_of_pydantic_are_built_when_they_are_first_used() -> None:
 
 
 def test_events_and_states_load_no_pydantic() -> None:
-    modules = [*modules_of("runtime/record/state"), *modules_of("runtime/link/client"), *modules_of("runtime/link/wire")]
+    packages = ("runtime/record/state", "runtime/link/client", "runtime/link/wire")
+    modules = [module for package in packages for module in modules_of(package)]
     assert "runtime.record.state.durable_run" in modules
     assert loaded_after("import " + ", ".join(modules), ("pydantic", "pydantic_core")) == set()
 
