@@ -63,15 +63,18 @@ def inbox_rows(
     decisions = _decisions(waiting, refs, context, host_of, memory=memory, shared=shared)
     rows = with_headings(
         (
+            Part("Needs a decision", "state-waiting", decisions, context.count(len(waiting))),
             Part(
-                "Needs a decision",
-                "state-waiting",
-                decisions,
-                len(waiting),
+                "Working",
+                "state-running",
+                _runs(working, context, host_of, memory=memory, shared=shared),
+                context.count(len(working)),
             ),
-            Part("Working", "state-running", _runs(working, context, host_of, memory=memory, shared=shared)),
             Part(
-                "Done", "ink-muted", _runs(done[:most_done], context, host_of, memory=memory, shared=shared), len(done)
+                "Done",
+                "ink-muted",
+                _runs(done[:most_done], context, host_of, memory=memory, shared=shared),
+                context.count(len(done)),
             ),
         )
     )
@@ -192,18 +195,18 @@ def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:
 def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, host: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
     facts = found[0].facts
-    count = span(f"{len(found)} alike", "ink-strong", bold=True)
+    alike = f"{context.count(len(found))} alike"
     return Row(
         key,
         (
             context.state_spans("waiting", NEEDS_YOU),
-            context.at_host(count, host),
+            context.at_host(span(alike, "ink-strong", bold=True), host),
             incident_words(facts, context),
             (),
             (),
             span(format_age(facts.ts, context.now), state_ink("waiting")),
         ),
-        values=("waiting", f"{len(found)} alike", str(facts.fault.cause), None, None, -facts.ts.timestamp()),
+        values=("waiting", alike, str(facts.fault.cause), None, None, -facts.ts.timestamp()),
         fault=True,
         fold=True,
     )
