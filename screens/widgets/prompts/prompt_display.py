@@ -28,7 +28,6 @@ from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.outcome_text import OutcomeText
 from screens.widgets.text_page import TextPage
 
-
 _SEVERAL = 2
 """Runs from which on an answer is about several."""
 
