@@ -25,7 +25,7 @@ SCREENFUL = 40
 """Decisions that go first, and as many runs."""
 OF_EACH = 2
 """Decisions that go first of those that are the same: two show that there are several."""
-MAX_FIRST_BYTES = 32 * 1024
+MAX_FIRST_BYTES = 48 * 1024
 """What goes first of either, unless one row alone has more."""
 
 R = TypeVar("R", bound=msgspec.Struct)
