@@ -54,7 +54,11 @@ def inbox_rows(
     """
     memory = memory or RowCache()
     asking = {found.run_id for found in waiting}
-    working = [found for found in summaries.values() if not is_done(found) and not _only_asks(found, asking)]
+    working = [
+        found
+        for found in summaries.values()
+        if not is_done(found) and not _only_asks(found, asking, partial=context.partial)
+    ]
     working.sort(key=lambda found: (found.created_at or LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or LONG_AGO, found.id), reverse=True)
@@ -82,8 +86,9 @@ def inbox_rows(
     return rows
 
 
-def _only_asks(found: Summary, asking: Collection[str]) -> bool:
-    return found.shown_phase == "waiting" and found.id in asking
+def _only_asks(found: Summary, asking: Collection[str], *, partial: bool) -> bool:
+    """`partial`: its decisions may be still to come."""
+    return found.shown_phase == "waiting" and (found.id in asking or (partial and found.open_incidents > 0))
 
 
 def _decisions(

@@ -115,12 +115,7 @@ def breaker_row(told: HostLimits, breaker: Breaker, waiting: Sequence[str], cont
     error = context.sanitize_line(breaker.error, 200)
     lately = f"{error} ({format_ago(failed_at, context.now)})" if error else ""
     names = ", ".join(context.sanitize_line(title, 40) for title in waiting[:3])
-    many = (
-        f"{context.count(len(waiting))} runs wait"
-        if context.partial
-        else pluralize(len(waiting), "run waits", "runs wait")
-    )
-    waits = f"{many}: {names}" if waiting else ""
+    waits = f"{context.counted(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
     return Row(
         f"{BREAKER_KEY_PREFIX}{told.host}\n{name}",
         (

@@ -240,7 +240,11 @@ def swarm_lines(
     lines: list[Spans] = [
         span(context.sanitize_line(ref, 300), "ink-strong", bold=True),
         join_spans(
-            ((*context.state_spans(state), Span(f" {count}")) for state, count in by_state.items() if count),
+            (
+                (*context.state_spans(state), Span(f" {context.count(count)}"))
+                for state, count in by_state.items()
+                if count
+            ),
             context.glyphs.dot,
         ),
         (),

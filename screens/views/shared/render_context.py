@@ -49,9 +49,9 @@ class RenderContext:
         """How many there are; `40+` while more may come."""
         return f"{number}+" if self.partial else str(number)
 
-    def counted(self, number: int, one: str) -> str:
+    def counted(self, number: int, one: str, many: str = "") -> str:
         """`1 run`, `3 runs`; `3+ runs` while more may come."""
-        return f"{number}+ {one}s" if self.partial else pluralize(number, one)
+        return f"{number}+ {many or one + 's'}" if self.partial else pluralize(number, one, many)
 
     def sanitize_line(self, text: str, limit: int = 500) -> str:
         """Foreign text on one line, through the gate."""
