@@ -152,7 +152,7 @@ class NoticeBell:
         self._title = title
         self._link: Link | None = None
         self._notices: Notifications | None = None
-        self._position: object = None
+        self._standing: object = None
         """Where the link's picture stood when it was last looked at."""
         self._alarm = Alarm(app, self._ring)
 
@@ -175,9 +175,14 @@ class NoticeBell:
             self._notices.set_rules(rules)
 
     def _changed(self) -> None:
-        """Something changed: of a run that is watched, a thousand times a second, or of the inbox, which may ring."""
-        if self._link is not None and self._link.position != self._position:
-            self._position = self._link.position
+        """Something changed: of a run that is watched, a thousand times a second, or of the inbox, which may ring. What
+        comes of a first picture is looked at when it begins and when it is whole.
+        """
+        if self._link is None:
+            return
+        standing = (self._link.position, tuple(self._link.loading))
+        if standing != self._standing:
+            self._standing = standing
             self._ring()
 
     def _ring(self) -> None:

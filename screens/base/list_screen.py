@@ -101,6 +101,11 @@ class ListScreen(RuntimeScreen):
         """Keys of the rows that an action is about."""
         return selected_rows(self.listing, self.row_list.cursor_key)
 
+    def link_changed(self) -> None:
+        """While the first rows are shown and the others come in, the clock alone has them drawn: once a second."""
+        if not (self.link.loading and self.is_mounted and self.row_list.keys):
+            super().link_changed()
+
     def draw(self) -> None:
         """The rows as they are by now, less what is left out."""
         context, shown = self.session.render_context(), self.row_list

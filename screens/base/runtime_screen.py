@@ -130,7 +130,7 @@ class RuntimeScreen(MessageScreen):
         )
 
     def on_mount(self) -> None:
-        self._end = self.link.subscribe(self._changed)
+        self._end = self.link.subscribe(self.link_changed)
         self._clock = self.set_interval(TICK_S, self._changed)
         self._draw(mounting=True)
 
@@ -146,6 +146,10 @@ class RuntimeScreen(MessageScreen):
         if self._clock is not None:
             self._clock.resume()
         self.pace.request()
+
+    def link_changed(self) -> None:
+        """The link knows more."""
+        self._changed()
 
     def _changed(self) -> None:
         """Something changed, or a second went by. What is covered by another screen is drawn when it comes back:

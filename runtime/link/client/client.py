@@ -185,7 +185,7 @@ class LinkClient:
     @property
     def position(self) -> object:
         """Where the picture stands: equal as long as nothing that it tells of has changed."""
-        return self._view.epoch, self._view.position, self._view.progress
+        return self._view.epoch, self._view.position
 
     @property
     def role(self) -> Role:

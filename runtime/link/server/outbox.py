@@ -35,6 +35,10 @@ MAX_QUEUE_BYTES = 8 * 1024 * 1024
 """Of the messages that wait for a console, before it counts as slow."""
 MAX_QUEUE_MESSAGES = 2000
 """The same in messages."""
+MAX_PICTURE_UNDER_WAY = 128 * 1024
+"""Bytes of a picture that were sent and are not acknowledged: on a slow line what is asked for meanwhile waits behind
+them.
+"""
 EVENTS_PER_PART = 50
 """Events of watched runs that go out before the next part of a picture, if so many wait."""
 
@@ -63,6 +67,9 @@ class ClientOutbox:
         self._replies: deque[bytes] = deque()
         self._reply_bytes = 0
         self._bulk: deque[bytes] = deque()
+        self._parts_sent: deque[tuple[int, int]] = deque()
+        """Parts of a picture that are not acknowledged: the number of each in the stream, and its bytes."""
+        self._parts_bytes = 0
         self._run: deque[bytes] = deque()
         """What is left of the run that is being shown."""
         self._shows: dict[str, Callable[[], Iterable[bytes]]] = {}
@@ -157,6 +164,8 @@ class ClientOutbox:
     def acknowledge(self, taken: int) -> None:
         """The console has taken in `taken` messages since the connection began."""
         self._taken = max(self._taken, min(taken, self._sent))
+        while self._parts_sent and self._parts_sent[0][0] <= self._taken:
+            self._parts_bytes -= self._parts_sent.popleft()[1]
         self._wake.set()
 
     def close(self) -> None:
@@ -195,12 +204,13 @@ class ClientOutbox:
             self._run.extend(self._shows.pop(next(iter(self._shows)))())
         if self._run:
             return self._run.popleft()
-        if self._queue and not (self._bulk and self._events_between >= EVENTS_PER_PART):
+        part_may_go = self._bulk and self._parts_bytes < MAX_PICTURE_UNDER_WAY
+        if self._queue and not (part_may_go and self._events_between >= EVENTS_PER_PART):
             self._events_between += 1
             line = self._queue.popleft()[1]
             self._queue_bytes -= len(line)
             return line
-        if self._bulk:
+        if part_may_go:
             return self._next_part()
         if self._deltas:
             (run_id, node_id, attempt, kind), (offset, text) = self._deltas.popitem()
@@ -214,6 +224,8 @@ class ClientOutbox:
         """The next part of the picture; behind the last one go its changes."""
         self._events_between = 0
         line = self._bulk.popleft()
+        self._parts_sent.append((self._sent + 1, len(line)))
+        self._parts_bytes += len(line)
         if not self._bulk:
             self._queue.extendleft(reversed(self._held))
             self._held.clear()

@@ -152,6 +152,3 @@ async def test_how_much_is_there_of_each_picture_is_said_by_host(two: Two) -> No
     view.whole, view._size = False, PictureSize(runs=7, incidents=9)
     assert two.clients.loading == {"right": PictureProgress(1, 7, 1, 9)}
     assert two.clients.ready
-    before = two.clients.position
-    view._size = PictureSize(runs=8, incidents=9)
-    assert two.clients.position != before

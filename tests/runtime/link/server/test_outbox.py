@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runtime.link.server.outbox import (
     EVENTS_PER_PART,
+    MAX_PICTURE_UNDER_WAY,
     MAX_QUEUE_AGE_S,
     MIN_QUEUE_FOR_SNAPSHOT,
     ClientOutbox,
@@ -132,6 +133,25 @@ def test_a_picture_goes_on_however_many_events_there_are() -> None:
     assert [line for line in sent if line not in (b"a", b"b")] == [
         b"e%d" % number for number in range(3 * EVENTS_PER_PART)
     ]
+
+
+def test_of_a_picture_only_so_much_is_under_way_that_the_rest_does_not_wait_long_behind_it() -> None:
+    outbox = _outbox(window=1000, capacity=1000)
+    part = b"x" * (MAX_PICTURE_UNDER_WAY // 2)
+    outbox.send_bulk([part] * 4)
+    assert _now(outbox) == [part] * 2
+    events = [b"e%d" % number for number in range(2 * EVENTS_PER_PART)]
+    outbox.show("run", lambda: [b"run"])
+    for event in events:
+        outbox.offer(event, of_run=True)
+    assert _now(outbox) == [b"run", *events], "what is told of a run goes meanwhile"
+    outbox.acknowledge(1)
+    assert _now(outbox) == [part]
+    outbox.acknowledge(2)
+    assert _now(outbox) == [part]
+    outbox.acknowledge(1000)
+    outbox.offer(b"change")
+    assert _now(outbox) == [b"change"]
 
 
 def test_changes_that_are_held_behind_a_picture_count_for_what_may_wait() -> None:
