@@ -108,23 +108,23 @@ class Row(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows under one heading, which says how many there are: `count`, else how many are listed."""
+    """Rows under one heading, which says how many there are: `how_many`, else as many as are listed."""
 
     title: str
     ink: str
     rows: Sequence[Row]
-    count: str = ""
+    how_many: str = ""
 
 
 def with_headings(parts: Iterable[Part]) -> list[Row]:
     """Each part under its heading, a gap between two, without those that are empty."""
     rows: list[Row] = []
-    for title, ink, found, count in parts:
+    for title, ink, found, how_many in parts:
         if not found:
             continue
         if rows:
             rows.append(Row(f"gap:{title}", ((),), heading=True))
-        words = (span(f" {title}", ink, bold=True), span(f"  {count or len(found)}", "ink-muted"))
+        words = (span(f" {title}", ink, bold=True), span(f"  {how_many or len(found)}", "ink-muted"))
         rows += [Row(f"heading:{title}", words, heading=True), *found]
     return rows
 

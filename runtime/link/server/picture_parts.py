@@ -63,7 +63,7 @@ def _first_part(
 ) -> WorkspaceSnapshot:
     ranked = by_priority(incidents.values(), summaries, now)
     waiting = tuple(_bounded(islice(foremost(ranked, OF_EACH), SCREENFUL)))
-    newest = {found.id: found for found in _bounded(islice(reversed(summaries.values()), SCREENFUL))}
+    newest = {found.id: found for found in _bounded(islice(reversed([*summaries.values()]), SCREENFUL))}
     theirs = {row.run_id: summaries[row.run_id] for row in waiting if row.run_id in summaries}
     return WorkspaceSnapshot(
         position=position,
