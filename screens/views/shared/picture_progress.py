@@ -16,6 +16,6 @@ def progress_text(loading: Mapping[str, PictureProgress], runs: int, incidents: 
     parts = [
         f"{there:,} of {there + missing:,} {name}"
         for there, missing, name in ((runs, missing_runs, "runs"), (incidents, missing_incidents, "decisions"))
-        if missing
+        if missing > 0
     ]
     return f"{', '.join(parts)} loaded" if parts else ""
