@@ -52,7 +52,7 @@ async def _measure(root: Path, parked: int) -> list[Ratio]:
         if parked == PARKED[-1]:
             client = LinkClient(UnixTransport(state_dir))
             client.start()
-            await client.wait_until(lambda: client.ready)
+            await client.wait_until(lambda: client.whole)
             name = f"percent of a core, {parked} parked runs and a console"
             ratios.append(Ratio(name, await _percent(pid), GOAL, note))
             await client.close()

@@ -20,7 +20,7 @@ from runtime.daemon import daemon
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.link.client.client import LinkClient
-from runtime.link.transports.transport import UnixTransport
+from runtime.link.transports.transport import Streams, Transport, UnixTransport
 from runtime.operations.decisions import Decisions
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
@@ -37,6 +37,8 @@ STARTED = 500
 PARKED = 10_000
 LIVE = 1_000
 LOOKS = 7
+SLOW_LINE = 16 * 1024
+SLICE = 512
 ASKING = """
 from orbiter import Agent, tool
 from orbiter.ask import ask_operator
@@ -96,15 +98,35 @@ async def _started_at_once() -> Ratio:
     )
 
 
-async def _picture_s(state_dir: Path) -> float:
-    """Seconds until a console has its first picture."""
-    client = LinkClient(UnixTransport(state_dir))
+class SlowTransport(UnixTransport):
+    """A line that carries `SLOW_LINE` bytes a second to the console, not compressed."""
+
+    async def connect(self) -> Streams:
+        fast, writer = await super().connect()
+        slow = asyncio.StreamReader()
+
+        async def carry() -> None:
+            while data := await fast.read(SLICE):
+                await asyncio.sleep(len(data) / SLOW_LINE)
+                slow.feed_data(data)
+            slow.feed_eof()
+
+        self._carrying = asyncio.create_task(carry())
+        return slow, writer
+
+
+async def _picture_s(transport: Transport, *, whole: bool = True) -> tuple[float, float]:
+    """Seconds until a console shows the first rows of its first picture, and until it has the whole."""
+    client = LinkClient(transport)
     began = time.perf_counter()
     client.start()
     await client.wait_until(lambda: client.ready)
+    first = time.perf_counter() - began
+    if whole:
+        await client.wait_until(lambda: client.whole)
     seconds = time.perf_counter() - began
     await client.close()
-    return seconds
+    return first, seconds
 
 
 def _rss_kib(pid: int | str) -> int:
@@ -137,15 +159,23 @@ async def _parked(root: Path) -> list[Ratio]:
         await asyncio.sleep(WINDOW_S)
         none, many = (100 * (cpu_s(pids[count]) - before[count]) / WINDOW_S for count in (0, PARKED))
         resident = _rss_kib(pids[PARKED]) / 1024
-        looks = [[await _picture_s(places[count]) for count in (0, PARKED)] for _ in range(LOOKS)]
+        looks = [[await _picture_s(UnixTransport(places[count])) for count in (0, PARKED)] for _ in range(LOOKS)]
+        slow, _ = await _picture_s(SlowTransport(places[PARKED]), whole=False)
     finally:
         for place in places.values():
             await asyncio.to_thread(daemon.stop, place)
-    picture = median(full / empty for empty, full in looks)
+    picture = median(full[0] / empty[0] for empty, full in looks)
+    first, whole = looks[-1][1]
     return [
         Ratio(f"idle CPU with {PARKED} parked runs / with none", many / none, 1.2, f"{many:.2f} % of a core"),
         Ratio(f"MiB that are resident with {PARKED} parked runs", resident, 60.0),
-        Ratio(f"first picture with {PARKED} parked runs / with none", picture, 1.3, f"{1e3 * looks[-1][1]:.0f} ms"),
+        Ratio(
+            f"first picture with {PARKED} parked runs / with none",
+            picture,
+            1.3,
+            f"{1e3 * first:.0f} ms; the whole after {1e3 * whole:.0f} ms",
+        ),
+        Ratio(f"seconds until the first rows of {PARKED} parked runs on a line of 16 KiB/s", slow, 3.0),
     ]
 
 

@@ -212,5 +212,6 @@ def _print_ongoing(session: ConsoleContext) -> None:
 
     going = sum(found.state not in RUN_TERMINAL for found in session.link.summaries.values())
     if going:
-        goes_on, what = ("run goes on", "it") if going == 1 else ("runs go on", "them")
-        print_note(f"{going} {goes_on}; orbiter-console shows {what} again")
+        count = session.render_context().count(going)
+        goes_on, what = ("run goes on", "it") if count == "1" else ("runs go on", "them")
+        print_note(f"{count} {goes_on}; orbiter-console shows {what} again")

@@ -79,8 +79,13 @@ def combine_digests(answers: Mapping[str, Digest | None], now: datetime) -> Dige
 
 async def record_look(link: Link, host: str = "") -> None:
     """Note that the operator has seen what there is, on one host or on all that can be reached. A viewer's look is not
-    noted.
+    noted, nor one at a host of which not all was shown yet.
     """
+    if link.loading and not host:
+        for each in connected_hosts(link):
+            if each and each not in link.loading:
+                await record_look(link, each)
+        return
     roles = [each.role for each in link.qualities if not host or each.host == host]
     if link.role == "operator" and connected_hosts(link) and "operator" in (roles or ["operator"]):
         await link.ask(NoteLook(), where=host)

@@ -74,6 +74,8 @@ class Notifications:
         self._clock = clock
         self._known: frozenset[str] = frozenset()
         self._heard = False
+        self._loading: frozenset[str] = frozenset()
+        """Hosts of which parts were missing at the last look."""
         self._title = ""
 
     def set_rules(self, rules: NoticeRules) -> None:
@@ -94,35 +96,42 @@ class Notifications:
                 self._write(wrap_for_multiplexer(escape_sequences(notice, _redacted), self._environment))
                 told = True
             self._notices.apply(ev.NoticeSent(channel=notice.channel, incidents=notice.keys, ts=now))
-        self._set_title(len(link.incidents), changed=told)
+        self._set_title(len(link.incidents), partial=bool(link.loading), changed=told)
         held = self._notices.next_at()
         return None if held is None else max(0.05, (held - now).total_seconds())
 
     def _track(self, link: Link) -> None:
-        """Notify of incidents that came and went; what was waiting when we connected gives no notification. Asked for
-        each change of a link, with thousands of incidents: mostly none came and none went.
+        """Notify of incidents that came and went; what was waiting when we connected gives no notification, and it may
+        come in parts. Asked for each change of a link, with thousands of incidents: mostly none came and none went.
         """
+        loading = frozenset(link.loading)
+        told_late, self._loading = self._loading | loading, loading
         if self._heard and self._known == link.incidents.keys():
             return
         now = frozenset(link.incidents)
         rows = [row for key, row in link.incidents.items() if key not in self._known]
-        if self._heard:
-            for row in rows:
-                self._notices.name_run(row.opened.run_id or row.run_id, row.title)
-                self._notices.apply(row.opened)
-        else:  # there may be thousands, and their events are not needed
-            seen = tuple((row.opened.incident_id, row.opened.revision) for row in rows)
+        fresh = [row for row in rows if not (told_late and link.host_of(row.run_id) in {"", *told_late})]
+        fresh = fresh if self._heard else []
+        for row in fresh:
+            self._notices.name_run(row.opened.run_id or row.run_id, row.title)
+            self._notices.apply(row.opened)
+        if len(fresh) < len(rows):  # there may be thousands, and their events are not needed
+            told = {row.opened.incident_id for row in fresh}
+            seen = tuple(
+                (row.opened.incident_id, row.opened.revision) for row in rows if row.opened.incident_id not in told
+            )
             for channel in CONSOLE_CHANNELS:
                 self._notices.apply(ev.NoticeSent(channel=channel, incidents=seen, ts=datetime.min.replace(tzinfo=UTC)))
         for key in self._known - now:
             self._notices.apply(ev.IncidentClosed(incident_id=key, reason="is not open any more"))
         self._known, self._heard = now, True
 
-    def _set_title(self, waiting: int, *, changed: bool) -> None:
+    def _set_title(self, waiting: int, *, partial: bool, changed: bool) -> None:
         """A notice may have set the title to its own words."""
         if not self._name or self._write is None:
             return
-        words = f"{pluralize(waiting, 'decision')} - {self._name}" if waiting else self._name
+        count = f"{waiting}+ decisions" if partial else pluralize(waiting, "decision")
+        words = f"{count} - {self._name}" if waiting else self._name
         if words != self._title or changed:
             self._title = words
             self._write(title_sequence(words))
@@ -143,7 +152,7 @@ class NoticeBell:
         self._title = title
         self._link: Link | None = None
         self._notices: Notifications | None = None
-        self._position: object = None
+        self._standing: object = None
         """Where the link's picture stood when it was last looked at."""
         self._alarm = Alarm(app, self._ring)
 
@@ -166,9 +175,14 @@ class NoticeBell:
             self._notices.set_rules(rules)
 
     def _changed(self) -> None:
-        """Something changed: of a run that is watched, a thousand times a second, or of the inbox, which may ring."""
-        if self._link is not None and self._link.position != self._position:
-            self._position = self._link.position
+        """Something changed: of a run that is watched, a thousand times a second, or of the inbox, which may ring. What
+        comes of a first picture is looked at when it begins and when it is whole.
+        """
+        if self._link is None:
+            return
+        standing = (self._link.position, tuple(self._link.loading))
+        if standing != self._standing:
+            self._standing = standing
             self._ring()
 
     def _ring(self) -> None:

@@ -66,7 +66,7 @@ class ChangeNotices:
                 self._wanted.clear()
             else:
                 break
-        await self._runtime.client.wait_until(lambda: self._runtime.client.ready)
+        await self._runtime.client.wait_until(lambda: self._runtime.client.whole)
         self._known = self._incidents()
         while True:
             await self._changed.wait()

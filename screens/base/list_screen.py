@@ -24,6 +24,7 @@ from screens.widgets.row_list import RowList
 
 CONNECTING = "Connecting to the runtime"
 NOT_LOADED = "Nothing is known yet"
+LOADING = "Nothing of what is loaded so far belongs here"
 
 
 class ListScreen(RuntimeScreen):
@@ -100,15 +101,21 @@ class ListScreen(RuntimeScreen):
         """Keys of the rows that an action is about."""
         return selected_rows(self.listing, self.row_list.cursor_key)
 
+    def link_changed(self) -> None:
+        """While the first rows are shown and the others come in, the clock alone has them drawn: once a second."""
+        if not (self.link.loading and self.is_mounted and self.row_list.keys):
+            super().link_changed()
+
     def draw(self) -> None:
         """The rows as they are by now, less what is left out."""
         context, shown = self.session.render_context(), self.row_list
         rows = self.all_rows()
         if self.ready:
-            shown.empty = context.nothing_matches() if rows else self.empty_message(context)
+            empty = LOADING if context.partial else self.empty_message(context)
+            shown.empty = context.nothing_matches() if rows else empty
         else:
             shown.empty = NOT_LOADED if self.link.status.phase == "lost" else CONNECTING
-        fresh = self.listing.fresh(rows, context.now) if self.ready else ()
+        fresh = self.listing.fresh(rows, context.now) if self.ready and not context.partial else ()
         listed = self.listing.rows(rows)
         shown.leave_out(empty_columns(self.COLUMNS, listed))
         shown.show(listed, selected=self.listing.selected, fresh=fresh, cursor_key=self._before_filter)
@@ -208,8 +215,10 @@ class ListScreen(RuntimeScreen):
         self._draw_now()
 
     def action_select_shown(self) -> None:
-        self.listing.select_shown()
-        self._draw_now()
+        """All or none; while some are still to come, all cannot be meant."""
+        if self.all_told():
+            self.listing.select_shown()
+            self._draw_now()
 
     def _draw_now(self) -> None:
         """A key was pressed: draw at once what it did."""

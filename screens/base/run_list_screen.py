@@ -24,6 +24,8 @@ _SEARCH_FROM: Final = 2
 _MOST_FOUND: Final = 2_000
 _BRIEF_ROWS: Final = 8
 """Rows of a low screen that are free below the list before what is known of a row stands there."""
+_ONE_RUN: Final = ("run:", "incident:")
+"""What the keys of rows begin with that stand for one run; the others stand for all that are below them."""
 _TWO: Final = 2
 """Runs that are compared."""
 
@@ -173,7 +175,8 @@ class RunListScreen(ListScreen):
         from screens.dialogs.batch_action import BatchActionScreen  # not before the first list is painted
         from screens.views.decisions.batch_action import ORDER_OUTCOMES, ORDERS, BatchItem, order_question
 
-        if not self.may_act():
+        one_each = all(key.startswith(_ONE_RUN) for key in self.selected_keys)
+        if not self.may_act() or not (one_each or self.all_told()):
             return
         if not runs:
             self.show_message("This needs a run that has not ended, under the cursor or selected.")

@@ -31,6 +31,7 @@ from screens.shell.messages import (
 )
 from screens.views.shared.link_loss import held_up_words, lost_words, phase_words
 from screens.views.shared.link_quality import link_words
+from screens.views.shared.picture_progress import progress_text
 from screens.widgets.bar import Bar, MessageBar
 from screens.widgets.footer import KeyFooter
 from screens.widgets.redraw_throttle import RedrawThrottle
@@ -129,7 +130,7 @@ class RuntimeScreen(MessageScreen):
         )
 
     def on_mount(self) -> None:
-        self._end = self.link.subscribe(self._changed)
+        self._end = self.link.subscribe(self.link_changed)
         self._clock = self.set_interval(TICK_S, self._changed)
         self._draw(mounting=True)
 
@@ -145,6 +146,10 @@ class RuntimeScreen(MessageScreen):
         if self._clock is not None:
             self._clock.resume()
         self.pace.request()
+
+    def link_changed(self) -> None:
+        """The link knows more."""
+        self._changed()
 
     def _changed(self) -> None:
         """Something changed, or a second went by. What is covered by another screen is drawn when it comes back:
@@ -215,12 +220,34 @@ class RuntimeScreen(MessageScreen):
     def _link_text(self) -> Spans:
         waiting = len(self.link.incidents)
         context = self.session.render_context()
-        count = (*context.state_spans("waiting", pluralize(waiting, "decision")),) if waiting else ()
+        told = self.loading_text
+        count = (*context.state_spans("waiting", pluralize(waiting, "decision")),) if waiting and not told else ()
         quality = self.session.governor.told_quality
         line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
         return join_spans(
-            (line, count, phase_words(self.link.status, context), link_words(self.link.qualities, context))
+            (
+                line,
+                count or span(told, "severity-warning"),
+                phase_words(self.link.status, context),
+                link_words(self.link.qualities, context),
+            )
         )
+
+    # -- while parts of the picture are missing ---------------------------------------------------------------
+
+    @property
+    def loading_text(self) -> str:
+        """How much of all runs and decisions is there; empty where all are."""
+        link = self.link
+        return progress_text(link.loading, len(link.summaries), len(link.incidents)) if link.loading else ""
+
+    def all_told(self) -> bool:
+        """Whether all runs and decisions are there; if not, it is said: what acts on many waits for the rest."""
+        if told := self.loading_text:
+            self.show_message(
+                f"This waits until all is loaded: {told} so far.", "warning", stands=lambda: bool(self.link.loading)
+            )
+        return not told
 
     # -- what this login may not do ---------------------------------------------------------------------------
 
@@ -295,7 +322,7 @@ class RuntimeScreen(MessageScreen):
             self.refresh_bindings()
 
     def action_next_decision(self) -> None:
-        """Go to the decision that matters most (`screens.views.decisions.priority`).
+        """Go to the decision that matters most (`runtime.judgement.reports.priority`).
 
         From one to the next, and round again.
         """
@@ -304,7 +331,8 @@ class RuntimeScreen(MessageScreen):
         here = self.incident_id
         found = waiting[(keys.index(here) + 1) % len(keys) if here in keys else 0] if waiting else None
         if found is None or found.opened.incident_id == here:
-            self.show_message("No other decision is waiting." if here else "No decision is waiting.")
+            so_far = " so far, of what is loaded" if self.link.loading else ""
+            self.show_message(f"No {'other ' if here else ''}decision is waiting{so_far}.")
         else:
             self.post_message(OpenRun(found.run_id, found.opened.incident_id))
 

@@ -22,7 +22,7 @@ MAX_PAUSE_S = 30.0
 
 def watch_answer(app: App[Any], session: ConsoleContext, answered: OpenDecision) -> None:
     """Watch what becomes of an answer, for as long as the app lives and others like it wait."""
-    if _equal_decisions(session, answered):
+    if _others_wait(session, answered):
         app.run_worker(_watch(app, session, answered), group="canary", exit_on_error=False)
 
 
@@ -31,7 +31,7 @@ async def _watch(app: App[Any], session: ConsoleContext, answered: OpenDecision)
     end = session.link.subscribe(changed.set)
     pause, seen = FIRST_PAUSE_S, None
     try:
-        while _equal_decisions(session, answered):
+        while _others_wait(session, answered):
             summary = session.link.summaries.get(answered.run_id)
             if summary != seen:
                 seen = summary
@@ -64,12 +64,18 @@ def _show_hint(app: App[Any], session: ConsoleContext, answered: OpenDecision, b
         return
     key = session.render_context().key("home.answer_alike", "B")
     how = f"{key} in the inbox answers the same" if key else "they can be answered the same"
-    waiting = f"{len(others)} alike {'waits' if len(others) == 1 else 'wait'}"
+    count = session.render_context().count(len(others))
+    waiting = f"{count} alike {'waits' if count == '1' else 'wait'}"
     text = f"{option} worked: {waiting}; {how}"
     if isinstance(app.screen, RuntimeScreen):
         app.screen.show_message(text)
     else:
         session.said.append(Notice(session.clock(), "info", text))
+
+
+def _others_wait(session: ConsoleContext, answered: OpenDecision) -> bool:
+    """Whether others are the same, or may be: not all are told yet."""
+    return bool(session.link.loading or _equal_decisions(session, answered))
 
 
 def _equal_decisions(session: ConsoleContext, answered: OpenDecision) -> list[OpenDecision]:

@@ -33,11 +33,13 @@ async def start_run(link: Link, start: StartRun, where: str, tell: Callable[[str
 
 
 async def wait_for_run(link: Link, run_id: str) -> None:
-    """Wait until the run is told of: it was created, and can be looked at."""
+    """Wait until the run is told of: it was created, and can be looked at. Of one host only it can be looked at before
+    the rest of a long list of runs is here.
+    """
     changed = asyncio.Event()
     end = link.subscribe(changed.set)
     try:
-        while run_id not in link.summaries:
+        while run_id not in link.summaries and "" not in link.loading:
             await changed.wait()
             changed.clear()
     finally:

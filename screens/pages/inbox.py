@@ -168,7 +168,7 @@ class InboxScreen(RunListScreen):
             BulkAnswerScreen,  # with the editor that it needs: not before the first inbox is painted
         )
 
-        if self.may_act():
+        if self.may_act() and self.all_told():
             self.app.push_screen(BulkAnswerScreen(self.session, self._alike()))
 
     def action_begin_here(self) -> None:

@@ -108,24 +108,23 @@ class Row(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows under one heading, which says how many there are: `total`, where not all are listed."""
+    """Rows under one heading, which says how many there are: `how_many`, else as many as are listed."""
 
     title: str
     ink: str
     rows: Sequence[Row]
-    total: int | None = None
+    how_many: str = ""
 
 
 def with_headings(parts: Iterable[Part]) -> list[Row]:
     """Each part under its heading, a gap between two, without those that are empty."""
     rows: list[Row] = []
-    for title, ink, found, total in parts:
+    for title, ink, found, how_many in parts:
         if not found:
             continue
         if rows:
             rows.append(Row(f"gap:{title}", ((),), heading=True))
-        count = len(found) if total is None else total
-        words = (span(f" {title}", ink, bold=True), span(f"  {count}", "ink-muted"))
+        words = (span(f" {title}", ink, bold=True), span(f"  {how_many or len(found)}", "ink-muted"))
         rows += [Row(f"heading:{title}", words, heading=True), *found]
     return rows
 

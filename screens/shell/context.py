@@ -10,19 +10,19 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from runtime.judgement.recovery.option_table import option_keys
+from runtime.judgement.reports.priority import by_priority
 from screens.render.glyphs import UNICODE_GLYPHS, Glyphs
 from screens.shell.answer_hold import AnswerHold
 from screens.shell.armed_keys import ARM_AFTER_S, ArmedKeys, LastKey
 from screens.shell.frame_rate import FrameRateGovernor
 from screens.views.decisions.incident_groups import OpenDecision
-from screens.views.decisions.priority import by_priority
 from screens.views.shared.link_quality import WHO_MAY
 from screens.views.shared.list_state import StableOrder
 from screens.views.shared.render_context import RenderContext
 
 if TYPE_CHECKING:
     from runtime.judgement.reports.explanation.runtime_home import HomeSource
-    from runtime.link.client.client import LinkQuality, LinkStatus
+    from runtime.link.client.client import LinkQuality, LinkStatus, PictureProgress
     from runtime.link.client.streamed_text import StreamedText
     from runtime.operations.requests.struct import Request
     from runtime.record.state.durable_run import DurableRun
@@ -72,6 +72,11 @@ class Link(Protocol):
     @property
     def ready(self) -> bool:
         """Whether anything was told yet."""
+        ...
+
+    @property
+    def loading(self) -> Mapping[str, PictureProgress]:
+        """How much is there of what is told first, by host (`host_of`), while parts of it are missing; else nothing."""
         ...
 
     def run(self, run_id: str) -> DurableRun | None: ...
@@ -183,7 +188,7 @@ class ConsoleContext:
 
     def decisions(self) -> list[OpenDecision]:
         """The open decisions, the one to take next first: the same on every screen, and as they were until one of them
-        comes or goes.
+        comes or goes. While parts of them are missing, as they were told: those first that matter most.
         """
         link = self.link
         incidents = link.incidents
@@ -193,6 +198,7 @@ class ConsoleContext:
                 found.opened.incident_id
                 for found in by_priority(incidents.values(), link.summaries, self.clock(), link.host_of)
             ),
+            partial=bool(link.loading),
         )
         return [incidents[key] for key in ranked]
 
@@ -222,4 +228,4 @@ class ConsoleContext:
 
     def render_context(self) -> RenderContext:
         """How a view is to look now."""
-        return RenderContext(self.clock(), self.glyphs, self.keys)
+        return RenderContext(self.clock(), self.glyphs, self.keys, partial=bool(self.link.loading))

@@ -18,6 +18,7 @@ from runtime.link.client.client import (
     LinkLost,
     LinkQuality,
     LinkStatus,
+    PictureProgress,
 )
 from runtime.link.client.streamed_text import StreamedText
 from runtime.link.wire.protocol import InboxRow
@@ -48,6 +49,7 @@ class MemoryLink:
         self.status = LinkStatus("connected")
         self.qualities: tuple[LinkQuality, ...] = ()
         self.ready = True
+        self.loading: dict[str, PictureProgress] = {}
         self.watched: list[str] = []
         self.said: list[tuple[str, dict[str, Any]]] = []
         self.revived = 0

@@ -32,6 +32,7 @@ from runtime.link.wire.link_status import (
     LinkPhase,
     LinkQuality,
     LinkStatus,
+    PictureProgress,
 )
 from runtime.operations.requests.codec import InvalidField, decode_result, encode
 from runtime.operations.requests.struct import Request
@@ -42,7 +43,16 @@ if TYPE_CHECKING:
     from runtime.record.state.summary import Summary
     from runtime.record.state.workspace_events import GrantAdded
 
-__all__ = ["CommandRefused", "LinkClient", "LinkError", "LinkLost", "LinkPhase", "LinkQuality", "LinkStatus"]
+__all__ = [
+    "CommandRefused",
+    "LinkClient",
+    "LinkError",
+    "LinkLost",
+    "LinkPhase",
+    "LinkQuality",
+    "LinkStatus",
+    "PictureProgress",
+]
 
 R = TypeVar("R")
 
@@ -128,8 +138,19 @@ class LinkClient:
 
     @property
     def ready(self) -> bool:
-        """Whether the picture was told at all."""
-        return bool(self._view.epoch)
+        """Whether the picture was told at all; of a big one, its first rows."""
+        return self.whole or bool(self.loading)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the picture was told to its end."""
+        return self._view.whole
+
+    @property
+    def loading(self) -> Mapping[str, PictureProgress]:
+        """How much of the picture is there, by host (`host_of`), while parts of it are missing; else nothing."""
+        progress = self._view.progress
+        return {} if progress is None else {"": progress}
 
     @property
     def snapshots(self) -> list[p.SnapshotReason]:

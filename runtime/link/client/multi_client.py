@@ -17,6 +17,7 @@ from runtime.link.client.client import (
     LinkPhase,
     LinkQuality,
     LinkStatus,
+    PictureProgress,
 )
 from runtime.link.client.streamed_text import StreamedText
 from runtime.link.wire.protocol import InboxRow
@@ -58,6 +59,11 @@ class MultiClient:
     @property
     def ready(self) -> bool:
         return any(client.ready for client in self.clients.values())
+
+    @property
+    def loading(self) -> Mapping[str, PictureProgress]:
+        """How much is there of the pictures of which parts are missing, by host."""
+        return {name: told for name, client in self.clients.items() for told in client.loading.values()}
 
     @property
     def status(self) -> LinkStatus:

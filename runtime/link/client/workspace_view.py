@@ -2,6 +2,9 @@
 
 Fed by the client, read by screens. Every message is taken in once: what comes twice (after a cut, or because a snapshot
 overtook it) changes nothing, and what leaves a gap is noticed and requested again.
+
+The first picture is shown as it comes, and says how much of it is there. One that comes later takes the place of the
+one before when it is whole.
 """
 
 from __future__ import annotations
@@ -9,12 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.link.wire import limits
+from runtime.link.wire.link_status import PictureProgress
 
 if TYPE_CHECKING:
     from runtime.link.client.run_view import RunView
     from runtime.link.wire import protocol as p
     from runtime.link.wire.protocol import (
         InboxRow,
+        PictureSize,
         SnapshotReason,
         WorkspaceChange,
         WorkspaceSnapshot,
@@ -43,11 +48,24 @@ class WorkspaceView:
         """Runs that cannot be carried on now, in words, by the last pong."""
         self.slow = ""
         """What only takes long there, by the same."""
+        self.whole = False
+        """Whether a picture was told to its end. From then on one is shown, whatever comes."""
+        self._size: PictureSize | None = None
+        """How big the first picture is, while parts of it are missing."""
         self._parts: list[WorkspaceSnapshot] = []
         self._parts_bytes = self._changes_bytes = 0
 
+    @property
+    def progress(self) -> PictureProgress | None:
+        """How much of the first picture is shown; None if it is whole, or nothing of it is there."""
+        if self._size is None:
+            return None
+        return PictureProgress(len(self.summaries), self._size.runs, len(self.incidents), self._size.incidents)
+
     def connection_cut(self) -> None:
-        """The connection ended: halves of snapshots are worth nothing."""
+        """The connection ended: halves of snapshots are worth nothing. What is shown of a first picture stays until
+        another one begins.
+        """
         self.held_up = self.slow = ""
         self._parts.clear()
         self._parts_bytes = 0
@@ -60,12 +78,15 @@ class WorkspaceView:
         return run.last_seq if run is not None else 0
 
     def apply_snapshot(self, message: WorkspaceSnapshot, epoch: str, size: int = 0) -> None:
-        """Take a part of the picture in, of `size` bytes; the last one makes it valid. Raises `LimitExceeded`."""
+        """Take a part of the picture in, of `size` bytes; the last one makes it whole. Raises `LimitExceeded`."""
         self._parts_bytes += size
         if self._parts_bytes > limits.MAX_WORKSPACE_BYTES:
             most = limits.format_mebibytes(limits.MAX_WORKSPACE_BYTES)
             raise limits.LimitExceeded(f"the lists of runs and incidents take more than {most}")
-        self._parts.append(message)
+        if not self.whole:
+            self._show_part(message)
+        if message.whole is None:
+            self._parts.append(message)
         if message.more:
             return
         parts, self._parts = self._parts, []
@@ -75,6 +96,17 @@ class WorkspaceView:
         self.incidents = {row.opened.incident_id: row for part in parts for row in part.incidents}
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
+        self.whole, self._size = True, None
+
+    def _show_part(self, message: WorkspaceSnapshot) -> None:
+        """Show a part of the first picture, if its runtime said how big that is."""
+        if message.whole is not None:
+            self._size = message.whole
+            self.summaries, self.incidents, self.grants = {}, {}, {}
+        if self._size is not None:
+            self.summaries.update((row.id, row) for row in message.summaries)
+            self.incidents.update((row.opened.incident_id, row) for row in message.incidents)
+            self.grants.update((row.grant_id, row) for row in message.grants)
 
     def apply_change(self, message: WorkspaceChange, size: int = 0) -> None:
         """Take a change of the picture in, of `size` bytes. Raises `MissingChange`."""

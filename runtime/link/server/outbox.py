@@ -6,6 +6,10 @@ none waits longer than a second. Beyond that they are dropped, and once the cons
 gets one fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers
 swallow seconds of it (`facts/remote.md` section 2).
 
+A picture of the workspace may take minutes to go out. Its changes wait behind it. What is told of the runs that a
+console watches does not: a run that is opened meanwhile is shown at once, and its events go between the parts of the
+picture.
+
 The lane of replies has no bound of its own: the connection reads no more commands while it is `full`.
 """
 
@@ -31,6 +35,12 @@ MAX_QUEUE_BYTES = 8 * 1024 * 1024
 """Of the messages that wait for a console, before it counts as slow."""
 MAX_QUEUE_MESSAGES = 2000
 """The same in messages."""
+MAX_PICTURE_UNDER_WAY = 128 * 1024
+"""Bytes of a picture that were sent and are not acknowledged: on a slow line what is asked for meanwhile waits behind
+them.
+"""
+EVENTS_PER_PART = 50
+"""Events of watched runs that go out before the next part of a picture, if so many wait."""
 
 DeltaKey = tuple[str, str, int, DeltaKind]
 """Run, node, attempt, kind."""
@@ -57,10 +67,19 @@ class ClientOutbox:
         self._replies: deque[bytes] = deque()
         self._reply_bytes = 0
         self._bulk: deque[bytes] = deque()
+        self._parts_sent: deque[tuple[int, int]] = deque()
+        """Parts of a picture that are not acknowledged: the number of each in the stream, and its bytes."""
+        self._parts_bytes = 0
+        self._run: deque[bytes] = deque()
+        """What is left of the run that is being shown."""
         self._shows: dict[str, Callable[[], Iterable[bytes]]] = {}
         self._clock = clock
         self._queue: deque[tuple[float, bytes]] = deque()
+        self._held: deque[tuple[float, bytes]] = deque()
+        """Changes that wait behind the picture; they go into the queue when it is out."""
         self._queue_bytes = 0
+        self._events_between = 0
+        """Events that went out since the last part of the picture."""
         self._deltas: dict[DeltaKey, tuple[int, str]] = {}
         self._wake = asyncio.Event()
         self._sent = 0
@@ -87,12 +106,12 @@ class ClientOutbox:
         self._wake.set()
 
     def send_bulk(self, lines: Iterable[bytes]) -> None:
-        """Send a snapshot or a replay: however long it is, and before what waits in the stream."""
+        """Send a picture, or what was missed of it, however long it is. What changes from now on goes behind it."""
         self._bulk.extend(lines)
         self._wake.set()
 
     def show(self, run_id: str, lines: Callable[[], Iterable[bytes]]) -> None:
-        """Send what `lines` gives when it is this run's turn, as `send_bulk`. Asked for twice it is sent once."""
+        """Send what `lines` gives when it is this run's turn, however long it is. Asked for twice it is sent once."""
         self._shows[run_id] = lines
         self._wake.set()
 
@@ -100,28 +119,32 @@ class ClientOutbox:
         """The run is of no interest any more."""
         self._shows.pop(run_id, None)
 
-    def offer(self, line: bytes) -> None:
-        """Send with the stream, or drop it if the console is too far behind."""
+    def offer(self, line: bytes, *, of_run: bool = False) -> None:
+        """Send with the stream, or drop it if the console is too far behind. `of_run`: an event of a watched run."""
         if self.stale:
             return
         now = self._clock()
-        waiting = len(self._queue)
+        waiting = len(self._queue) + len(self._held)
         full = waiting >= self._capacity or (waiting and self._queue_bytes + len(line) > MAX_QUEUE_BYTES)
         if full or self._is_old(now):
             self._queue.clear()
+            self._held.clear()
             self._queue_bytes = 0
             self._deltas.clear()
             self.stale = True
         else:
-            self._queue.append((now, line))
+            (self._held if self._bulk and not of_run else self._queue).append((now, line))
             self._queue_bytes += len(line)
         self._wake.set()
 
     def _is_old(self, now: float) -> bool:
         """Whether the console is late, and a snapshot tells it what is now with less than what waits for it."""
-        waiting = len(self._queue)
-        late = waiting >= MIN_QUEUE_FOR_SNAPSHOT and now - self._queue[0][0] > MAX_QUEUE_AGE_S
+        waiting = len(self._queue) + len(self._held)
+        late = waiting >= MIN_QUEUE_FOR_SNAPSHOT and now - self._waits_since() > MAX_QUEUE_AGE_S
         return late and waiting >= self._snapshot_rows()
+
+    def _waits_since(self) -> float:
+        return min(lane[0][0] for lane in (self._queue, self._held) if lane)
 
     def delta(self, key: DeltaKey, offset: int, text: str) -> None:
         """Send a piece of a streamed reply; pieces that wait are joined."""
@@ -141,6 +164,8 @@ class ClientOutbox:
     def acknowledge(self, taken: int) -> None:
         """The console has taken in `taken` messages since the connection began."""
         self._taken = max(self._taken, min(taken, self._sent))
+        while self._parts_sent and self._parts_sent[0][0] <= self._taken:
+            self._parts_bytes -= self._parts_sent.popleft()[1]
         self._wake.set()
 
     def close(self) -> None:
@@ -169,20 +194,24 @@ class ClientOutbox:
     def _of_stream(self) -> bytes | None:
         if self.in_flight >= self._window:
             return None
-        if not (self._bulk or self._shows) and self.stale:
+        if not (self._bulk or self._run or self._shows) and self.stale:
             if self.in_flight:
                 return None
             self.stale = False
             self.snapshots += 1
             self._bulk.extend(self._refill())
-        while self._shows and not self._bulk:
-            self._bulk.extend(self._shows.pop(next(iter(self._shows)))())
-        if self._bulk:
-            return self._bulk.popleft()
-        if self._queue:
+        while self._shows and not self._run:
+            self._run.extend(self._shows.pop(next(iter(self._shows)))())
+        if self._run:
+            return self._run.popleft()
+        part_may_go = self._bulk and self._parts_bytes < MAX_PICTURE_UNDER_WAY
+        if self._queue and not (part_may_go and self._events_between >= EVENTS_PER_PART):
+            self._events_between += 1
             line = self._queue.popleft()[1]
             self._queue_bytes -= len(line)
             return line
+        if part_may_go:
+            return self._next_part()
         if self._deltas:
             (run_id, node_id, attempt, kind), (offset, text) = self._deltas.popitem()
             delta = Delta(
@@ -190,3 +219,14 @@ class ClientOutbox:
             )  # fmt: skip
             return delta.line()
         return None
+
+    def _next_part(self) -> bytes:
+        """The next part of the picture; behind the last one go its changes."""
+        self._events_between = 0
+        line = self._bulk.popleft()
+        self._parts_sent.append((self._sent + 1, len(line)))
+        self._parts_bytes += len(line)
+        if not self._bulk:
+            self._queue.extendleft(reversed(self._held))
+            self._held.clear()
+        return line

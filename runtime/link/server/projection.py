@@ -10,16 +10,12 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Iterable
-from itertools import islice
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from runtime.link.wire.protocol import (
-    InboxRow,
-    SnapshotReason,
-    WorkspaceChange,
-    WorkspaceSnapshot,
-)
+from runtime.link.server.picture_parts import picture_parts
+from runtime.link.wire.protocol import InboxRow, SnapshotReason, WorkspaceChange
 from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import AnswerProposed, GrantAdded
@@ -28,7 +24,6 @@ RECENT_CHANGES = 5000
 """Changes kept as sent."""
 MAX_FINISHED_RUNS = 1000
 """Summaries of finished runs that are kept; the oldest go first. Unfinished runs are all kept."""
-ROWS_PER_PART = 200
 
 
 class WorkspaceProjection:
@@ -121,27 +116,16 @@ class WorkspaceProjection:
     def snapshot(self, why: SnapshotReason) -> list[bytes]:
         """The picture in `WorkspaceSnapshot` messages."""
         if why not in self._snapshots:
-            self._snapshots[why] = self._snapshot(why)
-        return list(self._snapshots[why])
-
-    def _snapshot(self, why: SnapshotReason) -> list[bytes]:
-        summaries, incidents = iter(self.summaries.values()), iter(self.incidents.values())
-        lines: list[bytes] = []
-        grants = self.grants
-        left = max(len(self.summaries), len(self.incidents), 1)
-        while left > 0:
-            left -= ROWS_PER_PART
-            message = WorkspaceSnapshot(
-                position=self.position,
-                why=why,
-                summaries=tuple(islice(summaries, ROWS_PER_PART)),
-                incidents=tuple(islice(incidents, ROWS_PER_PART)),
-                grants=grants,
-                more=left > 0,
+            parts = picture_parts(
+                self.position,
+                why,
+                summaries=self.summaries,
+                incidents=self.incidents,
+                grants=self.grants,
+                now=datetime.now(UTC),
             )
-            lines.append(message.line())
-            grants = ()
-        return lines
+            self._snapshots[why] = [part.line() for part in parts]
+        return list(self._snapshots[why])
 
     def _changed(self, message: WorkspaceChange) -> bytes:
         self.position = message.position

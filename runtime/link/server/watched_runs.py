@@ -80,7 +80,7 @@ class WatchedRuns:
             return
         if line is not None:
             for connection in self._watchers(event.run_id):
-                connection.outbox.offer(line)
+                connection.outbox.offer(line, of_run=True)
         if isinstance(event, ev.StepEnded):
             self._deltas.end(event.run_id, event.node_id)
             for connection in self._watchers(event.run_id):

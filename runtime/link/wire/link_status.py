@@ -39,6 +39,15 @@ class LinkStatus(NamedTuple):
     mismatch: bool = False
 
 
+class PictureProgress(NamedTuple):
+    """How many rows of a picture that is not whole yet have been told, and how many there are."""
+
+    runs: int
+    all_runs: int
+    incidents: int
+    all_incidents: int
+
+
 class LinkQuality(NamedTuple):
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
     `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:

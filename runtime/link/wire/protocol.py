@@ -83,8 +83,17 @@ class InboxRow(msgspec.Struct, frozen=True):
     proposed_by: str = ""
 
 
+class PictureSize(msgspec.Struct, frozen=True):
+    """How many runs and open incidents a picture has."""
+
+    runs: int
+    incidents: int
+
+
 class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
-    """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False."""
+    """The picture at `position`, in several of these if it is big; it counts as a whole when `more` is False. One that
+    says how big the `whole` is goes before the others: it has some of their rows, for a console that has none yet.
+    """
 
     STREAMED: ClassVar[bool] = True
     position: int
@@ -93,6 +102,7 @@ class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
     incidents: tuple[InboxRow, ...] = ()
     grants: tuple[GrantAdded, ...] = ()
     more: bool = False
+    whole: PictureSize | None = None
 
 
 class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):

@@ -5,6 +5,7 @@ Apart from the events: a console that opens shows its first list before it has l
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -33,7 +34,7 @@ def _unsaid_fold() -> int:
     return 3
 
 
-class PublicSummary(msgspec.Struct, frozen=True):
+class PublicSummary(msgspec.Struct, frozen=True, dict=True):
     """What people and their programs read of a run, without its tree. Its JSON has all fields."""
 
     id: str
@@ -60,9 +61,9 @@ class PublicSummary(msgspec.Struct, frozen=True):
     error: str = ""
     fold: int = msgspec.field(default_factory=_unsaid_fold)
 
-    @property
+    @cached_property
     def shown_title(self) -> str:
-        """What people call it (`run_title`)."""
+        """What people call it (`run_title`). Lists of 10,000 runs ask twice for each frame."""
         return run_title(self.title, self.ref, self.input)
 
     @property

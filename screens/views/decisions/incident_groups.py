@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.judgement.reports.priority import likeness
+
 if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
 
@@ -37,15 +39,8 @@ class OpenDecision(Protocol):
 
 
 def group_key(found: OpenDecision, host: str = "") -> str:
-    """The key of the group that a decision belongs to: those of one host with one fingerprint. One without a
-    fingerprint is like no other.
-    """
-    facts = found.opened
-    return (
-        f"{GROUP_KEY_PREFIX}{host}:{facts.fingerprint}"
-        if facts.fingerprint
-        else f"{GROUP_KEY_PREFIX}{host}:={facts.incident_id}"
-    )
+    """The key of the group that a decision belongs to: those of one host that are the same."""
+    return f"{GROUP_KEY_PREFIX}{host}:{likeness(found)}"
 
 
 def group_decisions(

@@ -54,7 +54,11 @@ def inbox_rows(
     """
     memory = memory or RowCache()
     asking = {found.run_id for found in waiting}
-    working = [found for found in summaries.values() if not is_done(found) and not _only_asks(found, asking)]
+    working = [
+        found
+        for found in summaries.values()
+        if not is_done(found) and not _only_asks(found, asking, partial=context.partial)
+    ]
     working.sort(key=lambda found: (found.created_at or LONG_AGO, found.id), reverse=True)
     done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or LONG_AGO, found.id), reverse=True)
@@ -63,15 +67,18 @@ def inbox_rows(
     decisions = _decisions(waiting, refs, context, host_of, memory=memory, shared=shared)
     rows = with_headings(
         (
+            Part("Needs a decision", "state-waiting", decisions, context.count(len(waiting))),
             Part(
-                "Needs a decision",
-                "state-waiting",
-                decisions,
-                len(waiting),
+                "Working",
+                "state-running",
+                _runs(working, context, host_of, memory=memory, shared=shared),
+                context.count(len(working)),
             ),
-            Part("Working", "state-running", _runs(working, context, host_of, memory=memory, shared=shared)),
             Part(
-                "Done", "ink-muted", _runs(done[:most_done], context, host_of, memory=memory, shared=shared), len(done)
+                "Done",
+                "ink-muted",
+                _runs(done[:most_done], context, host_of, memory=memory, shared=shared),
+                context.count(len(done)),
             ),
         )
     )
@@ -79,8 +86,9 @@ def inbox_rows(
     return rows
 
 
-def _only_asks(found: Summary, asking: Collection[str]) -> bool:
-    return found.shown_phase == "waiting" and found.id in asking
+def _only_asks(found: Summary, asking: Collection[str], *, partial: bool) -> bool:
+    """`partial`: its decisions may be still to come."""
+    return found.shown_phase == "waiting" and (found.id in asking or (partial and found.open_incidents > 0))
 
 
 def _decisions(
@@ -159,21 +167,21 @@ def incident_row(
 def _incident_cells(
     host: str, found: OpenDecision, context: RenderContext, ref: str, shares_title: bool
 ) -> tuple[Spans, ...]:
-    facts = found.opened
+    opened = found.opened
     return (
         context.state_spans("waiting", NEEDS_YOU),
         context.at_host(_run_title(found, context, ref, shares_title), host),
-        join_spans((_proposal_mark(found, context), incident_words(facts, context)), context.glyphs.dot),
+        join_spans((_proposal_mark(found, context), incident_words(opened, context)), context.glyphs.dot),
         (),
         (),
-        span(format_age(facts.ts, context.now), state_ink("waiting")),
+        span(format_age(opened.ts, context.now), state_ink("waiting")),
     )
 
 
 def _incident_values(found: OpenDecision, context: RenderContext, ref: str, shares_title: bool) -> tuple[Any, ...]:
-    facts = found.opened
+    opened = found.opened
     title = plain_text(_run_title(found, context, ref, shares_title))
-    return ("waiting", title, str(facts.fault.cause), None, None, -facts.ts.timestamp())
+    return ("waiting", title, str(opened.fault.cause), None, None, -opened.ts.timestamp())
 
 
 def _run_title(found: OpenDecision, context: RenderContext, ref: str, shares_title: bool) -> Spans:
@@ -191,37 +199,37 @@ def _proposal_mark(found: OpenDecision, context: RenderContext) -> Spans:
 
 def group_row(key: str, found: Sequence[OpenDecision], context: RenderContext, host: str = "") -> Row:
     """Decisions that are the same, the oldest first: how many, what went wrong, for how long the oldest waits."""
-    facts = found[0].opened
-    count = span(f"{len(found)} alike", "ink-strong", bold=True)
+    opened = found[0].opened
+    alike = f"{context.count(len(found))} alike"
     return Row(
         key,
         (
             context.state_spans("waiting", NEEDS_YOU),
-            context.at_host(count, host),
-            incident_words(facts, context),
+            context.at_host(span(alike, "ink-strong", bold=True), host),
+            incident_words(opened, context),
             (),
             (),
-            span(format_age(facts.ts, context.now), state_ink("waiting")),
+            span(format_age(opened.ts, context.now), state_ink("waiting")),
         ),
-        values=("waiting", f"{len(found)} alike", str(facts.fault.cause), None, None, -facts.ts.timestamp()),
+        values=("waiting", alike, str(opened.fault.cause), None, None, -opened.ts.timestamp()),
         fault=True,
         fold=True,
     )
 
 
-def incident_words(facts: IncidentOpened, context: RenderContext) -> Spans:
+def incident_words(opened: IncidentOpened, context: RenderContext) -> Spans:
     """`permission denied · fetch_page · net:example.com:443`; else the question, or the message."""
-    asked = wording_of(facts, "grant") or facts.what
-    if facts.lineage:  # the place is said before it
-        asked = asked.removeprefix(f"Tool '{facts.lineage[-1]}' failed: ")
+    asked = wording_of(opened, "grant") or opened.what
+    if opened.lineage:  # the place is said before it
+        asked = asked.removeprefix(f"Tool '{opened.lineage[-1]}' failed: ")
     message = context.sanitize_line(asked, 200)
-    return join_spans((cause_and_place(facts, context), span(message, "ink-muted")), context.glyphs.dot)
+    return join_spans((cause_and_place(opened, context), span(message, "ink-muted")), context.glyphs.dot)
 
 
-def cause_and_place(facts: IncidentOpened, context: RenderContext) -> Spans:
+def cause_and_place(opened: IncidentOpened, context: RenderContext) -> Spans:
     """`service unavailable · fetch_page`; what is asked is a question or a request, and not an error."""
-    cause = "question" if facts.question else str(facts.fault.cause).replace("_", " ")
-    cause = "asks permission" if wording_of(facts, "grant") else cause
-    cause = "may have happened" if facts.in_doubt else cause
-    place = context.sanitize_line(facts.lineage[-1], 60) if facts.lineage else ""
+    cause = "question" if opened.question else str(opened.fault.cause).replace("_", " ")
+    cause = "asks permission" if wording_of(opened, "grant") else cause
+    cause = "may have happened" if opened.in_doubt else cause
+    place = context.sanitize_line(opened.lineage[-1], 60) if opened.lineage else ""
     return join_spans((span(cause, "state-waiting"), span(place)), context.glyphs.dot)

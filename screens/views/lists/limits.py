@@ -115,7 +115,7 @@ def breaker_row(told: HostLimits, breaker: Breaker, waiting: Sequence[str], cont
     error = context.sanitize_line(breaker.error, 200)
     lately = f"{error} ({format_ago(failed_at, context.now)})" if error else ""
     names = ", ".join(context.sanitize_line(title, 40) for title in waiting[:3])
-    waits = f"{pluralize(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
+    waits = f"{context.counted(len(waiting), 'run waits', 'runs wait')}: {names}" if waiting else ""
     return Row(
         f"{BREAKER_KEY_PREFIX}{told.host}\n{name}",
         (
@@ -235,7 +235,7 @@ def workspace_words(summaries: Mapping[str, Summary], told: Iterable[HostLimits]
     tokens = sum(summary.input_tokens + summary.output_tokens for summary in runs)
     held = sum(row.state != "closed" for each in told for row in each.breakers)
     parts = (
-        span(f"{pluralize(len(runs), 'run')} here spent {format_count(tokens)} tokens"),
+        span(f"{context.counted(len(runs), 'run')} here spent {format_count(tokens)} tokens"),
         span(format_cost(sum(spent)) if spent else "price unknown" if tokens else "$0.00"),
         context.state_spans("failed", f"{pluralize(held, 'breaker holds', 'breakers hold')} calls back")
         if held

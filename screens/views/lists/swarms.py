@@ -12,7 +12,6 @@ from screens.render.formatting import (
     format_cost,
     format_elapsed,
     format_tokens,
-    pluralize,
 )
 from screens.render.layout import (
     Column,
@@ -142,9 +141,9 @@ def _swarm_row(key: str, name: str, runs: Sequence[Summary], context: RenderCont
     live = sum(not is_done(found) and found.shown_phase != "waiting" for found in runs)
     waiting = sum(found.open_incidents for found in runs)
     counts = (
-        span(pluralize(len(runs), "run"), "ink"),
-        span(f"{live} at work", "state-running") if live else (),
-        span(pluralize(waiting, "decision"), "state-waiting") if waiting else (),
+        span(context.counted(len(runs), "run"), "ink"),
+        span(f"{context.count(live)} at work", "state-running") if live else (),
+        span(context.counted(waiting, "decision"), "state-waiting") if waiting else (),
         span(context.sanitize_line(kind, 40), "ink-muted"),
     )
     used = sum(found.input_tokens + found.output_tokens for found in runs)
@@ -241,7 +240,11 @@ def swarm_lines(
     lines: list[Spans] = [
         span(context.sanitize_line(ref, 300), "ink-strong", bold=True),
         join_spans(
-            ((*context.state_spans(state), Span(f" {count}")) for state, count in by_state.items() if count),
+            (
+                (*context.state_spans(state), Span(f" {context.count(count)}"))
+                for state, count in by_state.items()
+                if count
+            ),
             context.glyphs.dot,
         ),
         (),

@@ -76,10 +76,11 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief
         Span(f"{context.key('home.answer_alike', 'B')} ", "ink-key"),
         Span("answers one, and the rest when that worked", "ink-muted"),
     )
+    count = context.count(len(alike))
     if brief:
-        return [(Span(f"{len(alike)} alike   ", "ink-strong", bold=True), *all_of_them)]
+        return [(Span(f"{count} alike   ", "ink-strong", bold=True), *all_of_them)]
     lines: list[Spans] = [
-        (Span(f"{len(alike)} alike", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
+        (Span(f"{count} alike", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
         (
             Span(f"{context.key('list.open', 'enter')} ", "ink-key"),
             Span("opens the oldest   ", "ink-muted"),
@@ -96,7 +97,7 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief
             join_spans((*words, span(format_ago(found.opened.ts, context.now), "ink-muted")), context.glyphs.dot)
         )
     if len(alike) > _MAX_LISTED:
-        lines.append(span(f"and {len(alike) - _MAX_LISTED} more", "ink-muted"))
+        lines.append(span(f"and {context.count(len(alike) - _MAX_LISTED)} more", "ink-muted"))
     return [*lines, ()]
 
 

@@ -38,9 +38,15 @@ class StableOrder:
         """Sort again at the next look."""
         self._stale = True
 
-    def order(self, keys: Collection[str], ranked: Callable[[], Iterable[str]]) -> list[str]:
-        """These keys, as `ranked` had them when it was last asked."""
-        if self._stale or len(keys) != len(self._known) or not self._known.issuperset(keys):
+    def order(self, keys: Collection[str], ranked: Callable[[], Iterable[str]], *, partial: bool = False) -> list[str]:
+        """These keys, as `ranked` had them when it was last asked. `partial`: more are to come; until all are there,
+        they stand as they came.
+        """
+        if partial:
+            self._stale = True
+            self._keys = [*filter(keys.__contains__, self._keys), *(key for key in keys if key not in self._known)]
+            self._known = frozenset(self._keys)
+        elif self._stale or len(keys) != len(self._known) or not self._known.issuperset(keys):
             self._keys = list(ranked())
             self._known = frozenset(self._keys)
             self._stale = False
@@ -165,7 +171,7 @@ class ListState:
             (*span("/", "ink-key"), *span(text, "ink-accent")) if text else (),
             span(context.sanitize_line(self.filter.problem, 120), "severity-error"),
             span("faults only", "state-failed") if self.faults_only else (),
-            span(f"{self.left_out} left out", "ink-muted")
+            span(f"{context.count(self.left_out)} left out", "ink-muted")
             if self.faults_only or (text and not self.filter.problem)
             else (),
             span(f"{len(self.selected)} selected", "ink-strong", bold=True) if self.selected else (),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from screens.render.formatting import pluralize
 from screens.render.glyphs import (
     UNICODE_GLYPHS,
     Glyphs,
@@ -19,12 +20,13 @@ from screens.render.sanitize import sanitize_line, sanitize_text
 @dataclass(frozen=True, slots=True)
 class RenderContext:
     """`now` is UTC. With ASCII glyphs foreign text is shown in ASCII too. `keys` has the key of each action in words,
-    and nothing where all are the usual ones.
+    and nothing where all are the usual ones. `partial`: rows are still to come.
     """
 
     now: datetime
     glyphs: Glyphs = UNICODE_GLYPHS
     keys: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
 
     @property
     def ascii_only(self) -> bool:
@@ -40,7 +42,16 @@ class RenderContext:
 
     def nothing_matches(self) -> str:
         """Said where a filter leaves nothing."""
-        return f"Nothing matches. {self.hints((self.key('app.up', 'esc'), 'shows all.'))}".rstrip()
+        what = "Nothing of what is loaded matches." if self.partial else "Nothing matches."
+        return f"{what} {self.hints((self.key('app.up', 'esc'), 'shows all.'))}".rstrip()
+
+    def count(self, number: int) -> str:
+        """How many there are; `40+` while more may come."""
+        return f"{number}+" if self.partial else str(number)
+
+    def counted(self, number: int, one: str, many: str = "") -> str:
+        """`1 run`, `3 runs`; `3+ runs` while more may come."""
+        return f"{number}+ {many or one + 's'}" if self.partial else pluralize(number, one, many)
 
     def sanitize_line(self, text: str, limit: int = 500) -> str:
         """Foreign text on one line, through the gate."""

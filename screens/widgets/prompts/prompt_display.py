@@ -28,6 +28,9 @@ from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.outcome_text import OutcomeText
 from screens.widgets.text_page import TextPage
 
+_SEVERAL = 2
+"""Runs from which on an answer is about several."""
+
 
 class RequestText(TextPage):
     """The exact action, on the prompt's ground."""
@@ -199,10 +202,12 @@ class PromptDisplay(Vertical):
         return {each.key: each.shown_label(opens) for each in self._offered() if each.option != LATER_OPTION}
 
     def _runs_of_breaker(self) -> int:
-        """How many runs wait for the breaker that this incident is about."""
-        breaker = self._shown.opened.action.get("breaker")
-        waiting = self._session.link.incidents.values()
-        return len({each.run_id for each in waiting if breaker and each.opened.action.get("breaker") == breaker})
+        """How many runs wait for the breaker that this incident is about. Several may, until all are told."""
+        breaker, link = self._shown.opened.action.get("breaker"), self._session.link
+        if not breaker:
+            return 0
+        known = {each.run_id for each in link.incidents.values() if each.opened.action.get("breaker") == breaker}
+        return max(len(known), _SEVERAL) if link.loading else len(known)
 
     def _hint(self) -> None:
         below = lines_below(self.query_one(RequestText).lines_below, self._session.glyphs)

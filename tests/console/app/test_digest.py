@@ -12,6 +12,7 @@ from console.app.digest import connected_hosts, record_look, show_digest
 from runtime.link.client.client import LinkClient
 from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.transport import UnixTransport
+from runtime.link.wire.protocol import PictureSize
 from runtime.record.state import events as ev
 from screens.shell.context import DigestNotice
 from tests.runtime.link.link_bench import Bench
@@ -74,3 +75,22 @@ async def test_a_host_that_is_lost_does_not_keep_the_others_from_telling(benches
 async def _looks(bench: Bench) -> int:
     """How often an operator's look was noted."""
     return sum(isinstance(event, ev.OperatorLooked) for event in await (await bench.open()).read(ev.WORKSPACE_RUN_ID))
+
+
+async def test_a_look_at_half_a_picture_is_not_noted(benches: dict[str, Bench]) -> None:
+    links = MultiClient(
+        {name: LinkClient(UnixTransport(bench.state_dir), host=name) for name, bench in benches.items()}
+    )
+    links.start()
+    try:
+        for client in links.clients.values():
+            await client.wait_until(lambda client=client: client.whole)  # type: ignore[misc]
+        left, right = benches.values()
+        before = [await _looks(left), await _looks(right)]
+        view = links.clients["right"]._view
+        view.whole, view._size = False, PictureSize(runs=5, incidents=5)
+        await record_look(links.clients["right"])
+        await record_look(links)
+        assert [await _looks(left), await _looks(right)] == [before[0] + 1, before[1]]
+    finally:
+        await links.close()

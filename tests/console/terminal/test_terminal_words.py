@@ -25,6 +25,7 @@ from console.terminal.escape_sequences import (
     title_sequence,
     wrap_for_multiplexer,
 )
+from runtime.link.client.client import PictureProgress
 from tests.present import present
 from tests.screens.memory_link import MemoryLink
 from tests.screens.stories import DENIED, START, Story
@@ -241,3 +242,37 @@ def test_hostile_words_end_no_sequence() -> None:
     heard.look()
     (told,) = heard.told
     assert re.fullmatch("(\x1b\\](2|9|777);[^\x00-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]*\x07)+", told)
+
+
+def test_what_comes_in_parts_of_the_first_picture_rings_no_bell_and_the_title_says_that_more_may_come() -> None:
+    heard = Heard(MemoryLink(storm(2)))
+    heard.link.loading = {"": PictureProgress(1, 9, 2, 40)}
+    heard.look()
+    assert heard.title == "2+ decisions - orbiter work"
+    story = heard.link.stories["run-1"]
+    waiting(story, 2)
+    heard.look()
+    heard.link.loading = {}
+    waiting(story, 3)  # with the last part
+    heard.look()
+    assert (heard.rung, heard.told, heard.title) == (0, [], "4 decisions - orbiter work")
+    waiting(story, 4)
+    heard.look()
+    assert (heard.rung, len(heard.told)) == (1, 1)
+
+
+def test_a_host_whose_picture_is_still_coming_keeps_no_bell_of_another_back() -> None:
+    here, there = storm(1), Story("run-2")
+    there.begin()
+    heard = Heard(MemoryLink(here))
+    heard.link.hosts = {"run-1": "here", "run-2": "there"}
+    heard.look()
+    heard.link.stories["run-2"] = there
+    heard.link.loading = {"there": PictureProgress(1, 9, 0, 40)}
+    waiting(there, 0)
+    heard.look()
+    assert heard.rung == 0
+    waiting(here, 1)
+    waiting(there, 1)
+    heard.look()
+    assert (heard.rung, heard.title) == (1, "4+ decisions - orbiter work")

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from console.app.app import OrbiterApp
+from runtime.link.client.client import PictureProgress
 from screens.dialogs import bulk_hint
 from screens.shell.context import ConsoleContext
 from tests.console.app.console_bench import prompt_of, settled, text_of
@@ -60,3 +61,13 @@ async def test_what_did_not_prove_right_is_not_told_of(monkeypatch: pytest.Monke
         link.changed()
         await until(pilot, lambda: not [worker for worker in pilot.app.workers if worker.group == "canary"])
         assert not [said for said in pilot.app.session.said if " worked: " in said.text]  # type: ignore[attr-defined]
+
+
+async def test_while_not_all_is_told_it_is_watched_for_others_and_their_number_is_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with answering(monkeypatch) as (pilot, link):
+        link.loading = {"": PictureProgress(3, 90, 2, 50)}
+        link.precedent = {**NOT_YET, "state": "went on"}
+        link.stories["run-1"].finish(output="done")
+        await changed(pilot, link, then="retry worked: 2+ alike wait; B in the inbox answers")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
+from runtime.judgement.reports.priority import blocked_count, by_priority, priority_of
 from screens.dialogs.batch_action import BatchActionScreen
 from screens.pages.inbox import InboxScreen, first_use_text
 from screens.pages.swarms import SwarmsScreen
 from screens.render.layout import plain_text
 from screens.views.decisions.incident_groups import group_key, group_members
-from screens.views.decisions.priority import blocked_count, by_priority, priority_of
 from screens.views.lists.inbox import inbox_rows
 from screens.views.run.preview import preview_lines
 from screens.views.shared.render_context import RenderContext

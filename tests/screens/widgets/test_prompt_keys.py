@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 
 from runtime.judgement.recovery.options import make_option
 from runtime.judgement.reports.explanation.explain import explain
+from runtime.link.client.client import PictureProgress
 from screens.shell.armed_keys import ARM_AFTER_S
 from screens.views.decisions.prompt_choices import explained_choices, prompt_choices
 from screens.views.shared.render_context import RenderContext
@@ -30,7 +31,7 @@ from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
 from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, incident_of
 from tests.screens.twelve_incidents import TWELVE
-from tests.screens.waiting import until
+from tests.screens.waiting import changed, until
 
 DESTROY = {
     "skip": "s",
@@ -114,6 +115,13 @@ async def test_a_retry_of_what_may_have_happened_and_a_reset_for_several_runs_ta
     async with deciding(offering("reset", breaker="openai"), held_back("run-6")) as (pilot, link, _clock):
         await pilot.press("t")
         assert (prompt_of(pilot).mode, link.said) == ("confirm", [])
+    async with deciding(offering("reset", breaker="openai")) as (pilot, link, clock):
+        link.loading = {"": PictureProgress(1, 9, 1, 9)}
+        await changed(pilot, link, then="(then y)")
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        clock.now += 60
+        await pilot.press("t")
+        assert (prompt_of(pilot).mode, link.said) == ("confirm", []), "others may wait for it: not all are told yet"
 
 
 async def test_a_call_that_was_stopped_to_be_looked_at_takes_a_second_key_and_stands_there_until_then() -> None:

@@ -13,9 +13,11 @@ from runtime.link.client.client import (
     LinkClient,
     LinkError,
     LinkLost,
+    PictureProgress,
 )
 from runtime.link.client.multi_client import MultiClient
 from runtime.link.transports.transport import UnixTransport
+from runtime.link.wire.protocol import PictureSize
 from runtime.operations.requests.answers import AnswerIncident
 from runtime.operations.requests.runs import AbortRun, FreezeRuns, ListRuns, StartRun
 from runtime.record.state import events as ev
@@ -142,3 +144,11 @@ async def test_what_is_meant_for_all_goes_where_one_may_act_and_what_one_host_re
         await two.clients.ask(FreezeRuns())
     with pytest.raises(LinkError, match=r"^left: runs: limit: .*; right: runs: limit: "):
         await two.clients.ask(ListRuns(limit=0))
+
+
+async def test_how_much_is_there_of_each_picture_is_said_by_host(two: Two) -> None:
+    assert two.clients.loading == {}
+    view = two.clients.clients["right"]._view
+    view.whole, view._size = False, PictureSize(runs=7, incidents=9)
+    assert two.clients.loading == {"right": PictureProgress(1, 7, 1, 9)}
+    assert two.clients.ready

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.link.server.outbox import MAX_QUEUE_AGE_S, MIN_QUEUE_FOR_SNAPSHOT, ClientOutbox
+from runtime.link.server.outbox import (
+    EVENTS_PER_PART,
+    MAX_PICTURE_UNDER_WAY,
+    MAX_QUEUE_AGE_S,
+    MIN_QUEUE_FOR_SNAPSHOT,
+    ClientOutbox,
+)
 from tests.present import present
 from tests.runtime.link.link_bench import Bench
 
@@ -86,11 +92,79 @@ def test_overflow_drops_all_and_one_snapshot_follows_when_all_sent_was_taken() -
     assert outbox.snapshots == 1
 
 
-def test_a_snapshot_goes_before_what_waits_and_whole() -> None:
+def test_changes_of_a_picture_wait_behind_it_and_what_was_there_before_goes_first() -> None:
     outbox = _outbox(window=10)
-    outbox.offer(b"news")
+    outbox.offer(b"before")
     outbox.send_bulk([b"a", b"b"])
-    assert _now(outbox) == [b"a", b"b", b"news"]
+    outbox.offer(b"change")
+    assert _now(outbox) == [b"before", b"a", b"b", b"change"]
+    outbox.offer(b"next")
+    assert _now(outbox) == [b"next"]
+
+
+def test_a_picture_without_parts_holds_nothing_back() -> None:
+    outbox = _outbox(window=10)
+    outbox.send_bulk([])
+    outbox.offer(b"change")
+    assert _now(outbox) == [b"change"]
+
+
+def test_a_run_that_is_opened_and_its_events_do_not_wait_for_the_rest_of_a_picture() -> None:
+    outbox = _outbox(window=1, capacity=10)
+    outbox.send_bulk([b"a", b"b", b"c"])
+    assert _now(outbox) == [b"a"]
+    outbox.offer(b"change")
+    outbox.show("run", lambda: [b"run", b"its nodes"])
+    outbox.offer(b"event", of_run=True)
+    sent = []
+    for number in range(1, 8):
+        outbox.acknowledge(number)
+        sent += _now(outbox)
+    assert sent == [b"run", b"its nodes", b"event", b"b", b"c", b"change"]
+
+
+def test_a_picture_goes_on_however_many_events_there_are() -> None:
+    outbox = _outbox(window=1000, capacity=1000)
+    outbox.send_bulk([b"a", b"b"])
+    for number in range(3 * EVENTS_PER_PART):
+        outbox.offer(b"e%d" % number, of_run=True)
+    sent = _now(outbox)
+    assert [at for at, line in enumerate(sent) if line in (b"a", b"b")] == [EVENTS_PER_PART, 2 * EVENTS_PER_PART + 1]
+    assert [line for line in sent if line not in (b"a", b"b")] == [
+        b"e%d" % number for number in range(3 * EVENTS_PER_PART)
+    ]
+
+
+def test_of_a_picture_only_so_much_is_under_way_that_the_rest_does_not_wait_long_behind_it() -> None:
+    outbox = _outbox(window=1000, capacity=1000)
+    part = b"x" * (MAX_PICTURE_UNDER_WAY // 2)
+    outbox.send_bulk([part] * 4)
+    assert _now(outbox) == [part] * 2
+    events = [b"e%d" % number for number in range(2 * EVENTS_PER_PART)]
+    outbox.show("run", lambda: [b"run"])
+    for event in events:
+        outbox.offer(event, of_run=True)
+    assert _now(outbox) == [b"run", *events], "what is told of a run goes meanwhile"
+    outbox.acknowledge(1)
+    assert _now(outbox) == [part]
+    outbox.acknowledge(2)
+    assert _now(outbox) == [part]
+    outbox.acknowledge(1000)
+    outbox.offer(b"change")
+    assert _now(outbox) == [b"change"]
+
+
+def test_changes_that_are_held_behind_a_picture_count_for_what_may_wait() -> None:
+    outbox = _outbox(window=1, capacity=3)
+    outbox.send_bulk([b"a", b"b"])
+    for name in (b"1", b"2", b"3", b"4"):
+        outbox.offer(name)
+    assert outbox.stale
+    sent = []
+    for number in range(4):
+        outbox.acknowledge(number)
+        sent += _now(outbox)
+    assert sent == [b"a", b"b", b"snapshot"], "the picture goes out whole, then a fresh one"
 
 
 def test_pieces_of_a_text_are_joined_while_they_wait() -> None:

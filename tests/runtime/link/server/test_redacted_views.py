@@ -9,6 +9,8 @@ import pytest
 from orbiter.redaction import REDACTED
 from runtime.execution.view_redaction import ViewRedactor
 from runtime.link.client.client import LinkClient
+from runtime.link.server import picture_parts
+from runtime.link.wire import protocol as p
 from runtime.link.wire.link_status import CommandRefused
 from runtime.record.state import events as ev
 from tests.present import present
@@ -163,3 +165,19 @@ async def test_a_view_that_cannot_be_made_ends_the_connection(bench: Bench, capl
         await raw.hear()
     await raw.end()
     assert "cannot be read" in caplog.text
+
+
+async def test_what_goes_first_of_a_big_picture_is_masked_like_the_rest(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_parts, "ROWS_PER_PART", 1)
+    await bench.started("run-0")
+    await _asked(bench)
+    await bench.serve(views=ViewRedactor(masked=True))
+    raw = await Raw.dial(bench)
+    raw.say(b'{"t":"attach"}\n')
+    told = [message for message in [await raw.hear() for _ in range(4)] if isinstance(message, p.WorkspaceSnapshot)]
+    await raw.end()
+    assert [each.whole for each in told] == [p.PictureSize(runs=2, incidents=1), None, None]
+    assert "i-1" in str(told[0])
+    assert not any("orange-otter-42" in str(each) for each in told)

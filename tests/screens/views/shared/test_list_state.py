@@ -287,3 +287,12 @@ def test_a_row_that_came_is_marked_for_a_while() -> None:
     assert listing.fresh([row("a"), row("b")], START + FRESH_S) == set()
     listing.fresh([row("a")], START + timedelta(hours=1))
     assert listing.fresh([row("a"), row("b")], START + timedelta(hours=1)) == {"b"}, "it went and came again"
+
+
+def test_while_more_are_to_come_keys_stand_as_they_came_and_are_ranked_once_all_are_there() -> None:
+    order = StableOrder()
+    assert order.order(["c", "a"], lambda: ["?"], partial=True) == ["c", "a"]
+    assert order.order(["a", "d", "c", "b"], lambda: ["?"], partial=True) == ["c", "a", "d", "b"]
+    assert order.order(["a", "d", "b"], lambda: ["?"], partial=True) == ["a", "d", "b"]
+    assert order.order(["a", "d", "b"], lambda: ["a", "b", "d"]) == ["a", "b", "d"]
+    assert order.order(["a", "d", "b", "e"], lambda: ["?"], partial=True) == ["a", "b", "d", "e"], "of another host"

@@ -15,12 +15,34 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from runtime.record.state.summary import NODE_TERMINAL, Summary
-from screens.views.decisions.incident_groups import OpenDecision, group_key
+
+if TYPE_CHECKING:
+    from runtime.record.state.incident_events import IncidentOpened
 
 
-def blocked_count(found: OpenDecision, summary: Summary | None) -> float:
+class RankedDecision(Protocol):
+    """An open incident and the run that it belongs to."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    @property
+    def opened(self) -> IncidentOpened: ...
+
+
+D = TypeVar("D", bound=RankedDecision)
+
+
+def likeness(found: RankedDecision) -> str:
+    """Equal for decisions that are the same: their fingerprint. One without a fingerprint is like no other."""
+    return found.opened.fingerprint or f"={found.opened.incident_id}"
+
+
+def blocked_count(found: RankedDecision, summary: Summary | None) -> float:
     """Nodes that cannot end before this decision is taken; at least 1."""
     around = float(max(1, len(found.opened.lineage)))
     if summary is None or summary.shown_phase not in ("waiting", "frozen"):
@@ -29,7 +51,7 @@ def blocked_count(found: OpenDecision, summary: Summary | None) -> float:
     return max(around, left / max(1, summary.open_incidents))
 
 
-def priority_of(found: OpenDecision, summary: Summary | None, now: datetime) -> float:
+def priority_of(found: RankedDecision, summary: Summary | None, now: datetime) -> float:
     """How much a decision matters by now; see the module."""
     minutes = max(0.0, (now - found.opened.ts).total_seconds() / 60)
     spent = (summary.cost_usd or 0.0) if summary is not None else 0.0
@@ -37,18 +59,23 @@ def priority_of(found: OpenDecision, summary: Summary | None, now: datetime) -> 
 
 
 def by_priority(
-    incidents: Iterable[OpenDecision],
+    incidents: Iterable[D],
     summaries: Mapping[str, Summary],
     now: datetime,
     host_of: Callable[[str], str] = lambda _run_id: "",
-) -> list[OpenDecision]:
+) -> list[D]:
     """The decisions, the one to take next first."""
-    together: dict[str, list[OpenDecision]] = defaultdict(list)
+    together: dict[tuple[str, str], list[D]] = defaultdict(list)
     for found in sorted(incidents, key=lambda found: (found.opened.ts, found.opened.incident_id)):
-        together[group_key(found, host_of(found.run_id))].append(found)
+        together[host_of(found.run_id), likeness(found)].append(found)
     weights = {
         key: sum(priority_of(found, summaries.get(found.run_id), now) for found in group)
         for key, group in together.items()
     }
     first = {key: (group[0].opened.ts, group[0].opened.incident_id) for key, group in together.items()}
     return [found for key in sorted(together, key=lambda key: (-weights[key], first[key])) for found in together[key]]
+
+
+def foremost(ranked: Iterable[D], of_each: int) -> Iterable[D]:
+    """Of decisions in their order, the first `of_each` of those that are the same."""
+    return (found for _, alike in groupby(ranked, likeness) for found in islice(alike, of_each))
