@@ -136,7 +136,6 @@ class AgentRun(RunData):
             if not direct:  # plain `run` has no breakpoints and no injected messages
                 await self.scope.turn(self.turn, self.messages)
             output = self.record_reply(await ask_model(self))
-            self.append_reply(output)
             if output.tool_calls:
                 final = await self._use_tools(output)
             elif typed:
@@ -186,28 +185,24 @@ class AgentRun(RunData):
     # --- one turn -----------------------------------------------------------------------------------------------------
 
     def record_reply(self, reply: ModelReply) -> AgentOutput:
-        """Book a reply."""
+        """Book a reply, and put it into the conversation."""
         self.reply = reply
         reply.raw = None  # it was for the hooks, which have run; what the agent works with is not held twice
         self.turn += 1
-        output = reply.output
+        output, data = reply.output, reply.provider_data
         self.usage.append(output.usage)
-        if self.node is not None:
-            child = self.node.children[-1]
-            child.tool_calls = list(output.tool_calls)
-            child.metadata["model"] = reply.model or self.agent.model
-            child.succeed(output.usage)
-        return output
-
-    def append_reply(self, output: AgentOutput) -> None:
-        """The reply as a message of the conversation."""
-        data = self.reply.provider_data if self.reply is not None else None
         if data is None:
             message = AssistantMessage(content=output.text, tool_calls=output.tool_calls)
         else:
             message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
         self.messages.append(message)
         self.new_from = len(self.messages)
+        if self.node is not None:
+            child = self.node.children[-1]
+            child.tool_calls = list(output.tool_calls)
+            child.metadata["model"] = reply.model or self.agent.model
+            child.succeed(output.usage)
+        return output
 
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare_calls(output)

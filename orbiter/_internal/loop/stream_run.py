@@ -160,7 +160,6 @@ class StreamedRun(AgentRun):
                 if "usage" in wanted:
                     model = (self.reply.model if self.reply is not None else "") or self.agent.model
                     yield UsageEvent(usage=output.usage, step_number=number, agent_name=name, model=model)
-                self.append_reply(output)
                 if output.tool_calls:
                     invocations = self.prepare_calls(output)
                     if "tool_call" in wanted:
