@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.loop.corrections import check_calls, validate_output
+from orbiter._internal.loop.corrections import ask_about, find_mistake, validate_output
 from orbiter._internal.loop.first_messages import called_instructions, first_messages
 from orbiter._internal.loop.model_calls import ask_model
 from orbiter._internal.loop.model_step import ModelReply
@@ -206,7 +206,8 @@ class AgentRun(RunData):
 
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare_calls(output)
-        instead = await check_calls(self, output, invocations)
+        mistake = find_mistake(self, output, invocations)
+        instead = None if mistake is None else await ask_about(self, mistake)
         turn = self.turn - 1
         if len(invocations) == 1:
             results = [await call_tool(self, Place(turn, 0), invocations[0])]

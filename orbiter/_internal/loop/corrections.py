@@ -12,33 +12,36 @@ if TYPE_CHECKING:
     from orbiter._internal.loop.run_data import RunData
 
 
-async def check_calls(run: RunData, output: AgentOutput, invocations: list[ToolInvocation]) -> str | None:
-    """Look at the calls of the last reply before they are made. Returns what an operator says to the model.
-
-    Raises:
-        LoopDetectedError: The same calls too often in a row.
-        OutputParseError: Malformed arguments in too many replies in a row.
+def find_mistake(run: RunData, output: AgentOutput, invocations: list[ToolInvocation]) -> Exception | None:
+    """Look at the calls of the last reply before they are made, and count. A `LoopDetectedError`: the same calls too
+    often in a row; an `OutputParseError`: malformed arguments in too many replies in a row.
     """
-    detector = run.loop_detector
-    loop = detector.add(invocations) if detector is not None else None
+    loop = run.loop_detector.add(invocations) if run.loop_detector is not None else None
     bad = None
     for each in invocations:
         if each.malformed:
             bad = each
             break
     run.invalid_replies = run.invalid_replies + 1 if bad is not None else 0
-    error: Exception | None = loop
     if bad is not None and run.invalid_replies >= run.tries:
         # Also where the same malformed calls repeat: why they cannot be carried out says more.
-        error = OutputParseError(bad.problem or "", raw=output.text)
-    if error is None:
-        return None
-    answer = await run.scope.fault(error, at=run.turn - 1)
+        return OutputParseError(bad.problem or "", raw=output.text)
+    return loop
+
+
+async def ask_about(run: RunData, mistake: Exception) -> str | None:
+    """Let an operator decide on what `find_mistake` found. Returns what they say to the model, if anything.
+
+    Raises:
+        Exception: The mistake, where there is no operator or the answer is not to go on.
+    """
+    detector = run.loop_detector
+    answer = await run.scope.fault(mistake, at=run.turn - 1)
     if answer.option not in ("input", "retry"):
-        raise error
-    if detector is not None and loop is not None:
+        raise mistake
+    if detector is not None and 0 < detector.threshold <= detector.count:
         detector.clear()
-    if error is not loop:
+    if isinstance(mistake, OutputParseError):
         run.invalid_replies = 0
     return as_text(answer.value) if answer.option == "input" else None
 

@@ -14,7 +14,7 @@ from orbiter._internal.loop.providers import provider_for_model
 from orbiter._internal.output_parser import parse_response
 from orbiter.steps import Codec, Emit
 from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
-from orbiter.types import NO_USAGE, AgentInput, AgentOutput, Message, Usage
+from orbiter.types import AgentInput, AgentOutput, Message, Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -85,9 +85,7 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
 
 def parse_reply(response: Any) -> ModelReply:
     """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
-    output = parse_response(
-        content=response.content or "", tool_calls=response.tool_calls or (), usage=response.usage or NO_USAGE
-    )
+    output = parse_response(content=response.content, tool_calls=response.tool_calls, usage=response.usage)
     data = getattr(response, "provider_data", None)
     return ModelReply(
         output,

@@ -11,7 +11,7 @@ from typing import Any
 from orbiter import steps
 from orbiter._internal.concurrency import cancel_and_wait
 from orbiter._internal.loop.agent_run import AgentRun
-from orbiter._internal.loop.corrections import check_calls, validate_output
+from orbiter._internal.loop.corrections import ask_about, find_mistake, validate_output
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable, wrap_run_error
 from orbiter._internal.loop.event_sink import EventSink, current_sink
 from orbiter._internal.loop.model_calls import (
@@ -167,7 +167,8 @@ class StreamedRun(AgentRun):
                             yield ToolCallEvent(
                                 tool_name=each.tool_name, tool_call_id=each.tool_call_id, agent_name=name
                             )
-                    instead = await check_calls(self, output, invocations)
+                    mistake = find_mistake(self, output, invocations)
+                    instead = None if mistake is None else await ask_about(self, mistake)
                     self.results.clear()
                     if len(invocations) == 1:
                         came = await self._call_timed(0, invocations[0])
