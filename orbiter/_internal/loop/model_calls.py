@@ -32,19 +32,7 @@ def build_call(run: RunData) -> ModelCall:
     """What to ask the model in this turn."""
     if run.node is not None:
         run.node.new_child().start()
-    agent = run.agent
-    return ModelCall(
-        run.provider,
-        agent.model,
-        run.messages,
-        run.schemas,
-        agent.temperature,
-        agent.max_tokens,
-        agent.output_type,
-        run.new_from,
-        0,
-        agent.name,
-    )
+    return ModelCall(run.agent, run.provider, run.agent.model, run.messages, run.schemas, run.new_from)
 
 
 async def ask_model(run: RunData) -> ModelReply:

@@ -17,35 +17,33 @@ from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import AgentInput, AgentOutput, Message, Usage
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from orbiter.agent import Agent
 
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """What one question to a model consists of.
+    """What one question to a model consists of; its other settings are the agent's.
 
     `messages` is the agent's live list (the provider gets a copy), `new_from` the index from which it is new since this
     agent's previous question. `attempts` counts the calls made, so that a failure can say how many there were.
     """
 
+    agent: Agent
     provider: Any
     model: str
     messages: list[Message]
     tools: list[dict[str, Any]] | None
-    temperature: float
-    max_tokens: int | None
-    output_type: type[BaseModel] | None = None
     new_from: int = 0
     attempts: int = 0
-    agent_name: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the provider is told besides the messages."""
-        told: dict[str, Any] = {"tools": self.tools, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        agent = self.agent
+        told = {"tools": self.tools, "temperature": agent.temperature, "max_tokens": agent.max_tokens}
         # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
-        if self.output_type is not None and getattr(type(self.provider), "structured", False):
-            told["output_type"] = self.output_type
+        if agent.output_type is not None and getattr(type(self.provider), "structured", False):
+            told["output_type"] = agent.output_type
         return told
 
 
@@ -160,9 +158,8 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         if "messages" in changes:
             arguments.messages[:] = AgentInput(query="", messages=list(changes["messages"])).messages
         if "model" in changes and changes["model"] != arguments.model:
-            return replace(
-                arguments, model=changes["model"], provider=provider_for_model(arguments.agent_name, changes["model"])
-            )
+            provider = provider_for_model(arguments.agent.name, changes["model"])
+            return replace(arguments, model=changes["model"], provider=provider)
         return arguments
 
     def by_hand(self, arguments: ModelCall, value: Any) -> ModelReply:
