@@ -63,6 +63,8 @@ async def ask_model(run: RunData) -> ModelReply:
         return await scope.step(step)
     except Exception as exc:
         try:
+            if isinstance(exc, steps.Aborted) or exc is run.hook_error:
+                raise
             return await _ask_others(run, step, exc)
         except Exception as final:
             if run.node is not None:
@@ -71,9 +73,7 @@ async def ask_model(run: RunData) -> ModelReply:
 
 
 async def _ask_others(run: RunData, step: Step[ModelCall, ModelReply], exc: Exception) -> ModelReply:
-    """The reply of a fallback model, where one may be asked after `exc`; else raises what the agent fails with."""
-    if isinstance(exc, steps.Aborted) or exc is run.hook_error:
-        raise exc
+    """The reply of a fallback model; raises what the agent fails with where there is none, or none answers."""
     failure = record_failure(run, exc, step.arguments.attempts)
     # A runtime tries the fallbacks by itself, each with its own breaker.
     if run.scope is not steps.DIRECT or is_context_length_error(exc):
