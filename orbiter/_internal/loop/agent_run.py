@@ -152,14 +152,8 @@ class AgentRun(RunData):
     async def begin(self, input: str) -> None:
         """Hooks, instructions, messages and tools, before the first question."""
         agent = self.agent
-        if self.provider is None and self.resolve is not None:
-            self.provider = self.resolve(agent)
         if self.provider is None:
-            called, building = self.ENTRY
-            raise AgentError(
-                f"Agent '{agent.name}' requires a provider for {called}",
-                suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
-            )
+            self.provider = self._build_provider()
         if HookPoint.START in agent.hook_manager.registered:
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         instructions = agent.instructions
@@ -172,6 +166,16 @@ class AgentRun(RunData):
         if self.extra_tools:
             schemas = [*schemas, *(tool.to_schema() for tool in self.extra_tools.values())]
         self.schemas = schemas or None
+
+    def _build_provider(self) -> Any:
+        provider = self.resolve(self.agent) if self.resolve is not None else None
+        if provider is None:
+            called, building = self.ENTRY
+            raise AgentError(
+                f"Agent '{self.agent.name}' requires a provider for {called}",
+                suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
+            )
+        return provider
 
     async def finish(self, output: AgentOutput) -> None:
         """FINISHED hooks, after the last reply."""
