@@ -40,7 +40,11 @@ class ModelCall:
     def settings(self) -> dict[str, Any]:
         """What the provider is told besides the messages."""
         agent = self.agent
-        told = {"tools": self.tools, "temperature": agent.temperature, "max_tokens": agent.max_tokens}
+        told: dict[str, Any] = {
+            "tools": self.tools,
+            "temperature": agent.temperature,
+            "max_tokens": agent.max_tokens,
+        }
         # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
         if agent.output_type is not None and getattr(type(self.provider), "structured", False):
             told["output_type"] = agent.output_type
