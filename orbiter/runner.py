@@ -82,22 +82,16 @@ def provider_for(agent: Any) -> Any:
         AgentError: No such provider, or its key is missing; the text names the variable.
     """
     provider = _resolve_provider(agent)
-    reason = why_no_provider(agent) if provider is None else _why_unusable(provider)
-    if reason is not None:
+    try:
+        if provider is None:
+            _build_provider(agent)  # raises what keeps it from being built
+        elif isinstance(provider, _provider_module().ModelProvider):
+            provider.check()
+    except OrbiterError as reason:
         raise AgentError(
             f"Agent '{agent.name}' requires a provider for run(): {reason}", suggestion=reason.suggestion
         ) from reason
     return provider
-
-
-def _why_unusable(provider: Any) -> OrbiterError | None:
-    if not isinstance(provider, _provider_module().ModelProvider):
-        return None
-    try:
-        provider.check()
-    except OrbiterError as exc:
-        return exc
-    return None
 
 
 def _require_name(agent: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolResult
 
@@ -16,11 +17,17 @@ def build_messages(
     instructions: str, history: Sequence[Message], *, tool_results: Sequence[ToolResult] | None = None
 ) -> list[Message]:
     """A new list: system message (if there are instructions), history, tool results. The caller adds the user's."""
-    messages: list[Message] = [SystemMessage(content=instructions)] if instructions else []
+    messages: list[Message] = [_system_message(instructions)] if instructions else []
     messages.extend(history)
     if tool_results:
         messages.extend(tool_results)
     return messages
+
+
+@lru_cache(maxsize=64)
+def _system_message(instructions: str) -> SystemMessage:
+    """Frozen, hence the same one in every run of an agent."""
+    return SystemMessage(content=instructions)
 
 
 def validate_message_order(messages: Sequence[Message]) -> list[str]:

@@ -21,6 +21,9 @@ _BLOCKS = (
     types.DocumentBlock,
 )
 
+_SCALARS = (int, float, bool, type(None))
+"""What tools return most beside text, seen before what takes longer to ask for."""
+
 
 def result_content(value: Any) -> Any:
     """What a tool returned, as a message's content.
@@ -39,6 +42,8 @@ def result_content(value: Any) -> Any:
     """
     if isinstance(value, str):
         return value
+    if type(value) in _SCALARS:
+        return str(value)
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, _BLOCKS) for item in value):
         return list(value)
     if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):

@@ -11,6 +11,8 @@ from orbiter import Agent, run, tool
 from orbiter._internal.call_runner import CallRunnerError, call_runner
 from orbiter._internal.state import RunNodeStatus, RunState
 from orbiter.errors import LoopDetectedError
+from orbiter.hooks import HookPoint
+from orbiter.models.scripted.provider import script as scripted
 from orbiter.models.types import ModelResponse
 from orbiter.types import (
     AgentOutput,
@@ -71,6 +73,28 @@ async def test_a_failed_run_leaves_terminal_states(waits: list[float]) -> None:
     assert (state.status, state.nodes[0].status) == (RunNodeStatus.FAILED, RunNodeStatus.FAILED)
     assert "no" in str(state.nodes[0].error)
     assert state.nodes[0].children[0].status is RunNodeStatus.FAILED
+
+
+async def test_the_question_of_a_hook_that_fails_has_failed() -> None:
+    async def refuse(**_facts: Any) -> None:
+        raise ValueError("not this")
+
+    state = RunState("a")
+    agent = Agent(name="a", hooks=[(HookPoint.PRE_LLM_CALL, refuse)])
+    with pytest.raises(ValueError, match="not this"):
+        await call_runner(agent, "x", state=state, provider=Script(text("never said")))
+    (question,) = state.nodes[0].children
+    assert (question.status, question.error) == (RunNodeStatus.FAILED, "not this")
+
+
+async def test_a_question_that_a_fallback_model_answers_has_succeeded(waits: list[float]) -> None:
+    scripted("records/stands-in", ["answered"])
+    state = RunState("a")
+    agent = Agent(name="a", fallbacks="scripted:records/stands-in")
+    result = await call_runner(agent, "x", state=state, provider=Script(ValueError("no")), max_retries=1)
+    assert result.output == "answered"
+    (question,) = state.nodes[0].children
+    assert question.status is RunNodeStatus.SUCCESS
 
 
 async def test_a_time_out_that_spent_its_retries_is_one(waits: list[float]) -> None:

@@ -14,7 +14,7 @@ from orbiter import Agent, ParallelGroup, SerialGroup, Swarm, SwarmNode, run, st
 from orbiter.hooks import HookPoint
 from orbiter.steps import Answer
 from orbiter.types import Message, RunResult
-from tests.orbiter.engine_fakes import ByAgent, Crash, Journal, Recording, calls, text
+from tests.orbiter.engine_fakes import ByAgent, Crash, Journal, Recording, Script, calls, text
 
 effects: Counter[str] = Counter()
 
@@ -237,6 +237,29 @@ async def test_a_body_done_again_after_a_fault_recalls_its_steps_and_counts_loop
     assert set(effects.values()) == {1}
     assert journal.faults == [("/agent:a~0", "not yet", None)]
     assert result.usage.total_tokens == 30
+
+
+async def test_a_loop_that_an_operator_lets_go_on_is_counted_from_the_beginning() -> None:
+    journal, same = Journal(), calls(("note", {"what": "again"}))
+    agent = Agent(name="a", instructions="a", tools=[note])
+    journal.answers["/agent:a~0"] = [Answer("input", "try something else")]
+    with steps.entered(Recording(journal)):
+        result = await run(agent, "go", provider=Script(same, same, same, text("done")), loop_threshold=2)
+    assert result.output == "done"
+    assert [(path, at) for path, _, at in journal.faults] == [("/agent:a~0", 1)]
+    assert "try something else" in [message.content for message in result.messages]
+
+
+async def test_calls_that_are_malformed_and_a_loop_are_one_fault() -> None:
+    journal, bad = Journal(), calls(("note", "{"))
+    agent = Agent(name="a", instructions="a", tools=[note])
+    journal.answers["/agent:a~0"] = [Answer("retry")]
+    with steps.entered(Recording(journal)):
+        result = await run(agent, "go", provider=Script(bad, bad, bad, text("done")), loop_threshold=2, max_retries=2)
+    assert result.output == "done"
+    ((_, said, at),) = journal.faults
+    assert said.startswith("Invalid JSON in arguments for tool 'note'")
+    assert at == 1
 
 
 async def test_an_answer_of_input_is_the_input_of_the_body_done_again() -> None:

@@ -57,6 +57,13 @@ def test_build_messages() -> None:
     assert build_messages("", history) is not history
 
 
+def test_equal_instructions_are_one_frozen_message_in_lists_of_their_own() -> None:
+    first, second = build_messages("be brief", []), build_messages("be brief", [])
+    assert first is not second
+    assert first[0] is second[0]
+    assert build_messages("be long", [])[0].content == "be long"
+
+
 def test_dangling_tool_calls_are_named_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     messages: list[Message] = [USER, AssistantMessage(tool_calls=[call("1"), call("2"), call("3")]), answer("2")]
     with caplog.at_level(logging.WARNING):

@@ -17,7 +17,14 @@ logger = logging.getLogger("orbiter")
 
 async def run_workflow(swarm: Swarm, input: str, context: MemberContext) -> RunResult:
     """Run the stages in turn; a failed one is passed over where the swarm's policy says so."""
-    run = _WorkflowRun(swarm, context._replace(peers=partial(_explain_peer, swarm), fallbacks=swarm.recovery.agents))
+    members = MemberContext(
+        context.scope,
+        context.settings,
+        context.messages,
+        peers=partial(_explain_peer, swarm),
+        fallbacks=swarm.recovery.agents,
+    )
+    run = _WorkflowRun(swarm, members)
     text = input
     result: RunResult | None = None
     stages = swarm.stages

@@ -1,131 +1,46 @@
 """The tool loop of one agent run (seed 001), carried out through the seam.
 
-Everything that changes while an agent runs stands here and nothing of it in the agent, so that one agent can be run a
-thousand times at once. The body is deterministic: done again, it says the same steps under the same places.
+The body is deterministic: done again, it says the same steps under the same places.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orbiter import steps
-from orbiter._internal.loop.corrections import Corrections
+from orbiter._internal.loop.corrections import ask_about, find_mistake, validate_output
 from orbiter._internal.loop.first_messages import called_instructions, first_messages
-from orbiter._internal.loop.model_calls import ModelCalls
-from orbiter._internal.loop.tool_calls import ExplainPeer, ToolCalls, hook_location
+from orbiter._internal.loop.model_calls import ask_model
+from orbiter._internal.loop.model_step import ModelReply
+from orbiter._internal.loop.run_data import RunData
+from orbiter._internal.loop.tool_calls import (
+    call_tool,
+    call_tools,
+    failure_policy,
+    hook_location,
+    open_toolsets,
+    prepare_call,
+)
 from orbiter._internal.loop.tool_step import ToolInvocation, as_text
 from orbiter._internal.loop.value_step import run_hook_once
 from orbiter._internal.wall_time import WallTimeExceeded, wall_time
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
-from orbiter.steps import DIRECT, HandedBack, Place, Scope, Skipped
-from orbiter.types import AgentOutput, AssistantMessage, Message, ToolResult, Usage, UserMessage
-
-if TYPE_CHECKING:
-    from orbiter._internal.loop.loop_detection import LoopDetector
-    from orbiter._internal.loop.model_step import ModelCall, ModelReply
-    from orbiter._internal.state import RunNode
-    from orbiter.agent import Agent
+from orbiter.steps import DIRECT, HandedBack, Place, Skipped
+from orbiter.types import AgentOutput, AssistantMessage, ToolResult, UserMessage
 
 logger = logging.getLogger("orbiter")
 
-_NO_TOOLS: Mapping[str, Any] = {}
 
-
-class AgentRun:
-    """What one run of an agent needs and collects.
-
-    Args:
-        agent: Who runs.
-        history: The conversation before.
-        provider: Who answers.
-        max_retries: Attempts for a model call, and replies that a model may spoil in a row. 0 counts as 1.
-        loop_detector: Counts equal tool calls in a row; None: no check.
-        delegates: Tools of this run alone, by name: a team's delegate tools.
-        peers: What to say to a model that calls another agent as if it were a tool.
-        node: The run's node in a `RunState`, to which each model call is added as a child.
-        resolve: Builds a provider from the agent's model where none was given; inside the agent's node, so that a
-            missing key is a fault of this agent that can be healed.
-    """
+class AgentRun(RunData):
+    """One run of an agent, over its data."""
 
     ENTRY = ("run()", "run(agent, …)")
     """What is called, and what builds a provider by itself."""
-    __slots__ = (
-        "_delegates",
-        "agent",
-        "corrections",
-        "degraded",
-        "exhausted",
-        "history",
-        "max_steps",
-        "messages",
-        "models",
-        "new_from",
-        "node",
-        "provider",
-        "reply",
-        "resolve",
-        "schemas",
-        "scope",
-        "steps_used",
-        "tools",
-        "tries",
-        "turn",
-        "usage",
-        "warnings",
-    )
-
-    def __init__(
-        self,
-        agent: Agent,
-        *,
-        history: list[Message] | None,
-        provider: Any,
-        max_retries: int,
-        loop_detector: LoopDetector | None = None,
-        delegates: Mapping[str, Any] = _NO_TOOLS,
-        peers: ExplainPeer | None = None,
-        node: RunNode | None = None,
-        resolve: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self.agent = agent
-        self.history = history
-        self.provider = provider
-        self.resolve = resolve
-        self.node = node
-        self.max_steps = agent.max_steps
-        self.tries = max_retries if max_retries > 0 else 1
-        self.corrections = Corrections(agent, self.tries, loop_detector)
-        self.warnings: list[str] = []
-        self.tools = ToolCalls(agent, delegates, peers)
-        self._delegates = delegates
-        self.models = ModelCalls(agent, self.tries, self.warnings)
-        self.scope: Scope = DIRECT
-        self.reply: ModelReply | None = None
-        self._reset()
-
-    def _reset(self) -> None:
-        self.messages: list[Message] = []
-        self.schemas: list[dict[str, Any]] | None = None
-        self.usage: list[Usage] = []
-        self.degraded = ""
-        self.exhausted = False
-        self.turn = 0
-        self.steps_used = 0
-        self.new_from = 0
-
-    def restart(self) -> None:
-        """Back to the beginning, if turns were run before: all counts start at zero."""
-        if not self.messages:
-            return
-        self._reset()
-        self.warnings.clear()
-        self.corrections.restart()
-        if self.node is not None:
-            self.node.children.clear()
+    __slots__ = ()
 
     def run(self, input: str) -> Coroutine[Any, Any, AgentOutput]:
         """The agent's last reply. To be awaited at once.
@@ -179,7 +94,7 @@ class AgentRun:
         """Whether this is the model's failure for good, and the policy for it ``degrade``."""
         if isinstance(exc, HandedBack):
             return exc.remedy == "degrade" and exc.scope == self.scope.node_id
-        return exc is self.models.failure and self.scope is DIRECT and self.agent.failure.model == "degrade"
+        return exc is self.failure and self.scope is DIRECT and self.agent.failure.model == "degrade"
 
     def _degrade(self, exc: Exception) -> AgentOutput:
         """The model failed for good under the policy ``degrade``: what the agent has said so far stands."""
@@ -220,12 +135,11 @@ class AgentRun:
         while True:
             if not direct:  # plain `run` has no breakpoints and no injected messages
                 await self.scope.turn(self.turn, self.messages)
-            output = await self.ask_model()
-            self.append_reply(output)
+            output = self.record_reply(await ask_model(self))
             if output.tool_calls:
                 final = await self._use_tools(output)
             elif typed:
-                final = await self.corrections.validate_output(self.scope, self.turn - 1, output, self.messages)
+                final = await validate_output(self, output)
             else:
                 final = output
             if final is not None:
@@ -238,14 +152,8 @@ class AgentRun:
     async def begin(self, input: str) -> None:
         """Hooks, instructions, messages and tools, before the first question."""
         agent = self.agent
-        if self.provider is None and self.resolve is not None:
-            self.provider = self.resolve(agent)
         if self.provider is None:
-            called, building = self.ENTRY
-            raise AgentError(
-                f"Agent '{agent.name}' requires a provider for {called}",
-                suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
-            )
+            self.provider = self._build_provider()
         if HookPoint.START in agent.hook_manager.registered:
             await self._fire(HookPoint.START, "start", 0, {"input": as_text(input)}, input=input)
         instructions = agent.instructions
@@ -253,13 +161,21 @@ class AgentRun:
             instructions = await called_instructions(agent, self.scope)
         self.messages = first_messages(agent, self.provider, self.history, input, instructions)
         if agent.toolsets:
-            self.tools.delegates = self._delegates
-            await self.tools.open_toolsets()
-        delegates = self.tools.delegates
+            await open_toolsets(self)
         schemas = agent.get_tool_schemas()
-        if delegates:
-            schemas = [*schemas, *(tool.to_schema() for tool in delegates.values())]
+        if self.extra_tools:
+            schemas = [*schemas, *(tool.to_schema() for tool in self.extra_tools.values())]
         self.schemas = schemas or None
+
+    def _build_provider(self) -> Any:
+        provider = self.resolve(self.agent) if self.resolve is not None else None
+        if provider is None:
+            called, building = self.ENTRY
+            raise AgentError(
+                f"Agent '{self.agent.name}' requires a provider for {called}",
+                suggestion=f"Use {building}, which builds one from the model string, or pass provider=.",
+            )
+        return provider
 
     async def finish(self, output: AgentOutput) -> None:
         """FINISHED hooks, after the last reply."""
@@ -272,28 +188,19 @@ class AgentRun:
 
     # --- one turn -----------------------------------------------------------------------------------------------------
 
-    def build_call(self) -> ModelCall:
-        """What to ask the model in this turn."""
-        if self.node is not None:
-            self.node.new_child().start()
-        return self.models.build_call(self.provider, self.messages, self.schemas, self.new_from)
-
-    async def ask_model(self) -> AgentOutput:
-        """One question to the model, and its answer."""
-        try:
-            return self.record_reply(await self.models.ask(self.scope, self.turn, self.build_call()))
-        except Exception as exc:
-            if self.node is not None:
-                self.node.children[-1].fail(str(exc))
-            raise
-
     def record_reply(self, reply: ModelReply) -> AgentOutput:
-        """Book a reply."""
+        """Book a reply, and put it into the conversation."""
         self.reply = reply
         reply.raw = None  # it was for the hooks, which have run; what the agent works with is not held twice
         self.turn += 1
-        output = reply.output
+        output, data = reply.output, reply.provider_data
         self.usage.append(output.usage)
+        if data is None:
+            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls)
+        else:
+            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
+        self.messages.append(message)
+        self.new_from = len(self.messages)
         if self.node is not None:
             child = self.node.children[-1]
             child.tool_calls = list(output.tool_calls)
@@ -301,29 +208,20 @@ class AgentRun:
             child.succeed(output.usage)
         return output
 
-    def append_reply(self, output: AgentOutput) -> None:
-        """The reply as a message of the conversation."""
-        data = self.reply.provider_data if self.reply is not None else None
-        if data is None:
-            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls)
-        else:
-            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
-        self.messages.append(message)
-        self.new_from = len(self.messages)
-
     async def _use_tools(self, output: AgentOutput) -> AgentOutput | None:
         invocations = self.prepare_calls(output)
-        instead = await self.corrections.check_calls(self.scope, self.turn - 1, output, invocations)
-        turn, tools = self.turn - 1, self.tools
+        mistake = find_mistake(self, output, invocations)
+        instead = None if mistake is None else await ask_about(self, mistake)
+        turn = self.turn - 1
         if len(invocations) == 1:
-            results = [await tools.call(self.scope, Place(turn, 0), invocations[0])]
+            results = [await call_tool(self, Place(turn, 0), invocations[0])]
         else:
-            results = await tools.call_all(self.scope, turn, invocations)
+            results = await call_tools(self, turn, invocations)
         return self.record_results(output, invocations, results, instead)
 
     def prepare_calls(self, output: AgentOutput) -> list[ToolInvocation]:
         """The calls of a reply, ready to be made or to be refused."""
-        return [self.tools.prepare(call) for call in output.tool_calls]
+        return [prepare_call(self, call) for call in output.tool_calls]
 
     def record_results(
         self, output: AgentOutput, invocations: list[ToolInvocation], results: list[ToolResult], instead: str | None
@@ -331,13 +229,13 @@ class AgentRun:
         """Book the results. Returns the agent's output if its steps are spent."""
         self.messages.extend(results)
         for invocation, result in zip(invocations, results, strict=True):
-            if result.error is not None and self.tools.policy(invocation) == "degrade":
+            if result.error is not None and failure_policy(self.agent, invocation) == "degrade":
                 self.degraded = f"Tool '{invocation.tool_name}' failed: {result.error}"
                 self.warnings.append(self.degraded)
         if instead is not None:
             self.messages.append(UserMessage(content=instead))
         # A reply that was only spoiled is corrected, which costs none of the agent's steps.
-        if not self.corrections.invalid_replies:
+        if not self.invalid_replies:
             self.steps_used += 1
             if self.steps_used >= self.max_steps:
                 return self._exhaust(output)

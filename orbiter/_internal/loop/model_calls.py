@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
@@ -20,153 +20,125 @@ from orbiter._internal.loop.tool_calls import hook_location
 from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.errors import AgentError, ModelAPIError, OrbiterError, text_of
 from orbiter.hooks import HookPoint
-from orbiter.steps import Place, Scope, Step
+from orbiter.steps import Place, Step
 
 if TYPE_CHECKING:
-    from orbiter.agent import Agent
-    from orbiter.types import Message
+    from orbiter._internal.loop.run_data import RunData
 
 logger = logging.getLogger("orbiter")
 
 
-class ModelCalls:
-    """How one agent asks its model in one run.
+def build_call(run: RunData) -> ModelCall:
+    """What to ask the model in this turn."""
+    if run.node is not None:
+        run.node.new_child().start()
+    return ModelCall(run.agent, run.provider, run.agent.model, run.messages, run.schemas, run.new_from)
 
-    Args:
-        agent: Whose model, hooks and settings.
-        tries: Attempts for each call under plain `run`.
+
+async def ask_model(run: RunData) -> ModelReply:
+    """One question to the model: an LLM step.
+
+    Raises:
+        AgentError: The model failed, after attempts and fallbacks.
+        Exception: A hook's own.
     """
-
-    __slots__ = ("agent", "failure", "hook_error", "tries", "warnings", "where")
-
-    def __init__(self, agent: Agent, tries: int, warnings: list[str]) -> None:
-        self.agent = agent
-        self.tries = tries
-        self.hook_error: BaseException | None = None
-        self.failure: AgentError | None = None
-        self.warnings = warnings
-        self.where: Mapping[str, Any] = {}
-
-    def build_call(
-        self, provider: Any, messages: list[Message], schemas: list[dict[str, Any]] | None, new_from: int
-    ) -> ModelCall:
-        """What to ask."""
-        agent = self.agent
-        return ModelCall(
-            provider,
-            agent.model,
-            messages,
-            schemas,
-            agent.temperature,
-            agent.max_tokens,
-            agent.output_type,
-            new_from,
-            0,
-            agent.name,
-        )
-
-    async def ask(self, scope: Scope, turn: int, call: ModelCall) -> ModelReply:
-        """One LLM step.
-
-        Raises:
-            AgentError: The model failed, after attempts and fallbacks.
-            Exception: A hook's own.
-        """
-        agent = self.agent
-        hooks = agent.hook_manager.registered
-        self.where = hook_location(scope, turn)
-        step = Step(
-            "llm",
-            agent.model,
-            agent.name,
-            Place(turn),
-            call,
-            call_model,
-            MODEL_CODEC,
-            agent.traits if scope is steps.DIRECT else steps.with_authors(agent.traits),
-            self.run_pre_hooks if HookPoint.PRE_LLM_CALL in hooks else None,
-            self.run_post_hooks if HookPoint.POST_LLM_CALL in hooks else None,
-            stream_model if getattr(type(call.provider), "streams", False) is True else None,
-            self.tries,
-            is_not_retryable,
-        )
+    agent, scope, call = run.agent, run.scope, build_call(run)
+    hooks = agent.hook_manager.registered
+    step = Step(
+        "llm",
+        agent.model,
+        agent.name,
+        Place(run.turn),
+        call,
+        call_model,
+        MODEL_CODEC,
+        agent.traits if scope is steps.DIRECT else steps.with_authors(agent.traits),
+        partial(run_pre_hooks, run) if HookPoint.PRE_LLM_CALL in hooks else None,
+        partial(run_post_hooks, run) if HookPoint.POST_LLM_CALL in hooks else None,
+        stream_model if getattr(type(call.provider), "streams", False) is True else None,
+        run.tries,
+        is_not_retryable,
+    )
+    try:
+        return await scope.step(step)
+    except Exception as exc:
         try:
-            return await scope.step(step)
-        except steps.Aborted:
-            raise
-        except Exception as exc:
-            if exc is self.hook_error:
+            if isinstance(exc, steps.Aborted) or exc is run.hook_error:
                 raise
-            failure = self.record_failure(exc, call.attempts)
-            # A runtime tries the fallbacks by itself, each with its own breaker.
-            if scope is steps.DIRECT and agent.fallbacks and not is_context_length_error(exc):
-                return await self._ask_fallbacks(step, failure, exc)
-            raise failure from exc
-
-    async def _ask_fallbacks(
-        self, step: Step[ModelCall, ModelReply], failure: AgentError, cause: Exception
-    ) -> ModelReply:
-        """Ask the fallback models in turn; the first answer counts. PRE hooks have run already."""
-        step.before = None
-        for model in self.agent.fallbacks:
-            call = self.switch_model(step.arguments, model, failure)
-            if call is None:
-                continue
-            step.arguments = call
-            try:
-                return await steps.DIRECT.step(step)
-            except Exception as exc:
-                if exc is self.hook_error:
-                    raise
-                failure.add_note(f"Fallback model '{model}' failed too: {exc}")
-        raise failure from cause
-
-    def switch_model(self, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
-        """The question for a fallback model; None, and a note on the failure, if it has no provider."""
-        try:
-            changed = MODEL_CODEC.replace(call, {"model": model})
-        except OrbiterError as exc:
-            failure.add_note(f"Fallback model '{model}' cannot be asked: {exc}")
-            return None
-        warning = f"Agent '{self.agent.name}' asks '{model}' instead of '{call.model}': {failure}"
-        logger.warning(warning)
-        self.warnings.append(warning)
-        changed.attempts = 0
-        return changed
-
-    def record_failure(self, exc: Exception, attempts: int) -> AgentError:
-        """A model call's failure in the words of seed 000, also of its cause's class (seed 003), remembered as the one
-        that this run may end with.
-        """
-        name = self.agent.name
-        traits = self.agent.traits
-        if not self.where and (traits.classify_error is not None or traits.retry_policy is not None):
-            warn_needs_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
-        said = text_of(exc) or repr(exc)
-        if is_context_length_error(exc):
-            text = f"Context length exceeded on agent '{name}': {said}"
-        else:
-            text = f"Agent '{name}' failed after {max(1, attempts)} retries: {said}"
-        self.failure = join_with_cause(AgentError, text, exc)
-        if isinstance(exc, ModelAPIError):
-            self.failure.suggestion = exc.suggestion or exc.suggested_action
-        return self.failure
-
-    async def run_pre_hooks(self, call: ModelCall) -> None:
-        """PRE_LLM_CALL hooks get the live list and may edit it."""
-        await self._run_hooks(HookPoint.PRE_LLM_CALL, messages=call.messages)
-
-    async def run_post_hooks(self, call: ModelCall, reply: ModelReply) -> None:
-        """POST_LLM_CALL hooks get what the provider returned."""
-        await self._run_hooks(HookPoint.POST_LLM_CALL, response=reply.output if reply.raw is None else reply.raw)
-
-    async def _run_hooks(self, point: HookPoint, **data: Any) -> None:
-        try:
-            await self.agent.hook_manager.run(point, agent=self.agent, **data, **self.where)
-        except Exception as exc:
-            self.hook_error = exc
+            return await _ask_others(run, step, exc)
+        except Exception as final:
+            if run.node is not None:
+                run.node.children[-1].fail(str(final))
             raise
 
-    def has_hooks(self, point: HookPoint) -> bool:
-        """Whether any hook stands at `point`."""
-        return self.agent.hook_manager.has_hooks(point)
+
+async def _ask_others(run: RunData, step: Step[ModelCall, ModelReply], exc: Exception) -> ModelReply:
+    """The reply of a fallback model; raises what the agent fails with where there is none, or none answers."""
+    failure = record_failure(run, exc, step.arguments.attempts)
+    # A runtime tries the fallbacks by itself, each with its own breaker.
+    if run.scope is not steps.DIRECT or is_context_length_error(exc):
+        raise failure from exc
+    step.before = None  # PRE hooks have run already
+    for model in run.agent.fallbacks:
+        call = switch_model(run, step.arguments, model, failure)
+        if call is None:
+            continue
+        step.arguments = call
+        try:
+            return await steps.DIRECT.step(step)
+        except Exception as second:
+            if second is run.hook_error:
+                raise
+            failure.add_note(f"Fallback model '{model}' failed too: {second}")
+    raise failure from exc
+
+
+def switch_model(run: RunData, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
+    """The question for a fallback model; None, and a note on the failure, if it has no provider."""
+    try:
+        changed = MODEL_CODEC.replace(call, {"model": model})
+    except OrbiterError as exc:
+        failure.add_note(f"Fallback model '{model}' cannot be asked: {exc}")
+        return None
+    warning = f"Agent '{run.agent.name}' asks '{model}' instead of '{call.model}': {failure}"
+    logger.warning(warning)
+    run.warnings.append(warning)
+    changed.attempts = 0
+    return changed
+
+
+def record_failure(run: RunData, exc: Exception, attempts: int) -> AgentError:
+    """A model call's failure in the words of seed 000, also of its cause's class (seed 003), remembered as the one that
+    this run may end with.
+    """
+    name, traits = run.agent.name, run.agent.traits
+    if run.scope is steps.DIRECT and (traits.classify_error is not None or traits.retry_policy is not None):
+        warn_needs_runtime(f"Agent '{name}' declares classify_error or get_retry_policy")
+    said = text_of(exc) or repr(exc)
+    if is_context_length_error(exc):
+        text = f"Context length exceeded on agent '{name}': {said}"
+    else:
+        text = f"Agent '{name}' failed after {max(1, attempts)} retries: {said}"
+    run.failure = join_with_cause(AgentError, text, exc)
+    if isinstance(exc, ModelAPIError):
+        run.failure.suggestion = exc.suggestion or exc.suggested_action
+    return run.failure
+
+
+async def run_pre_hooks(run: RunData, call: ModelCall) -> None:
+    """PRE_LLM_CALL hooks get the live list and may edit it."""
+    await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
+
+
+async def run_post_hooks(run: RunData, call: ModelCall, reply: ModelReply) -> None:
+    """POST_LLM_CALL hooks get what the provider returned."""
+    await _run_hooks(run, HookPoint.POST_LLM_CALL, response=reply.output if reply.raw is None else reply.raw)
+
+
+async def _run_hooks(run: RunData, point: HookPoint, **data: Any) -> None:
+    agent = run.agent
+    try:
+        await agent.hook_manager.run(point, agent=agent, **data, **hook_location(run.scope, run.turn))
+    except Exception as exc:
+        run.hook_error = exc
+        raise

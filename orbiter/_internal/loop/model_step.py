@@ -14,38 +14,40 @@ from orbiter._internal.loop.providers import provider_for_model
 from orbiter._internal.output_parser import parse_response
 from orbiter.steps import Codec, Emit
 from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
-from orbiter.types import NO_USAGE, AgentInput, AgentOutput, Message, Usage
+from orbiter.types import AgentInput, AgentOutput, Message, Usage
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
+    from orbiter.agent import Agent
 
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """What one question to a model consists of.
+    """What one question to a model consists of; its other settings are the agent's.
 
     `messages` is the agent's live list (the provider gets a copy), `new_from` the index from which it is new since this
     agent's previous question. `attempts` counts the calls made, so that a failure can say how many there were.
     """
 
+    agent: Agent
     provider: Any
     model: str
     messages: list[Message]
     tools: list[dict[str, Any]] | None
-    temperature: float
-    max_tokens: int | None
-    output_type: type[BaseModel] | None = None
     new_from: int = 0
     attempts: int = 0
-    agent_name: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the provider is told besides the messages."""
-        told: dict[str, Any] = {"tools": self.tools, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        agent = self.agent
+        told: dict[str, Any] = {
+            "tools": self.tools,
+            "temperature": agent.temperature,
+            "max_tokens": agent.max_tokens,
+        }
         # Only a provider that says so takes the keyword; others are asked in words (see `structured`).
-        if self.output_type is not None and getattr(type(self.provider), "structured", False):
-            told["output_type"] = self.output_type
+        if agent.output_type is not None and getattr(type(self.provider), "structured", False):
+            told["output_type"] = agent.output_type
         return told
 
 
@@ -85,9 +87,7 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
 
 def parse_reply(response: Any) -> ModelReply:
     """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
-    output = parse_response(
-        content=response.content or "", tool_calls=response.tool_calls or (), usage=response.usage or NO_USAGE
-    )
+    output = parse_response(content=response.content, tool_calls=response.tool_calls, usage=response.usage)
     data = getattr(response, "provider_data", None)
     return ModelReply(
         output,
@@ -162,9 +162,8 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
         if "messages" in changes:
             arguments.messages[:] = AgentInput(query="", messages=list(changes["messages"])).messages
         if "model" in changes and changes["model"] != arguments.model:
-            return replace(
-                arguments, model=changes["model"], provider=provider_for_model(arguments.agent_name, changes["model"])
-            )
+            provider = provider_for_model(arguments.agent.name, changes["model"])
+            return replace(arguments, model=changes["model"], provider=provider)
         return arguments
 
     def by_hand(self, arguments: ModelCall, value: Any) -> ModelReply:

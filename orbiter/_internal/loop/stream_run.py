@@ -11,11 +11,21 @@ from typing import Any
 from orbiter import steps
 from orbiter._internal.concurrency import cancel_and_wait
 from orbiter._internal.loop.agent_run import AgentRun
+from orbiter._internal.loop.corrections import ask_about, find_mistake, validate_output
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable, wrap_run_error
 from orbiter._internal.loop.event_sink import EventSink, current_sink
+from orbiter._internal.loop.model_calls import (
+    ask_model,
+    build_call,
+    record_failure,
+    run_post_hooks,
+    run_pre_hooks,
+    switch_model,
+)
 from orbiter._internal.loop.model_step import ModelCall, parse_reply
 from orbiter._internal.loop.run_results import StreamNotFinishedError, result_of, sum_usage
 from orbiter._internal.loop.streamed_reply import StreamedReply
+from orbiter._internal.loop.tool_calls import call_tool
 from orbiter._internal.loop.tool_step import ToolInvocation
 from orbiter.errors import text_of
 from orbiter.hooks import HookPoint
@@ -97,7 +107,7 @@ class StreamedRun(AgentRun):
 
         Without a sink it is the whole of a run: what fails is told as events and raised as a `CallRunnerError`.
         """
-        wanted, name = self.wanted, self.agent.name
+        wanted, name, hooks = self.wanted, self.agent.name, self.agent.hook_manager.registered
         number = 0
         try:
             if "status" in wanted:
@@ -113,9 +123,9 @@ class StreamedRun(AgentRun):
                     yield StepEvent(step_number=number, agent_name=name, status="started", started_at=began)
                 if self.streaming:
                     # Written out here and not in a generator of its own: each level costs every token.
-                    call = self.build_call()
-                    if self.models.has_hooks(HookPoint.PRE_LLM_CALL):
-                        await self.models.run_pre_hooks(call)
+                    call = build_call(self)
+                    if HookPoint.PRE_LLM_CALL in hooks:
+                        await run_pre_hooks(self, call)
                     parts, chunks = StreamedReply(), None
                     try:
                         while True:
@@ -138,11 +148,11 @@ class StreamedRun(AgentRun):
                         await _close(chunks)
                     steps.log_success(call.attempts - 1)
                     reply = parse_reply(parts.response())
-                    if self.models.has_hooks(HookPoint.POST_LLM_CALL):
-                        await self.models.run_post_hooks(call, reply)
+                    if HookPoint.POST_LLM_CALL in hooks:
+                        await run_post_hooks(self, call, reply)
                     output = self.record_reply(reply)
                 else:
-                    output = await self.ask_model()
+                    output = self.record_reply(await ask_model(self))
                     if self.reply is not None and self.reply.reasoning and "reasoning" in wanted:
                         yield ReasoningEvent(text=self.reply.reasoning, agent_name=name)
                     if output.text and "text" in wanted:
@@ -150,7 +160,6 @@ class StreamedRun(AgentRun):
                 if "usage" in wanted:
                     model = (self.reply.model if self.reply is not None else "") or self.agent.model
                     yield UsageEvent(usage=output.usage, step_number=number, agent_name=name, model=model)
-                self.append_reply(output)
                 if output.tool_calls:
                     invocations = self.prepare_calls(output)
                     if "tool_call" in wanted:
@@ -158,7 +167,8 @@ class StreamedRun(AgentRun):
                             yield ToolCallEvent(
                                 tool_name=each.tool_name, tool_call_id=each.tool_call_id, agent_name=name
                             )
-                    instead = await self.corrections.check_calls(self.scope, number - 1, output, invocations)
+                    mistake = find_mistake(self, output, invocations)
+                    instead = None if mistake is None else await ask_about(self, mistake)
                     self.results.clear()
                     if len(invocations) == 1:
                         came = await self._call_timed(0, invocations[0])
@@ -176,7 +186,7 @@ class StreamedRun(AgentRun):
                     results = [self.results[at] for at in range(len(invocations))]
                     final = self.record_results(output, invocations, results, instead)
                 else:
-                    final = await self.corrections.validate_output(self.scope, number - 1, output, self.messages)
+                    final = await validate_output(self, output)
                 if "step" in wanted:
                     yield StepEvent(
                         step_number=number,
@@ -188,7 +198,7 @@ class StreamedRun(AgentRun):
                     )
                 if final is not None:
                     break
-            if HookPoint.FINISHED in self.agent.hook_manager.registered:
+            if HookPoint.FINISHED in hooks:
                 await self.finish(final)
             self.output = final
             if "status" in wanted:
@@ -219,10 +229,10 @@ class StreamedRun(AgentRun):
         if delay is not None:
             await steps.back_off(delay, exc, call.model, call.attempts, self.tries)
             return call
-        failure = self.models.record_failure(exc, call.attempts)
+        failure = record_failure(self, exc, call.attempts)
         if not said and not is_context_length_error(exc):
             for model in self._fallbacks_after(call.model):
-                other = self.models.switch_model(call, model, failure)
+                other = switch_model(self, call, model, failure)
                 if other is not None:
                     return other
         if self.node is not None:
@@ -238,7 +248,7 @@ class StreamedRun(AgentRun):
         token = current_sink.set(self.target.for_tools()) if self.target is not None else None
         began = perf_counter()
         try:
-            result = await self.tools.call(self.scope, Place(self.turn - 1, index), invocation)
+            result = await call_tool(self, Place(self.turn - 1, index), invocation)
         finally:
             if token is not None:
                 current_sink.reset(token)

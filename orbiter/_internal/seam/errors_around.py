@@ -39,7 +39,8 @@ def errors_of_run(errors: ErrorHandlingConfig | None) -> AbstractContextManager[
     Raises:
         ConfigurationError: It is not an error configuration.
     """
-    return _given_inside(_of_runs, as_error_handling(errors))
+    given = as_error_handling(errors)
+    return _UNCHANGED if given is None else _given_first(_of_runs, given)
 
 
 def errors_of_swarm(errors: ErrorHandlingConfig | None) -> AbstractContextManager[None]:
@@ -51,11 +52,7 @@ def errors_of_swarm(errors: ErrorHandlingConfig | None) -> AbstractContextManage
     Returns:
         A context manager.
     """
-    return _given_inside(_of_swarms, errors)
-
-
-def _given_inside(around: ContextVar[_Given], errors: ErrorHandlingConfig | None) -> AbstractContextManager[None]:
-    return _UNCHANGED if errors is None else _given_first(around, errors)
+    return _UNCHANGED if errors is None else _given_first(_of_swarms, errors)
 
 
 _UNCHANGED: AbstractContextManager[None] = nullcontext()
