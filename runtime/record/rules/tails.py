@@ -156,7 +156,8 @@ class Tails:
 
     def __init__(self, fetch: Fetch, waker: Waker) -> None:
         self._fetch = fetch
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions: dict[str | None, set[Subscription]] = {}
+        """By run; under None those of the whole journal. A commit must not look at the followers of every live run."""
         self._waker = waker
         self._closed = False
 
@@ -164,17 +165,17 @@ class Tails:
         by_run: dict[str, list[tuple[int, ev.JournalEvent]]] = {}
         for _, event in written:
             by_run.setdefault(event.run_id, []).append((event.seq, event))
-        for subscription in self._subscriptions:
-            if subscription.run_id is None:
-                subscription.offer(written)
-            elif subscription.run_id in by_run:
-                subscription.offer(by_run[subscription.run_id])
+        for subscription in self._subscriptions.get(None, ()):
+            subscription.offer(written)
+        for run_id, events in by_run.items():
+            for subscription in self._subscriptions.get(run_id, ()):
+                subscription.offer(events)
         self._waker.notify_written(written)
 
     def wake(self, run_ids: Collection[str] | None = None) -> None:
         """Let tails ask the store now: those of these runs and of the whole journal; without names, all."""
-        for subscription in self._subscriptions:
-            if run_ids is None or subscription.run_id is None or subscription.run_id in run_ids:
+        for run_id in self._subscriptions if run_ids is None else {None, *run_ids}:
+            for subscription in self._subscriptions.get(run_id, ()):
                 subscription.wake()
 
     async def tail(self, run_id: str | None, after: int, kinds: Kinds = None) -> AsyncIterator[list[ev.JournalEvent]]:
@@ -201,11 +202,14 @@ class Tails:
         return await self._check_for_changes(subscription) if subscription.look else subscription.take()
 
     def _add(self, subscription: Subscription) -> None:
-        self._subscriptions.add(subscription)
+        self._subscriptions.setdefault(subscription.run_id, set()).add(subscription)
         self._adjust_polling()
 
     def remove(self, subscription: Subscription) -> None:
-        self._subscriptions.discard(subscription)
+        of_run = self._subscriptions.get(subscription.run_id, set())
+        of_run.discard(subscription)
+        if not of_run:
+            self._subscriptions.pop(subscription.run_id, None)
         self._adjust_polling()
 
     def close(self) -> None:
@@ -219,7 +223,7 @@ class Tails:
         if self._closed or not self._subscriptions:
             self._waker.stop()
             return
-        self._waker.eager = any(found.run_id not in (None, ev.WORKSPACE_RUN_ID) for found in self._subscriptions)
+        self._waker.eager = any(run_id not in (None, ev.WORKSPACE_RUN_ID) for run_id in self._subscriptions)
         self._waker.start(self.wake)
 
     async def _check_for_changes(self, subscription: Subscription) -> list[ev.JournalEvent]:

@@ -128,14 +128,15 @@ def _checksum_follows(order: str, before: bytes, frame: bytes, content: bytes) -
     return struct.pack(">II", one, two) == frame[16:24]
 
 
-def _mark_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}-mark")
+def _mark_path(path: Path) -> str:
+    """As a text: a `Path` takes longer to make than the mark to write, and each synced commit writes it."""
+    return f"{path}-mark"
 
 
 def read_mark(path: Path) -> int:
     """How far the journal is known to have come. What is not a number (cut short, damaged) does not count."""
     try:
-        slots = _mark_path(path).read_bytes().split(b"\n")
+        slots = Path(_mark_path(path)).read_bytes().split(b"\n")
     except OSError:
         return 0
     return max((int(slot) for each in slots if (slot := each.strip(b"\0")).isdigit()), default=0)
@@ -154,5 +155,5 @@ def write_mark(path: Path, position: int) -> None:
 
 def mark_again(path: Path, position: int) -> None:
     """Keep that the journal has come to `position` and no further, once the loss of the rest is known."""
-    _mark_path(path).write_bytes(b"")
+    Path(_mark_path(path)).write_bytes(b"")
     write_mark(path, position)
