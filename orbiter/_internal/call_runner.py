@@ -26,7 +26,7 @@ from orbiter.steps import errors_of_run
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.run_data import ExplainPeer
+    from orbiter._internal.loop.agent_run_data import ExplainPeer
     from orbiter._internal.state import RunState
 
 __all__ = ["CallRunnerError", "call_runner"]

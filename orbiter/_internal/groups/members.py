@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from orbiter import steps
 from orbiter._internal.call_runner import run_agent
 from orbiter._internal.declarations.container import Container, run_declared
+from orbiter._internal.loop.agent_run_data import ExplainPeer
 from orbiter._internal.loop.providers import provider_for
-from orbiter._internal.loop.run_data import ExplainPeer
 from orbiter._internal.loop.run_results import copy_result, sum_usage
 from orbiter._internal.loop.tool_step import as_text
 from orbiter._internal.run_options import RunSettings

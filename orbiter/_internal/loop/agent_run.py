@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from orbiter import steps
+from orbiter._internal.loop.agent_run_data import AgentRunData
 from orbiter._internal.loop.corrections import ask_about, find_mistake, validate_output
 from orbiter._internal.loop.first_messages import called_instructions, first_messages
 from orbiter._internal.loop.model_calls import ask_model
 from orbiter._internal.loop.model_step import ModelReply
-from orbiter._internal.loop.run_data import RunData
 from orbiter._internal.loop.tool_calls import (
     call_tool,
     call_tools,
@@ -35,7 +35,7 @@ from orbiter.types import AgentOutput, AssistantMessage, ToolResult, UserMessage
 logger = logging.getLogger("orbiter")
 
 
-class AgentRun(RunData):
+class AgentRun(AgentRunData):
     """One run of an agent, over its data."""
 
     ENTRY = ("run()", "run(agent, …)")

@@ -9,10 +9,10 @@ from orbiter._internal.output_parser import OutputParseError, parse_structured_o
 from orbiter.types import AgentOutput, UserMessage
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.run_data import RunData
+    from orbiter._internal.loop.agent_run_data import AgentRunData
 
 
-def find_mistake(run: RunData, output: AgentOutput, invocations: list[ToolInvocation]) -> Exception | None:
+def find_mistake(run: AgentRunData, output: AgentOutput, invocations: list[ToolInvocation]) -> Exception | None:
     """Look at the calls of the last reply before they are made, and count. A `LoopDetectedError`: the same calls too
     often in a row; an `OutputParseError`: malformed arguments in too many replies in a row.
     """
@@ -29,7 +29,7 @@ def find_mistake(run: RunData, output: AgentOutput, invocations: list[ToolInvoca
     return loop
 
 
-async def ask_about(run: RunData, mistake: Exception) -> str | None:
+async def ask_about(run: AgentRunData, mistake: Exception) -> str | None:
     """Let an operator decide on what `find_mistake` found. Returns what they say to the model, if anything.
 
     Raises:
@@ -46,7 +46,7 @@ async def ask_about(run: RunData, mistake: Exception) -> str | None:
     return as_text(answer.value) if answer.option == "input" else None
 
 
-async def validate_output(run: RunData, output: AgentOutput) -> AgentOutput | None:
+async def validate_output(run: AgentRunData, output: AgentOutput) -> AgentOutput | None:
     """The last reply as an answer, validated; None if it does not fit and the model has been told so.
 
     Raises:

@@ -23,19 +23,19 @@ from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Step
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.run_data import RunData
+    from orbiter._internal.loop.agent_run_data import AgentRunData
 
 logger = logging.getLogger("orbiter")
 
 
-def build_call(run: RunData) -> ModelCall:
+def build_call(run: AgentRunData) -> ModelCall:
     """What to ask the model in this turn."""
     if run.node is not None:
         run.node.new_child().start()
     return ModelCall(run.agent, run.provider, run.agent.model, run.messages, run.schemas, run.new_from)
 
 
-async def ask_model(run: RunData) -> ModelReply:
+async def ask_model(run: AgentRunData) -> ModelReply:
     """One question to the model: an LLM step.
 
     Raises:
@@ -72,7 +72,7 @@ async def ask_model(run: RunData) -> ModelReply:
             raise
 
 
-async def _ask_others(run: RunData, step: Step[ModelCall, ModelReply], exc: Exception) -> ModelReply:
+async def _ask_others(run: AgentRunData, step: Step[ModelCall, ModelReply], exc: Exception) -> ModelReply:
     """The reply of a fallback model; raises what the agent fails with where there is none, or none answers."""
     failure = record_failure(run, exc, step.arguments.attempts)
     # A runtime tries the fallbacks by itself, each with its own breaker.
@@ -93,7 +93,7 @@ async def _ask_others(run: RunData, step: Step[ModelCall, ModelReply], exc: Exce
     raise failure from exc
 
 
-def switch_model(run: RunData, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
+def switch_model(run: AgentRunData, call: ModelCall, model: str, failure: AgentError) -> ModelCall | None:
     """The question for a fallback model; None, and a note on the failure, if it has no provider."""
     try:
         changed = MODEL_CODEC.replace(call, {"model": model})
@@ -107,7 +107,7 @@ def switch_model(run: RunData, call: ModelCall, model: str, failure: AgentError)
     return changed
 
 
-def record_failure(run: RunData, exc: Exception, attempts: int) -> AgentError:
+def record_failure(run: AgentRunData, exc: Exception, attempts: int) -> AgentError:
     """A model call's failure in the words of seed 000, also of its cause's class (seed 003), remembered as the one that
     this run may end with.
     """
@@ -125,17 +125,17 @@ def record_failure(run: RunData, exc: Exception, attempts: int) -> AgentError:
     return run.failure
 
 
-async def run_pre_hooks(run: RunData, call: ModelCall) -> None:
+async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
     """PRE_LLM_CALL hooks get the live list and may edit it."""
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
 
 
-async def run_post_hooks(run: RunData, call: ModelCall, reply: ModelReply) -> None:
+async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) -> None:
     """POST_LLM_CALL hooks get what the provider returned."""
     await _run_hooks(run, HookPoint.POST_LLM_CALL, response=reply.output if reply.raw is None else reply.raw)
 
 
-async def _run_hooks(run: RunData, point: HookPoint, **data: Any) -> None:
+async def _run_hooks(run: AgentRunData, point: HookPoint, **data: Any) -> None:
     agent = run.agent
     try:
         await agent.hook_manager.run(point, agent=agent, **data, **hook_location(run.scope, run.turn))

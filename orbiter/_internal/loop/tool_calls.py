@@ -27,11 +27,11 @@ from orbiter.steps import DIRECT, Place, Scope, Step, Traits
 from orbiter.types import ToolCall, ToolResult
 
 if TYPE_CHECKING:
-    from orbiter._internal.loop.run_data import RunData
+    from orbiter._internal.loop.agent_run_data import AgentRunData
     from orbiter.agent import Agent
 
 
-async def open_toolsets(run: RunData) -> None:
+async def open_toolsets(run: AgentRunData) -> None:
     """Take in the tools of the agent's tool sets: what they hold is known only now.
 
     Raises:
@@ -50,7 +50,7 @@ async def open_toolsets(run: RunData) -> None:
     run.extra_tools = found
 
 
-def prepare_call(run: RunData, call: ToolCall) -> ToolInvocation:
+def prepare_call(run: AgentRunData, call: ToolCall) -> ToolInvocation:
     """A call, ready to be made or to be refused."""
     name, agent = call.name, run.agent
     tool = run.extra_tools.get(name) or agent.tools.get(name)
@@ -68,7 +68,7 @@ def prepare_call(run: RunData, call: ToolCall) -> ToolInvocation:
     return ToolInvocation(tool, name, arguments, call.id, agent, problem, hint)
 
 
-def _describe_unknown(run: RunData, name: str) -> tuple[str, str]:
+def _describe_unknown(run: AgentRunData, name: str) -> tuple[str, str]:
     """What to say to a model that calls what is not there: the error, and below it what there is. An agent's name gets
     what to do instead (seed 003).
     """
@@ -82,12 +82,12 @@ def _describe_unknown(run: RunData, name: str) -> tuple[str, str]:
     return text, f"Available tools: {known}" if known else "You have no tools; answer in text."
 
 
-async def call_tools(run: RunData, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
+async def call_tools(run: AgentRunData, turn: int, invocations: list[ToolInvocation]) -> list[ToolResult]:
     """Make the calls of one reply side by side."""
     return await gather_fail_fast([call_tool(run, Place(turn, at), each) for at, each in enumerate(invocations)])
 
 
-def call_tool(run: RunData, place: Place, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
+def call_tool(run: AgentRunData, place: Place, invocation: ToolInvocation) -> Coroutine[Any, Any, ToolResult]:
     """One call: a step, or a node of its own if the tool only runs agents. To be awaited at once."""
     agent, scope, tool = run.agent, run.scope, invocation.tool
     hooks = agent.hook_manager.registered

@@ -25,8 +25,8 @@ ExplainPeer = Callable[[str], str | None]
 NO_TOOLS: Mapping[str, Any] = {}
 
 
-class RunData:
-    """The data of one run.
+class AgentRunData:
+    """The data of one run of an agent.
 
     Args:
         agent: Who runs.
