@@ -63,6 +63,10 @@ async def test_a_query_that_fails_while_the_journal_is_open_is_the_readers_error
         await collect(Tails(store.fetch, SilentWaker()))
 
 
+def _fail(exc: JournalError) -> None:
+    pytest.fail(str(exc))
+
+
 async def _nothing_new(run_id: str | None, after: int, limit: int) -> list[WrittenEvent]:
     return []
 
@@ -75,7 +79,7 @@ async def test_an_event_goes_to_all_tails_of_its_run_and_of_the_journal_and_to_n
     tails = Tails(_nothing_new, SilentWaker())
     heard: dict[str, list[ev.JournalEvent]] = {name: [] for name in ("one", "same", "other")}
     one, *_ = [
-        tails.follow(run_id, 0, heard[name].append, pytest.fail)
+        tails.follow(run_id, 0, heard[name].append, _fail)
         for name, run_id in (("one", "a"), ("same", "a"), ("other", "b"))
     ]
     whole = tails.tail(None, 0)
@@ -103,7 +107,7 @@ async def test_a_wake_up_for_runs_reaches_their_tails_and_those_of_the_whole_jou
     whole = tails.tail(None, 0)
     reading = asyncio.ensure_future(anext(whole))
     for run_id in ("a", "b"):
-        tails.follow(run_id, 0, lambda _: None, pytest.fail)
+        tails.follow(run_id, 0, lambda _: None, _fail)
     for run_ids, expected in ((None, {None, "a", "b"}), (["b", "c"], {None, "b"}), ([], {None})):
         await asyncio.sleep(0.01)
         asked.clear()
@@ -117,7 +121,7 @@ async def test_others_are_looked_for_soon_while_a_run_is_followed_and_not_at_all
     waker = SilentWaker()
     tails = Tails(_nothing_new, waker)
     workspace, one, same = (
-        tails.follow(run_id, 0, lambda _: None, pytest.fail) for run_id in (ev.WORKSPACE_RUN_ID, "a", "a")
+        tails.follow(run_id, 0, lambda _: None, _fail) for run_id in (ev.WORKSPACE_RUN_ID, "a", "a")
     )
     states = [(waker.looks, waker.eager)]
     for follower in (one, same, same, workspace):  # to stop twice does nothing
