@@ -64,7 +64,7 @@ def lacks_driver_here() -> bool:
 
 def print_undriven() -> None:
     """What to do where nothing drives the workspace."""
-    print_note("nothing drives this workspace now: orbiter-console serve --foreground carries runs on")
+    print_note("nothing drives this workspace now: orbiter-console serve carries runs on")
 
 
 def needs_driver(run: PublicSummary) -> bool:

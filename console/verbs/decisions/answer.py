@@ -26,6 +26,7 @@ from console.verbs.base import (
 )
 from console.verbs.decisions.answer_flags import AnswerCommand, given_params
 from console.verbs.run_operation import is_driven
+from console.verbs.unserved_runs import print_undriven
 from console.workspace import workspace
 from runtime.daemon.errors import DaemonError
 from runtime.judgement.forms.secret_schema import is_secret
@@ -203,7 +204,7 @@ async def answer(incident: str, option: str, *, as_json: bool, **flags: Any) -> 
             raise BadInput(f"the answer was not taken: {exc}") from exc
     _print_taken(taken, as_json=as_json)
     if not await is_driven():
-        print_note("nothing drives this workspace now: orbiter-console serve carries the run on")
+        print_undriven()
     return 0
 
 
