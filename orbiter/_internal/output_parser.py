@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
 from orbiter.errors import OutputParseError
+from orbiter.parsing.strict_json import load_json
 from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
@@ -43,13 +44,13 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
     """One call with its arguments parsed; blank arguments count as none.
 
     Raises:
-        OutputParseError: The arguments are not JSON, not a JSON object, or nested too deep.
+        OutputParseError: The arguments are not JSON (NaN and Infinity are not), not a JSON object, or nested too deep.
     """
     text = call.arguments
     if not text or text.isspace():
         return ActionModel(tool_call_id=call.id, tool_name=call.name)
     try:
-        arguments = json.loads(text)
+        arguments = load_json(text)
     except (ValueError, RecursionError) as exc:
         raise OutputParseError(f"Invalid JSON in arguments for tool '{call.name}': {exc}", raw=text) from exc
     if not isinstance(arguments, dict):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,7 @@ TEXT_TIMEOUT_S = 1.0
 
 _HARMLESS = (Exception, asyncio.CancelledError, steps.Skipped)
 _MAX_TEXTS = 20
+_MAX_INT_BITS = 1024
 _texts = ThreadPool(limit=4)
 
 
@@ -69,23 +71,41 @@ def _current_task() -> asyncio.Task[Any] | None:
 async def make_text_safe(exc: BaseException) -> None:
     """See to it that `str()` and `repr()` of an exception, and of what it came from, return a text at once.
 
-    Classes with a text of their own are asked in a thread, within `TEXT_TIMEOUT_S`. One that fails keeps its class for
+    Those whose text may fail are asked in a thread, within `TEXT_TIMEOUT_S`: classes with a text of their own, and any
+    with other objects among its arguments, whose ``__repr__`` is part of the text. One that fails keeps its class for
     ``except`` and ``isinstance``, and says only what its arguments say.
     """
     for link in list(islice(causes(exc), _MAX_TEXTS)):
-        if _has_own_text(type(link)):
+        if _may_fail_to_speak(link):
             await _make_one_safe(link)
 
 
 def text_with_timeout(exc: BaseException) -> str:
     """What `text_of` returns, for code that cannot await: a class with a text of its own has `TEXT_TIMEOUT_S`."""
-    if not _has_own_text(type(exc)):
+    if not _may_fail_to_speak(exc):
         return text_of(exc)
     said: list[str] = []
     asking = threading.Thread(target=lambda: said.append(text_of(exc)), name="orbiter-text", daemon=True)
     asking.start()
     asking.join(TEXT_TIMEOUT_S)
     return said[0] if said else "its text cannot be read"
+
+
+def _may_fail_to_speak(exc: BaseException) -> bool:
+    return _has_own_text(type(exc)) or not all(map(_is_plain, _arguments(exc)))
+
+
+def _arguments(exc: BaseException) -> tuple[Any, ...]:
+    """Its arguments, also where its class has an attribute of that name."""
+    found: tuple[Any, ...] = vars(BaseException)["args"].__get__(exc)
+    return found
+
+
+def _is_plain(argument: object) -> bool:
+    """Whether it is written at once and without fail; a number of thousands of digits is refused by Python."""
+    if type(argument) is int:
+        return argument.bit_length() <= _MAX_INT_BITS
+    return argument is None or type(argument) in (str, bytes, float, bool)
 
 
 def _has_own_text(kind: type) -> bool:
@@ -121,7 +141,7 @@ def _text_works(exc: BaseException) -> bool:
 
 def _text_of_arguments(exc: BaseException) -> str:
     """Texts and numbers among its arguments; other objects may not speak either."""
-    return " ".join(str(each) for each in exc.args if type(each) in (str, int, float, bool))
+    return " ".join(str(each) for each in _arguments(exc) if _is_plain(each))
 
 
 def _pin(exc: BaseException, text: str) -> None:
@@ -136,5 +156,6 @@ def _pin(exc: BaseException, text: str) -> None:
         metaclass: Any = type(kind)
         made = metaclass(kind.__name__, (kind,), body)
         exc.__class__ = made
-    except BaseException:  # a final class, another metaclass: its `str()` stays as it is
-        return
+    except BaseException:  # a class of Python's own, a final one: it says what its arguments say
+        with suppress(BaseException):
+            exc.args = (text,)

@@ -189,6 +189,10 @@ async def test_a_tool_that_only_quacks_is_called() -> None:
         ("add", {"a": 1, "b": "many"}, "integer"),
         ("add", "{broken", "Invalid JSON in arguments for tool 'add'"),
         ("add", "[1]", "Tool 'add' arguments must be a JSON object, got list"),
+        ("add", '{"a": NaN}', "Invalid JSON in arguments for tool 'add': NaN is not a number in JSON"),
+        ("add", '{"a": -Infinity}', "Invalid JSON in arguments for tool 'add': -Infinity is not a number in JSON"),
+        ("add", '{"a": 1e999}', "Invalid JSON in arguments for tool 'add': the number 1e999 is too large"),
+        ("add", '{"a": 1' + "0" * 400 + ".5}", "is too large"),
     ],
 )
 async def test_a_bad_call_goes_back_to_the_model(name: str, arguments: Any, error: str) -> None:

@@ -437,11 +437,26 @@ class _Ending(Exception):
         raise SystemExit(3)
 
 
+class _Detached:
+    def __repr__(self) -> str:
+        raise RuntimeError("it is detached")
+
+
 class _Odd(BaseException):
     """What some libraries raise past every `except Exception`."""
 
 
-@pytest.mark.parametrize("error", [_Mute("a", 1), _Ending("a", 1), _Odd("a 1"), GeneratorExit("a 1")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        _Mute("a", 1),
+        _Ending("a", 1),
+        _Odd("a 1"),
+        GeneratorExit("a 1"),
+        ValueError("a 1", _Detached()),
+        OSError("a 1", 10**5000),
+    ],
+)
 async def test_whatever_a_tool_raises_ends_its_call_and_nothing_else(error: BaseException) -> None:
     def raises() -> None:
         """Raise."""

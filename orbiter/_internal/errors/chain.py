@@ -16,17 +16,22 @@ def text_of(exc: BaseException) -> str:
         exc: Any exception.
 
     Returns:
-        Its text; the texts of its arguments where ``__str__`` raises; empty where these raise too.
+        Its text; the texts of its arguments where ``__str__`` raises, less those that raise too.
     """
     try:
         return str(exc)
     except BaseException as problem:
         if isinstance(problem, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise  # Ctrl-C arrives there, and nowhere else
-        try:
-            return " ".join(str(a) for a in exc.args)
-        except BaseException:
-            return ""
+        arguments = vars(BaseException)["args"].__get__(exc)  # whatever its class calls so
+        return " ".join(filter(None, map(_text_of_argument, arguments)))
+
+
+def _text_of_argument(argument: object) -> str:
+    try:
+        return str(argument)
+    except BaseException:  # it does not speak either
+        return ""
 
 
 def causes(exc: BaseException) -> Iterator[BaseException]:

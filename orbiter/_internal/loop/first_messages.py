@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from orbiter._internal.loop.value_step import record_value
 from orbiter._internal.message_builder import build_messages
 from orbiter.steps import Place, Scope
+from orbiter.text_encoding import drop_surrogates
 from orbiter.types import Message, SystemMessage, UserMessage
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ def first_messages(
         schema = json.dumps(agent.output_type.model_json_schema(), ensure_ascii=False)
         asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
         instructions = f"{instructions}\n\n{asked}" if instructions else asked
+    instructions = drop_surrogates(instructions)
     messages = build_messages(instructions, _without_instructions(history, instructions) if history else ())
-    messages.append(UserMessage(content=input))
+    messages.append(UserMessage(content=drop_surrogates(input)))
     return messages
 
 

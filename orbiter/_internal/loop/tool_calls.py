@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import from_json
 
@@ -50,14 +51,20 @@ async def open_toolsets(run: AgentRunData) -> None:
     run.extra_tools = found
 
 
+_MAY_BE_INFINITE: Final = re.compile(r"\d[eE]\+?\d{3}|\d{309}")
+"""Numbers that a float may not hold: this reader makes them infinite."""
+
+
 def prepare_call(run: AgentRunData, call: ToolCall) -> ToolInvocation:
     """A call, ready to be made or to be refused."""
     name, agent = call.name, run.agent
     tool = run.extra_tools.get(name) or agent.tools.get(name)
     problem, hint = (None, "") if tool is not None else _describe_unknown(run, name)
     try:
-        arguments = from_json(call.arguments)
+        arguments = from_json(call.arguments, allow_inf_nan=False)
     except ValueError:
+        arguments = None
+    if _MAY_BE_INFINITE.search(call.arguments):
         arguments = None
     if type(arguments) is not dict or is_too_deep(call.arguments, arguments):
         # Slower, and with the words of seed 000 for what is wrong.

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from orbiter.json_schema import find_problems
 from orbiter.parsing.nesting import NestedTooDeeply, check_json
+from orbiter.parsing.strict_json import load_json
 from runtime.judgement.forms.fields import UNSET, FieldKind, FormField
 from runtime.judgement.forms.schema_form import choice_word
 
@@ -140,15 +141,11 @@ def read_json(text: str) -> Any:
     """
     try:
         check_json(text)
-        return json.loads(text, parse_constant=_no_constant)
+        return load_json(text)
     except NestedTooDeeply as exc:
         raise UnreadableText(f"should be JSON that is less deep: it {exc}") from exc
     except ValueError as exc:
         raise UnreadableText(f"should be JSON ({exc})") from exc
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not a JSON number")
 
 
 _READERS: Final[dict[str, Callable[[FormField, str], Any]]] = {

@@ -14,7 +14,9 @@ from typing import Any
 
 from orbiter.json_schema import find_problems
 from orbiter.parsing.nesting import NestedTooDeeply, check_json
+from orbiter.parsing.strict_json import load_json
 from orbiter.redaction import MIN_LENGTH_ANYWHERE, MIN_SECRET_LENGTH
+from orbiter.text_encoding import drop_surrogates_in
 from runtime.judgement.forms.form_values import find_misfits
 from runtime.judgement.forms.schema_form import form_of
 from runtime.judgement.forms.typed_text import BOOLEAN_WORDS
@@ -74,7 +76,7 @@ def _read(schema: Mapping[str, Any], text: str) -> Any:
         return BOOLEAN_WORDS[text.strip().lower()]
     try:
         check_json(text)
-        found = json.loads(text)
+        found = drop_surrogates_in(load_json(text))
     except ValueError:
         found = text
     if "array" in kinds and not isinstance(found, list):
@@ -98,7 +100,7 @@ def json_object(text: str) -> dict[str, Any]:
     """
     try:
         check_json(text)
-        found = json.loads(text)
+        found = drop_surrogates_in(load_json(text))
     except NestedTooDeeply as exc:
         raise InvalidInput(f"that JSON {exc}") from exc
     except ValueError as exc:

@@ -1,0 +1,35 @@
+"""JSON as RFC 8259 has it.
+
+Python's reader also takes ``NaN`` and ``Infinity``, and reads ``1e999`` as infinite. Such a number is shown to a
+person, and written down, as ``null``: what runs then would not be what was approved. Here they are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def load_json(text: str) -> Any:
+    """The value of a text. How deeply it is nested is for `orbiter.parsing.nesting.check_json` to check before.
+
+    Raises:
+        ValueError: It is not JSON, or has a number that JSON does not have, or that is too large.
+        RecursionError: It is nested too deeply for the interpreter.
+    """
+    return _decoder.decode(text)
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+def _finite(digits: str) -> float:
+    found = float(digits)
+    if math.isinf(found):
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return found
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
