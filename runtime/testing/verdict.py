@@ -29,7 +29,9 @@ class Verdict:
         return not self.problems and not self.differences
 
     def text(self) -> str:
-        """What is wrong, for the person who reads the test's output."""
+        """What is wrong, for the person who reads the test's output: it goes to a terminal, so signs that steer one are
+        written out, as ``\\x1b``.
+        """
         lines = list(self.problems)
         for each in self.differences:
             how = {"only_left": " is not reached any more", "only_right": " is new"}.get(each.how, " differs")
@@ -39,7 +41,11 @@ class Verdict:
         if self.differences:
             paths = [each.node_id for each in self.differences[:_PATHS]]
             lines.append(f"to accept these differences: allow_changed={paths!r}")
-        return "\n".join(lines)
+        return "\n".join(map(_printable, lines))
+
+
+def _printable(line: str) -> str:
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 def judge(replayed: Replay, allow_changed: Collection[str] = ()) -> Verdict:

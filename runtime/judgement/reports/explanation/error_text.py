@@ -17,6 +17,8 @@ _ERRNO: Final = re.compile(r"\[Errno (?P<number>-?\d{1,5})\] (?P<text>[^:\n\[\]'
 _FRAME: Final = re.compile(
     r'^ {2}File "(?P<file>[^"\n]{1,400})", line (?P<line>\d{1,7}), in (?P<name>\S{1,120})', re.MULTILINE
 )
+_GROUP_MARGIN: Final = re.compile(r"^ *\| ?", re.MULTILINE)
+"""What stands before each line of an exception group."""
 _CHAINED: Final = re.compile(
     r"^(?:The above exception was the direct cause of|During handling of the above exception, another exception)",
     re.MULTILINE,
@@ -102,6 +104,7 @@ def raising_frame(traceback: str, exception: str) -> Frame | None:
     """Where the user's code raised an error of the class `exception`, else where it was raised; None if its traceback
     does not say. What wrapped the error stands below it, with frames that tell nothing of it.
     """
+    traceback = _GROUP_MARGIN.sub("", traceback)
     last_line = re.compile(rf"^(?:[\w.<>]+\.)?{re.escape(exception)}(?::|$)", re.MULTILINE)
     part = next((each for each in _CHAINED.split(traceback) if last_line.search(each)), traceback)
     frames = list(_FRAME.finditer(part))

@@ -62,6 +62,27 @@ def test_the_frame_is_that_of_the_users_code(exception: str, found: tuple[str, s
     assert raising_frame(WRAPPED, exception) == (*found, True)
 
 
+GROUP = f"""  + Exception Group Traceback (most recent call last):
+  |   File "/home/me/trip.py", line 17, in group
+  |     raise ExceptionGroup("many", [ValueError("a")])
+  | ExceptionGroup: many (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | ValueError: a
+    +------------------------------------
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "{OURS}", line 316, in execute
+    raise ToolExecutionError(
+orbiter.errors.ToolExecutionError: Tool 'group' failed: many (1 sub-exception)
+"""
+
+
+def test_the_frame_of_an_exception_group_is_found_behind_its_margin() -> None:
+    assert raising_frame(GROUP, "ExceptionGroup") == ("trip.py", "17", "group", True)
+
+
 def test_the_frame_is_the_innermost_where_no_code_of_the_user_is_in_the_traceback() -> None:
     ours = WRAPPED.rpartition("direct cause of the following exception:")[2]
     assert raising_frame(ours, "ToolExecutionError") == ("tool.py", "316", "execute", False)
