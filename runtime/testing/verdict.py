@@ -29,8 +29,8 @@ class Verdict:
         return not self.problems and not self.differences
 
     def text(self) -> str:
-        """What is wrong, for the person who reads the test's output: it goes to a terminal, so signs that steer one are
-        written out, as ``\\x1b``.
+        r"""What is wrong, for the person who reads the test's output: it goes to a terminal, so signs that steer one are
+        written out, as ``\x1b``.
         """
         lines = list(self.problems)
         for each in self.differences:
