@@ -29,7 +29,7 @@ class Verdict:
         return not self.problems and not self.differences
 
     def text(self) -> str:
-        r"""What is wrong, for the person who reads the test's output: it goes to a terminal, so signs that steer one are
+        r"""What is wrong, for the person who reads the test's output. It goes to a terminal: what would steer one is
         written out, as ``\x1b``.
         """
         lines = list(self.problems)
