@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -21,14 +22,34 @@ NODES_PER_PART = 250
 
 def snapshot_parts(run_id: str, state: DurableRun, why: SnapshotReason) -> Iterator[RunSnapshot]:
     """The messages, in the order in which they are sent."""
-    head: dict[str, Any] = struct_to_builtins(state)
-    nodes: dict[str, Any] = head.pop("nodes", {})
-    ids = list(nodes)
-    yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=head, more=bool(ids))
+    head = _told(state)
+    head.pop("nodes", None)
+    ids = list(state.nodes)
+    yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, head=struct_to_builtins(head), more=bool(ids))
     for start in range(0, len(ids), NODES_PER_PART):
-        part = {node_id: nodes[node_id] for node_id in ids[start : start + NODES_PER_PART]}
+        told = {node_id: _told(state.nodes[node_id]) for node_id in ids[start : start + NODES_PER_PART]}
+        part: dict[str, Any] = struct_to_builtins(told)
         more = start + NODES_PER_PART < len(ids)
         yield RunSnapshot(run_id=run_id, seq=state.last_seq, why=why, nodes=part, more=more)
+
+
+def _told(found: DurableRun | Node) -> dict[str, Any]:
+    """The fields that are not at their defaults, less those that are no part of what is compared."""
+    return {
+        name: value
+        for name, default in _DEFAULTS[type(found)].items()
+        if (value := getattr(found, name)) is not default and value != default
+    }
+
+
+_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
+    kind: {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(kind)
+        if field.compare
+    }
+    for kind in (DurableRun, Node)
+}
 
 
 def _read(told: dict[str, Any], kind: type[R]) -> R:

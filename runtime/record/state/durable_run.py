@@ -8,6 +8,7 @@ cannot be (a node that closed twice, an answer to an unknown incident) leaves th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +33,8 @@ from runtime.record.state.summary import (
 )
 
 
-class DurableRun(RunData, omit_defaults=True):
+@dataclass(slots=True)
+class DurableRun(RunData):
     """One run, as far as its events tell: the data, and the fold that fills it in."""
 
     def apply(self, event: ev.JournalEvent) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import msgspec
@@ -79,7 +80,8 @@ dict of its own.
 """
 
 
-class Node(msgspec.Struct, omit_defaults=True):
+@dataclass(slots=True)
+class Node:
     """An element of the run's tree; its id is its path. Steps (llm, tool, value) are leaves, the rest are scopes.
 
     A run may have thousands of steps, most of which have none of what the tuples are for: they cost nothing then.
@@ -91,7 +93,7 @@ class Node(msgspec.Struct, omit_defaults=True):
     name: str
     agent: str = ""
     phase: NodePhase = "running"
-    info: dict[str, Any] = msgspec.field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
     children: Sequence[str] = ()
     """A list once there are any."""
     open_children: int = 0
@@ -110,12 +112,12 @@ class Node(msgspec.Struct, omit_defaults=True):
     """The event that introduced it."""
     closed_seq: int = 0
     """The event that ended it; 0 while it is open."""
-    changed_seq: int = 0
-    """The last event that changed it and no other node (`RunData.changed_seq`)."""
+    changed_seq: int = field(default=0, compare=False)
+    """The last event that changed it and no other node (`RunData.changed_seq`); no part of what is told of a run."""
     is_step: bool = False
     # what follows is of steps only
-    requested: dict[str, Any] = msgspec.field(default_factory=dict)
-    effective: dict[str, Any] = msgspec.field(default_factory=dict)
+    requested: dict[str, Any] = field(default_factory=dict)
+    effective: dict[str, Any] = field(default_factory=dict)
     permissions: tuple[str, ...] = ()
     idempotent: bool = False
     attempts: int = 0
@@ -133,7 +135,7 @@ class Node(msgspec.Struct, omit_defaults=True):
     fault: Classification | None = None
     by: ev.Actor | None = None
     edits: dict[str, Any] | None = None
-    delivered: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    delivered: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Injected messages that an agent got, by turn."""
     retry: ev.RetryScheduled | None = None
     tries: tuple[FailedAttempt, ...] = ()

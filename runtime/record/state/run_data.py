@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
-
-import msgspec
 
 from runtime.record.state import events as ev
 from runtime.record.state.clock import Instant
@@ -27,14 +26,15 @@ class ForkOrigin(NamedTuple):
     seq: int = 0
 
 
-class RunData(msgspec.Struct, omit_defaults=True):
+@dataclass(slots=True)
+class RunData:
     """One run, as far as its events tell."""
 
     id: str = ""
     ref: str = ""
     title: str = ""
     input: str = ""
-    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     program: str = ""
     code: str = ""
     """The label of the code that it is for."""
@@ -54,12 +54,12 @@ class RunData(msgspec.Struct, omit_defaults=True):
     abort: ev.AbortRequested | None = None
     rewind: ev.RewindRequested | None = None
     """Asked for and not yet done."""
-    rewound: list[ev.RunRewound] = msgspec.field(default_factory=list)
+    rewound: list[ev.RunRewound] = field(default_factory=list)
     """Each time the run was turned back: by whom, why, to which node, and how many nodes were dropped. Oldest first."""
-    changes: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What a rewind changes at a node, for its next attempts."""
     breakpoints: frozenset[tuple[str, str]] = frozenset()
-    injected: dict[str, ev.MessageInjected] = msgspec.field(default_factory=dict)
+    injected: dict[str, ev.MessageInjected] = field(default_factory=dict)
     """Messages that no agent has got yet, by injection id."""
     epoch: int = 0
     lives: int = 0
@@ -67,30 +67,30 @@ class RunData(msgspec.Struct, omit_defaults=True):
     """Lives that began because the life before was cut short: its process ended, or its runtime was stopped. A run that
     left memory while it waited, and was taken up again, was not restarted.
     """
-    owners: dict[int, str] = msgspec.field(default_factory=dict)
+    owners: dict[int, str] = field(default_factory=dict)
     """Who drove the run in each life, by its epoch."""
-    let_go: dict[int, str] = msgspec.field(default_factory=dict)
+    let_go: dict[int, str] = field(default_factory=dict)
     """Why a life ended that was ended in order, by its epoch; one that is not there ended without a word."""
     last_seq: int = 0
-    changed_seq: int = 0
+    changed_seq: int = field(default=0, compare=False)
     """The last event that may have changed more than one node; what changed one alone is known of that node."""
-    nodes: dict[str, Node] = msgspec.field(default_factory=dict)
-    roots: list[str] = msgspec.field(default_factory=list)
-    early: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    early: dict[str, list[str]] = field(default_factory=dict)
     """Roots that came before their parent, by its id: a node that comes is not looked for among all roots."""
-    incidents: dict[str, Incident] = msgspec.field(default_factory=dict)
-    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    incidents: dict[str, Incident] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
     holding: int = 0
     """Nodes that run and have an open child: what they do is what their children do, so no count has them."""
     scope_turns: int = 0
     """How often a node that may hold others has ended, or was opened again: what a tree folds changes only then."""
-    granted: dict[str, list[ev.GrantUsed]] = msgspec.field(default_factory=dict)
+    granted: dict[str, list[ev.GrantUsed]] = field(default_factory=dict)
     """By node: the grants that let its attempts pass, each time."""
     declared: frozenset[str] = frozenset()
     """What any of its nodes brought along, by name (a budget, an error configuration): what no node has need not be
     looked for at every attempt of every step.
     """
-    returned: list[ev.ControlReturned] = msgspec.field(default_factory=list)
+    returned: list[ev.ControlReturned] = field(default_factory=list)
     """What went back into the swarm so far, oldest first; what was rewound is not among it."""
     steps: int = 0
     input_tokens: int = 0
@@ -117,9 +117,9 @@ class RunData(msgspec.Struct, omit_defaults=True):
     """How many processes have ended, one after the other, in lives that recorded nothing of a node."""
     died_at_import: bool = False
     """Whether the last of these had not said that its swarm was imported."""
-    busy: dict[str, None] = msgspec.field(default_factory=dict)
+    busy: dict[str, None] = field(default_factory=dict)
     """Steps with an attempt in flight, in the order in which they began; thousands may be."""
-    callers: dict[str, None] = msgspec.field(default_factory=dict)
+    callers: dict[str, None] = field(default_factory=dict)
     """Steps that have something below them, as a tool has that runs agents."""
     active_s: float = 0.0
     """Seconds in which a step was in flight that did not wait for a person, up to `active_since`."""
