@@ -212,6 +212,6 @@ def _print_ongoing(session: ConsoleContext) -> None:
 
     going = sum(found.state not in RUN_TERMINAL for found in session.link.summaries.values())
     if going:
-        count = session.render_context().count(going)
-        goes_on, what = ("run goes on", "it") if count == "1" else ("runs go on", "them")
-        print_note(f"{count} {goes_on}; orbiter-console shows {what} again")
+        context = session.render_context()
+        what = "it" if going == 1 and not context.partial else "them"
+        print_note(f"{context.counted(going, 'run goes on', 'runs go on')}; orbiter-console shows {what} again")

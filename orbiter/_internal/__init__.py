@@ -5,6 +5,6 @@ Outside `orbiter` only `runtime` imports modules of it: `user_code` and `worker_
 document keep their place here: `call_runner`, `state`, `message_builder`, `output_parser`, `graph`, `agent_group`,
 `nested`.
 
-Imports `orbiter`, `orbiter._internal.declarations`, `orbiter._internal.loop`, `orbiter.parsing`, `pydantic` and
-`pydantic_core`.
+Imports `orbiter`, `orbiter._internal.declarations`, `orbiter._internal.errors.chain`, `orbiter._internal.loop`,
+`orbiter.parsing`, `pydantic` and `pydantic_core`.
 """

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from orbiter import steps
+from orbiter._internal.errors.chain import arguments_of
 from orbiter._internal.worker_threads import ThreadPool
 from orbiter.errors import ExecutionError, causes, text_of
 
@@ -92,13 +93,7 @@ def text_with_timeout(exc: BaseException) -> str:
 
 
 def _may_fail_to_speak(exc: BaseException) -> bool:
-    return _has_own_text(type(exc)) or not all(map(_is_plain, _arguments(exc)))
-
-
-def _arguments(exc: BaseException) -> tuple[Any, ...]:
-    """Its arguments, also where its class has an attribute of that name."""
-    found: tuple[Any, ...] = vars(BaseException)["args"].__get__(exc)
-    return found
+    return _has_own_text(type(exc)) or not all(map(_is_plain, arguments_of(exc)))
 
 
 def _is_plain(argument: object) -> bool:
@@ -141,7 +136,7 @@ def _text_works(exc: BaseException) -> bool:
 
 def _text_of_arguments(exc: BaseException) -> str:
     """Texts and numbers among its arguments; other objects may not speak either."""
-    return " ".join(str(each) for each in _arguments(exc) if _is_plain(each))
+    return " ".join(str(each) for each in arguments_of(exc) if _is_plain(each))
 
 
 def _pin(exc: BaseException, text: str) -> None:

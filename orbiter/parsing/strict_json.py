@@ -11,24 +11,33 @@ import math
 from typing import Any
 
 
+class NotANumber(ValueError):
+    """A number that JSON does not have, or that is too large; `written` is what stands there."""
+
+    def __init__(self, written: str, said: str) -> None:
+        super().__init__(said)
+        self.written = written
+
+
 def load_json(text: str) -> Any:
     """The value of a text. How deeply it is nested is for `orbiter.parsing.nesting.check_json` to check before.
 
     Raises:
-        ValueError: It is not JSON, or has a number that JSON does not have, or that is too large.
+        NotANumber: It has a number that JSON does not have, or that is too large.
+        ValueError: It is not JSON.
         RecursionError: It is nested too deeply for the interpreter.
     """
     return _decoder.decode(text)
 
 
 def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is not a number in JSON")
+    raise NotANumber(word, f"{word} is not a number in JSON")
 
 
 def _finite(digits: str) -> float:
     found = float(digits)
     if math.isinf(found):
-        raise ValueError(f"the number {digits[:40]} is too large")
+        raise NotANumber(digits, f"the number {digits[:40]} is too large")
     return found
 
 

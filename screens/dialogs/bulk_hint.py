@@ -64,8 +64,7 @@ def _show_hint(app: App[Any], session: ConsoleContext, answered: OpenDecision, b
         return
     key = session.render_context().key("home.answer_alike", "B")
     how = f"{key} in the inbox answers the same" if key else "they can be answered the same"
-    count = session.render_context().count(len(others))
-    waiting = f"{count} alike {'waits' if count == '1' else 'wait'}"
+    waiting = session.render_context().counted(len(others), "alike waits", "alike wait")
     text = f"{option} worked: {waiting}; {how}"
     if isinstance(app.screen, RuntimeScreen):
         app.screen.show_message(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 MAX_CAUSES = 1000
 """How many exceptions `causes` returns at most."""
@@ -23,8 +24,13 @@ def text_of(exc: BaseException) -> str:
     except BaseException as problem:
         if isinstance(problem, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise  # Ctrl-C arrives there, and nowhere else
-        arguments = vars(BaseException)["args"].__get__(exc)  # whatever its class calls so
-        return " ".join(filter(None, map(_text_of_argument, arguments)))
+        return " ".join(filter(None, map(_text_of_argument, arguments_of(exc))))
+
+
+def arguments_of(exc: BaseException) -> tuple[Any, ...]:
+    """What it was raised with, also where its class has another attribute of the name ``args``."""
+    found: tuple[Any, ...] = vars(BaseException)["args"].__get__(exc)
+    return found
 
 
 def _text_of_argument(argument: object) -> str:

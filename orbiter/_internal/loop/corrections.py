@@ -33,13 +33,13 @@ async def ask_about(run: AgentRunData, mistake: Exception) -> str | None:
     """Let an operator decide on what `find_mistake` found. Returns what they say to the model, if anything.
 
     Raises:
-        Exception: The mistake, where there is no operator or the answer is not to go on.
+        Exception: The mistake, under plain `run`, or where the answer is not to go on.
     """
     detector = run.loop_detector
     answer = await run.scope.fault(mistake, at=run.turn - 1)
     if answer.option not in ("input", "retry"):
         raise mistake
-    if detector is not None and 0 < detector.threshold <= detector.count:
+    if detector is not None and detector.is_loop:
         detector.clear()
     if isinstance(mistake, OutputParseError):
         run.invalid_replies = 0

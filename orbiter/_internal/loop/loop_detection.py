@@ -44,6 +44,11 @@ class LoopDetector:
             self._signature = call_signature(self._calls)
         return self._signature
 
+    @property
+    def is_loop(self) -> bool:
+        """Whether the latest calls make the loop; a threshold of 0 or less: nothing does."""
+        return 0 < self.threshold <= self.count
+
     def add(self, invocations: Sequence[ToolInvocation]) -> LoopDetectedError | None:
         """Count one reply's calls; the error if they make the loop."""
         calls = [(each.tool_name, each.problem if each.malformed else dict(each.arguments)) for each in invocations]
@@ -57,7 +62,7 @@ class LoopDetector:
         else:
             self.count = self.own = 1
         self._calls, self._signature = calls, None
-        if self.threshold > 0 and self.count >= self.threshold:
+        if self.is_loop:
             return LoopDetectedError(
                 f"Endless loop detected: same tool calls repeated {self.count} times (threshold={self.threshold})",
                 count=self.count,

@@ -73,7 +73,7 @@ async def ask_model(run: AgentRunData) -> ModelReply:
 
 
 async def _ask_others(run: AgentRunData, step: Step[ModelCall, ModelReply], exc: Exception) -> ModelReply:
-    """The reply of a fallback model; raises what the agent fails with where there is none, or none answers."""
+    """The first reply of a fallback model. Raises what the agent fails with, unless one of them answers."""
     failure = record_failure(run, exc, step.arguments.attempts)
     # A runtime tries the fallbacks by itself, each with its own breaker.
     if run.scope is not steps.DIRECT or is_context_length_error(exc):

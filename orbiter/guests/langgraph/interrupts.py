@@ -7,7 +7,6 @@ it gives is the decision in the framework's words. Everything else is a question
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -20,6 +19,7 @@ from orbiter.ask import NeedsInput
 from orbiter.guests.langgraph.approval import ApprovalAsk, approve, by_human_response
 from orbiter.guests.langgraph.life import Life, ordinal
 from orbiter.parsing.nesting import check_json
+from orbiter.parsing.strict_json import NotANumber, load_json
 from orbiter.steps import Codec, Place, Step
 
 ASK = "ask"
@@ -167,35 +167,28 @@ async def ask(life: Life, question: str, schema: Any, place: Place) -> Any:
             return given
         try:
             return _read(given)
-        except _NotInJSON as exc:
-            name, wording = f"{ASK} again {again}", f"{question}\n{exc}"
+        except NotANumber as exc:
+            name, wording = f"{ASK} again {again}", f"{question}\n{_not_taken(exc.written[:40])}"
     raise AssertionError("it is asked until it is answered")
-
-
-class _NotInJSON(Exception):
-    """A person wrote what some readers of JSON take and JSON does not have."""
 
 
 def _read(text: str) -> Any:
     """The value of a text that is JSON, else the text.
 
     Raises:
-        _NotInJSON: It has a number that JSON does not have.
+        NotANumber: It has a number that JSON does not have.
     """
     try:
         check_json(text)
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        return load_json(text)
+    except NotANumber:
+        raise
     except ValueError:
         return text
 
 
-def _refuse(word: str) -> Any:
-    raise _NotInJSON(
-        f"The answer before was not taken: {word[:40]} is not a number of JSON. Write a number, as 2.5, or"
-        f' "{word[:40]}" with its quotes for the text.'
+def _not_taken(word: str) -> str:
+    return (
+        f"The answer before was not taken: {word} is not a number of JSON. Write a number, as 2.5, or"
+        f' "{word}" with its quotes for the text.'
     )
-
-
-def _finite(digits: str) -> float:
-    found = float(digits)
-    return found if math.isfinite(found) else _refuse(digits)

@@ -140,7 +140,8 @@ def dump_event(event: JournalEvent) -> str:
     whole.
     """
     if isinstance(event, UnknownEvent):
-        return encode_struct({"type": event.type} | struct_to_builtins(_without_others(event)) | event.others).decode()
+        common = struct_to_builtins(replace(event, others={}))
+        return encode_struct({"type": event.type} | common | event.others).decode()
     return encode_struct(event).decode()
 
 
@@ -188,7 +189,3 @@ def _unknown_event(value: Any) -> UnknownEvent:
         raise InvalidEvent("it is not an object")
     found = msgspec.convert({name: each for name, each in value.items() if name in _COMMON}, UnknownEvent)
     return replace(found, others={name: each for name, each in value.items() if name not in _COMMON})
-
-
-def _without_others(event: JournalEvent) -> JournalEvent:
-    return replace(event, others={}) if isinstance(event, UnknownEvent) else event

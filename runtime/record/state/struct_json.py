@@ -72,14 +72,14 @@ def _with_plain_keys(value: S) -> S:
 
     found = {name: getattr(value, name) for name in value.__struct_fields__}
     plain = {
-        name: to_jsonable_python(each, fallback=_struct_fields)
+        name: to_jsonable_python(each, fallback=_struct_as_json)
         for name, each in found.items()
         if isinstance(each, dict | list | tuple)
     }
     return replace(value, **plain)
 
 
-def _struct_fields(value: Any) -> Any:
+def _struct_as_json(value: Any) -> Any:
     if not isinstance(value, msgspec.Struct):
         raise TypeError(f"a value of {type(value)} cannot be written as JSON")
     return struct_to_builtins(value)
