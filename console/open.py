@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 TEXTUAL_SETTINGS = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
     "TEXTUAL_SMOOTH_SCROLL": "0",
-    "ESCDELAY": "50",
+    "ESCDELAY": "50",  # milliseconds until Escape alone is a key
     "TEXTUAL_FPS": "120",  # how soon a key may be painted after something else was: what changes by itself has its pace
 }
 """What Textual reads from the environment when it is imported."""
-_SLOW_LINE = {"TEXTUAL_FPS": "15"}
+_SLOW_LINE = {"TEXTUAL_FPS": "15", "ESCDELAY": "100"}
+"""Over ssh the rest of a sequence may come later than its beginning: what is left of it would count as keys."""
 
 
 def open_console(

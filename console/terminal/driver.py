@@ -1,7 +1,7 @@
-"""The terminal driver for Linux and macOS: Textual's, with a measure of how slowly the terminal reads.
+"""The terminal driver for Linux and macOS: Textual's, with our reader and a measure of how slowly the terminal reads.
 
-That of Textual 8.2.8 goes on reading the end of its input, shows a traceback on a terminal that is gone, and asks
-descriptor 1 for the size (`textual/drivers/linux_driver.py`).
+That of Textual 8.2.8 shows a traceback on a terminal that is gone, and asks descriptor 1 for the size
+(`textual/drivers/linux_driver.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from textual.drivers.linux_driver import LinuxDriver
 
 from console.terminal.escape_sequences import RESTORE_TITLE, SAVE_TITLE
+from console.terminal.input_reader import read_input
 from console.terminal.partial_update_patch import install_partial_update_patch
 from console.terminal.style_cache_patch import install_style_cache_patch
 from screens.shell import streams
@@ -111,6 +112,10 @@ class TimedDriver(LinuxDriver):
             self._gone()
         except Exception as exc:
             self._app.call_later(self._app._handle_exception, exc)
+
+    def run_input_thread(self) -> None:
+        """Hand on what is typed, until the input is disabled."""
+        read_input(self.fileno, self.exit_event, self.process_message)
 
     def start_application_mode(self) -> None:
         """Take the terminal; its title is kept for later, if it is to be ours."""

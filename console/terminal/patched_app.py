@@ -16,7 +16,6 @@ from console.terminal.key_queue import KeyQueue
 from console.terminal.repaint_patch import AwaitScreen, install_repaint_patch, is_opaque, set_breakpoint_classes
 from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from console.terminal.timer_patch import install_timer_patch
-from console.terminal.utf8_patch import install_utf8_patch
 from console.terminal.watcher_patch import forget_closed_watchers
 
 
@@ -28,7 +27,6 @@ class PatchedApp(App[None]):
 
     def __init__(self, driver_class: type[Driver] | None = None) -> None:
         install_timer_patch()
-        install_utf8_patch()
         install_repaint_patch()
         super().__init__(driver_class=driver_class)
         self.stylesheet = ParsedOnceStylesheet(variables=self.stylesheet._variables)

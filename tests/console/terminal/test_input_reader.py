@@ -1,0 +1,109 @@
+"""What is made of the bytes that a terminal sends, read from a real one."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import tty
+from collections.abc import Iterator
+
+import pytest
+from textual import constants, events
+from textual.message import Message
+
+from console.terminal import input_reader
+from tests.patience import PATIENCE_S
+
+
+class Keyboard:
+    """A terminal that is read in a thread. `send` types; `key` is the next key that came of it."""
+
+    def __init__(self) -> None:
+        self.leader, self.follower = os.openpty()
+        tty.setraw(self.follower)
+        self.failed: BaseException | None = None
+        self._came: queue.Queue[Message] = queue.Queue()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            input_reader.read_input(self.follower, self._ended, self._came.put)
+        except (EOFError, OSError) as exc:
+            self.failed = exc
+
+    def send(self, data: bytes) -> None:
+        os.write(self.leader, data)
+
+    def key(self) -> str:
+        message = self._came.get(timeout=PATIENCE_S)
+        assert isinstance(message, events.Key)
+        return message.key
+
+    def hang_up(self) -> None:
+        os.close(self.leader)
+        self.leader = -1
+        self.wait()
+
+    def wait(self) -> None:
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+
+    def close(self) -> None:
+        self._ended.set()
+        if self.leader >= 0:
+            self.send(b"x")  # it may wait for long
+            self.wait()
+            os.close(self.leader)
+        os.close(self.follower)
+
+
+@pytest.fixture
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Keyboard]:
+    """One whose reader wakes for what comes, and for Escape, alone."""
+    monkeypatch.setattr(input_reader, "_ENDED_CHECK_S", 2 * PATIENCE_S)
+    made = Keyboard()
+    yield made
+    made.close()
+
+
+def test_escape_alone_is_a_key_after_the_delay_and_not_when_the_reader_next_wakes(
+    keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "ESCAPE_DELAY", 0.001)
+    keyboard.send(b"\x1b")
+    assert keyboard.key() == "escape"
+    keyboard.send(b"\x1bq")
+    assert keyboard.key() == "alt+q"
+
+
+def test_a_sequence_that_comes_in_two_pieces_is_one_key(keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ESCAPE_DELAY", PATIENCE_S)
+    keyboard.send(b"a\x1b[")
+    assert keyboard.key() == "a"  # the first piece is read by now
+    keyboard.send(b"Bb")
+    assert [keyboard.key(), keyboard.key()] == ["down", "b"]
+
+
+def test_a_character_that_comes_in_two_pieces_is_one_key(keyboard: Keyboard) -> None:
+    first, second = "\u00e9".encode()
+    keyboard.send(b"a" + bytes([first]))
+    assert keyboard.key() == "a"
+    keyboard.send(bytes([second]) + b"b")
+    assert [keyboard.key(), keyboard.key()] == ["\u00e9", "b"]
+
+
+@pytest.mark.parametrize("noise", [b"\x1b[M \xff\xff", b"\x1b[M#\xe0!"])
+def test_a_mouse_report_that_is_not_utf_8_is_dropped(keyboard: Keyboard, noise: bytes) -> None:
+    keyboard.send(noise)
+    keyboard.send(b"q")
+    assert keyboard.key() == "q"
+
+
+def test_a_terminal_that_is_gone_ends_the_reader(keyboard: Keyboard) -> None:
+    keyboard.send(b"a")
+    assert keyboard.key() == "a"
+    keyboard.hang_up()
+    assert isinstance(keyboard.failed, EOFError | OSError)
