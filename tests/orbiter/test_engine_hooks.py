@@ -10,7 +10,7 @@ import pytest
 
 from orbiter import Agent, Swarm, ToolContext, run, steps, tool
 from orbiter.agent import AgentError
-from orbiter.errors import CallRunnerError
+from orbiter.errors import CallRunnerError, HookError
 from orbiter.hooks import HookPoint
 from orbiter.types import ToolResult, UserMessage
 from tests.orbiter.engine_fakes import ByAgent, Journal, Recording, Script, Stream, called, calls, said, text
@@ -223,3 +223,19 @@ async def test_no_error_hook_on_cancellation() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert log.points == ["START", "PRE_LLM_CALL"]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_a_hook_that_leaves_something_else_among_the_messages_is_told_so(
+    entry: Callable[[Agent], Awaitable[None]],
+) -> None:
+    async def hook(messages: list[Any], **_: Any) -> None:
+        messages.append({"role": "user", "content": "go on"})
+
+    with pytest.raises(ValueError, match="A PRE_LLM_CALL hook of agent 'a' put a dict among the messages") as caught:
+        await entry(Agent(name="a", tools=[add], hooks=[(HookPoint.PRE_LLM_CALL, hook)]))
+    found: BaseException | None = caught.value
+    while found is not None and not isinstance(found, HookError):
+        found = found.__cause__
+    assert found is not None
+    assert 'UserMessage(content="Go on")' in (found.hint or "")

@@ -100,4 +100,4 @@ class NestedSwarmError(OrbiterError):
 
 
 class HookError(OrbiterError, ValueError):
-    """A hook is not usable: it is not callable, or its hook point is unknown."""
+    """A hook is not usable: it is not callable, its hook point is unknown, or what it left cannot be used."""

@@ -18,9 +18,10 @@ from orbiter._internal.loop.model_step import (
 )
 from orbiter._internal.loop.tool_calls import hook_location
 from orbiter._internal.run_warnings import warn_needs_runtime
-from orbiter.errors import AgentError, ModelAPIError, OrbiterError, text_of
+from orbiter.errors import AgentError, HookError, ModelAPIError, OrbiterError, text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Step
+from orbiter.types import Message
 
 if TYPE_CHECKING:
     from orbiter._internal.loop.agent_run_data import AgentRunData
@@ -126,8 +127,19 @@ def record_failure(run: AgentRunData, exc: Exception, attempts: int) -> AgentErr
 
 
 async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
-    """PRE_LLM_CALL hooks get the live list and may edit it."""
+    """PRE_LLM_CALL hooks get the live list and may edit it.
+
+    Raises:
+        HookError: What a hook has put there is not a message.
+    """
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
+    for said in call.messages:
+        if not isinstance(said, Message):
+            run.hook_error = HookError(
+                f"A PRE_LLM_CALL hook of agent '{run.agent.name}' put a {type(said).__name__} among the messages",
+                hint='Put an object of orbiter.types there, such as UserMessage(content="Go on")',
+            )
+            raise run.hook_error
 
 
 async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) -> None:

@@ -229,7 +229,7 @@ def calls_of(reply: Reply, position: ScriptPosition) -> list[tuple[str, str, str
         (
             call.id or f"call_{position.digest[:12]}_{number}",
             call.name,
-            call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False),
+            _arguments_text(call),
         )
         for number, call in enumerate(reply.calls)
     ]
@@ -256,7 +256,7 @@ def _check_turn(turn: object, where: str) -> None:
     """Refuse a value of another kind where it is written, and not when a run comes to it.
 
     Raises:
-        TypeError: It is neither a reply, a fault or a text, nor some of these.
+        TypeError: It is neither a reply, a fault or a text, nor some of these; or the arguments of a call are not JSON.
     """
     tries = turn if isinstance(turn, Sequence) and not isinstance(turn, str) else [turn]
     for said in tries:
@@ -266,6 +266,18 @@ def _check_turn(turn: object, where: str) -> None:
                 'a call is written Reply(calls=[Call("tool", {...})])' if a_call else "write a Reply, a Fault or a text"
             )
             raise TypeError(f"{where} is of type {type(said).__name__}; {form}")
+        for call in said.calls if isinstance(said, Reply) else ():
+            try:
+                _arguments_text(call)
+            except (TypeError, ValueError) as exc:
+                raise TypeError(
+                    f"{where} calls {call.name!r} with arguments that are not JSON ({exc}); "
+                    'write them as JSON would have them, such as Call("add", {"numbers": [1, 2]})'
+                ) from exc
+
+
+def _arguments_text(call: Call) -> str:
+    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
 
 
 def _fill_in(said: Reply | Fault, messages: Sequence[Message]) -> Reply | Fault:

@@ -321,13 +321,15 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
     ),
     Cause.INTERNAL: CauseWords(
         ("The code has changed since this run began: {difference}.",
+         "{in_own_code}The code of {node} failed: {said}.", "{in_own_code}The code of this swarm failed.",
          "Orbiter Console failed, or the process that it runs in: {said}.", "Orbiter Console failed."),
         (_AT_CODE, ("{rule_says}.",)),
         (
             Advice("retry", ("{was_changed}it goes on once the code is the one that the run began with",
+                             "{in_own_code}it goes on once that is corrected",
                              "it goes on from what is recorded")),
             Advice("acknowledge", ("it cannot be corrected from here",)),
-            Advice("abort", ("it cannot be corrected from here",)),
+            Advice("abort", ("{in_own_code}the code has to be corrected first", "it cannot be corrected from here")),
         ),
     ),
     Cause.UNKNOWN: CauseWords(

@@ -245,6 +245,7 @@ STEP_FACTS: Final[dict[str, FactMaker]] = {
     "hint_until": _hint_until,
     "host": _host,
     "host_argument": _host_argument,
+    "in_own_code": known_if(_own_frame),
     "is_call": known_if(lambda case: isinstance(case.action.get("arguments"), Mapping)),
     "key_variable": _key_variable,
     "largest": _largest,

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from runtime.judgement.recovery.option_outcomes import OUTCOMES
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.options import make_option, options_for
+from runtime.judgement.reports.explanation import attempt_facts
 from runtime.judgement.reports.explanation.attempt_facts import ATTEMPT_FACTS
 from runtime.judgement.reports.explanation.budget_facts import BUDGET_FACTS
 from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED
@@ -28,7 +29,7 @@ from runtime.judgement.reports.narration import Foreign
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident, fold_events
 from runtime.record.state.fault_taxonomy import Cause, Classification, Effect, Origin, Persistence
-from tests.runtime.judgement.reports.explanation.cases import Told, begun, every_failure, every_kind, failed
+from tests.runtime.judgement.reports.explanation.cases import TRACEBACK, Told, begun, every_failure, every_kind, failed
 
 EVERY = [*every_failure(), *every_kind()]
 
@@ -416,3 +417,15 @@ def test_whatever_an_incident_says_it_is_explained(
         assert all(unicodedata.category(char)[0] != "C" for char in sentence.text), "nothing acts on a terminal"
         assert set(sentence.events) <= {event.seq for event in run.events}
     json.dumps(found.as_json())
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [("/srv/trips/trip.py", 'The code of book failed: "no such table: seats".'),
+     (attempt_facts.__file__, 'Orbiter Console failed, or the process that it runs in: "no such table: seats".')],
+)  # fmt: skip
+def test_an_error_of_a_users_code_is_not_said_to_be_ours(file: str, said: str) -> None:
+    """The cause says only that a program is wrong; whose it is, the frames say."""
+    run = failed(Cause.INTERNAL, "tool")
+    opened = replace(run.incident.opened, traceback=TRACEBACK.replace("/srv/trips/trip.py", file))
+    assert explain(replace(run.incident, opened=opened), run.state).what.text == said
