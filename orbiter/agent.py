@@ -12,6 +12,15 @@ from typing import Any, Generic, Self
 
 from pydantic import BaseModel
 
+from orbiter._internal.declarations.arguments import (
+    COUNT,
+    NAME,
+    NUMBER,
+    SERIES,
+    WHOLE,
+    ArgumentKind,
+    check_argument,
+)
 from orbiter._internal.declarations.serialization import (
     SerialisationError,
     dotted_path,
@@ -108,13 +117,22 @@ class Agent(Generic[OutputT_co]):
         classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
         get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
+        _check_kinds(name, model, instructions, output_type)
+        _check_values(
+            f"Agent '{name}'",
+            max_steps=(max_steps, WHOLE, "10"),
+            temperature=(temperature, NUMBER, "0.7"),
+            max_tokens=(max_tokens, COUNT, "1000"),
+            tools=(tools, SERIES, "[search]"),
+            handoffs=(handoffs, SERIES, "[billing]"),
+            hooks=(hooks, SERIES, "[(HookPoint.START, my_hook)]"),
+        )
         if max_steps < 1:
             raise AgentConfigurationError(
                 f"Agent '{name}': max_steps must be at least 1, got {max_steps}",
                 suggestion="One step is one model call.",
             )
         _check_wall_time(name, max_wall_time_s)
-        _check_kinds(name, model, output_type)
         self.name = name
         self.model = model
         self.provider_name, self.model_name = parse_model_string(model)
@@ -307,8 +325,20 @@ def _check_wall_time(name: str, limit: Any) -> None:
         )
 
 
-def _check_kinds(name: str, model: Any, output_type: Any) -> None:
+def _check_values(owner: str, **given: tuple[object, ArgumentKind, str]) -> None:
+    """Each argument with its kind and an example; None stands for its default, except as a number of steps."""
+    for name, (value, kind, example) in given.items():
+        if value is not None or name == "max_steps":
+            check_argument(owner, name, value, kind, example=example, error=AgentConfigurationError)
+
+
+def _check_kinds(name: Any, model: Any, instructions: Any, output_type: Any) -> None:
     """Refuse what cannot be meant, where it is written."""
+    check_argument("Agent", "name", name, NAME, example="'researcher'", error=AgentConfigurationError)
+    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
+        raise AgentConfigurationError(
+            f"Agent '{name}': instructions must be a text or a function of the agent's name, got {instructions!r}"
+        )
     if not isinstance(model, str):
         raise AgentConfigurationError(
             f"Agent '{name}': model must be a string, got {model!r}",

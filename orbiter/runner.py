@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack, overload
 from orbiter import steps
 from orbiter._internal.call_runner import CallRunnerError, run_agent, uses_standard_run
 from orbiter._internal.groups.members import is_container, run_container
-from orbiter._internal.keywords import fill_keywords, show_keywords
+from orbiter._internal.keywords import show_keywords
 from orbiter._internal.loop.event_sink import wanted_types
 from orbiter._internal.loop.loop_detection import LoopDetector
 from orbiter._internal.run_options import (
@@ -19,6 +19,7 @@ from orbiter._internal.run_options import (
     RunOptions,
     RunSettings,
     StreamOptions,
+    read_run_options,
 )
 from orbiter._internal.worker_threads import awaiting_loop, pool
 from orbiter.agent import Agent
@@ -158,7 +159,7 @@ def _stream(agent: Runnable, input: str, **options: Unpack[StreamOptions]) -> Ev
     from orbiter._internal.loop.container_stream import ContainerStream
     from orbiter._internal.loop.stream_run import StreamedRun
 
-    told = fill_keywords("run.stream", options, STREAM_DEFAULTS)
+    told = read_run_options("run.stream", options, STREAM_DEFAULTS)
     _require_name(agent)
     wanted = wanted_types(told["detailed"], told["event_types"])
     own_task = steps.inside() or told["errors"] is not None
@@ -244,7 +245,7 @@ async def run(agent: Runnable, input: str, **options: Unpack[RunOptions]) -> Run
         CallRunnerError: An agent failed; also an instance of the cause's class, so ``except AgentError`` catches it.
         SwarmError: A swarm cannot be run, or handed over too often.
         AgentError: `agent` cannot be run.
-        TypeError: An unknown option.
+        TypeError: An unknown option, or one of the wrong kind.
 
     Examples:
         >>> import asyncio
@@ -257,7 +258,7 @@ async def run(agent: Runnable, input: str, **options: Unpack[RunOptions]) -> Run
         >>> asyncio.run(main())
         'Good morning.'
     """
-    return await _run(agent, input, fill_keywords("run", options, RUN_DEFAULTS))
+    return await _run(agent, input, read_run_options("run", options, RUN_DEFAULTS))
 
 
 async def _run(agent: Any, input: str, options: RunOptions) -> RunResult:

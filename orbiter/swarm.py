@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
+from orbiter._internal.declarations.arguments import TEXT, WHOLE, check_argument
 from orbiter._internal.declarations.container import Container, members_by_name
 from orbiter._internal.declarations.flow import order_flow
 from orbiter._internal.declarations.recovery_policy import RecoveryPolicy
@@ -119,6 +120,9 @@ class Swarm(Container):
         get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self.agents: dict[str, Any] = members_by_name(agents, SwarmError, "Swarm", "swarm")
+        if flow is not None:
+            check_argument("Swarm", "flow", flow, TEXT, example="'a >> b'", error=SwarmError)
+        check_argument("Swarm", "max_handoffs", max_handoffs, WHOLE, example="10", error=SwarmError)
         self.flow = flow
         self.mode = mode
         self.max_handoffs = max_handoffs

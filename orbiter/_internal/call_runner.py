@@ -12,14 +12,14 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from orbiter._internal.keywords import fill_keywords, show_keywords
+from orbiter._internal.keywords import show_keywords
 from orbiter._internal.loop.agent_run import AgentRun
 from orbiter._internal.loop.error_wrapping import wrap_run_error
 from orbiter._internal.loop.event_sink import EventSink, current_sink
 from orbiter._internal.loop.loop_detection import LoopDetector
 from orbiter._internal.loop.prepared_run import prepared_run
 from orbiter._internal.loop.run_results import result_of, sum_usage
-from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
+from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
 from orbiter.agent import Agent
 from orbiter.errors import CallRunnerError
 from orbiter.steps import errors_of_run
@@ -56,7 +56,7 @@ async def call_runner(
         LoopDetectedError: The same tool calls `loop_threshold` times in a row. Also a `CallRunnerError`.
         asyncio.CancelledError: State and node are terminal then.
     """
-    told = fill_keywords("call_runner", options, RUN_DEFAULTS)
+    told = read_run_options("call_runner", options, RUN_DEFAULTS)
     with errors_of_run(told["errors"]):
         return await run_agent(agent, input, RunSettings.of(told), state=state, messages=told["messages"])
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar
 
+from orbiter._internal.declarations.arguments import WHOLE, check_argument
+from orbiter._internal.keywords import fill_keywords
 from orbiter.types import ChatProvider, Message
 
 if TYPE_CHECKING:
@@ -52,3 +54,26 @@ class RunSettings(NamedTuple):
     def of(cls, options: RunOptions) -> Self:
         """Of options that have all their keys."""
         return cls(options["provider"], options["max_retries"], options["loop_threshold"])
+
+
+O = TypeVar("O", bound=RunOptions)  # noqa: E741 - the options of a run
+
+
+def read_run_options(function: str, given: O, defaults: O) -> O:
+    """The options that `function` was given, and the default of each other one.
+
+    Raises:
+        TypeError: An option that `function` does not have, or one of the wrong kind.
+    """
+    told = fill_keywords(function, given, defaults)
+    if given:
+        retries, threshold, owner = told["max_retries"], told["loop_threshold"], f"{function}()"
+        check_argument(owner, "max_retries", retries, WHOLE, example="3", error=TypeError)
+        check_argument(owner, "loop_threshold", threshold, WHOLE, example="3, or 0 for no check", error=TypeError)
+        provider = told["provider"]
+        if not (provider is None or hasattr(provider, "complete") or hasattr(provider, "stream")):
+            raise TypeError(
+                f"{owner}: provider must have 'async complete(messages, *, tools, temperature, max_tokens)', "
+                f"such as get_provider('openai:gpt-4o') has; got {provider!r}"
+            )
+    return told

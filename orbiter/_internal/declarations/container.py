@@ -7,8 +7,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
 from typing import Any, Unpack
 
-from orbiter._internal.keywords import fill_keywords, show_keywords
-from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
+from orbiter._internal.declarations.arguments import SERIES, check_argument
+from orbiter._internal.keywords import show_keywords
+from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
 from orbiter.errors import OrbiterError
 from orbiter.policy import ErrorHandlingConfig
 from orbiter.steps import ScopeKind, errors_of_run
@@ -19,8 +20,9 @@ def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str,
     """The members of `place`, which is a `kind`, by name.
 
     Raises:
-        error: There are none, one of them is not a member, or two have one name.
+        error: It is not a list, there are none, one of them is not a member, or two have one name.
     """
+    check_argument(kind, "agents", agents, SERIES, example="[writer, reviewer]", error=error)
     found: dict[str, Any] = {}
     for agent in agents:
         if not hasattr(agent, "name"):
@@ -72,7 +74,7 @@ class Container(ABC):
         Raises:
             OrbiterError: A member failed, or the members cannot be run like this.
         """
-        told = fill_keywords(f"{type(self).__name__}.run", options, RUN_DEFAULTS)
+        told = read_run_options(f"{type(self).__name__}.run", options, RUN_DEFAULTS)
         with errors_of_run(told["errors"]):
             return await run_declared(self, input, RunSettings.of(told), told["messages"])
 

@@ -7,8 +7,7 @@ from typing import Any, Unpack
 
 from orbiter import steps
 from orbiter._internal.groups.members import FallbackAgents, MemberContext, RunTotals, run_member
-from orbiter._internal.keywords import fill_keywords
-from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings
+from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
 from orbiter.errors import SwarmError
 from orbiter.policy import FailureMode
 from orbiter.steps import Place, Traits
@@ -47,7 +46,7 @@ class _DelegateTool(Tool):
         # The workers' own steps are recorded; handing a task on has no effect of its own.
         # What a worker's failure means to the lead: `fail` ends it, `degrade` lets it end degraded.
         self.traits = Traits(idempotent=True, failure=policy or "")
-        self._settings = RunSettings.of(fill_keywords("_DelegateTool", options, RUN_DEFAULTS))
+        self._settings = RunSettings.of(read_run_options("_DelegateTool", options, RUN_DEFAULTS))
         self._totals = totals
         self._failed = failed
         self._stand_ins = fallbacks or {}

@@ -5,11 +5,13 @@ parameter for structured output is asked for it in the instructions.
 from __future__ import annotations
 
 import json
+import reprlib
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.value_step import record_value
 from orbiter._internal.message_builder import build_messages
+from orbiter.errors import AgentError
 from orbiter.steps import Place, Scope
 from orbiter.text_encoding import drop_surrogates
 from orbiter.types import Message, SystemMessage, UserMessage
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
 def first_messages(
     agent: Agent, provider: Any, history: list[Message] | None, input: str, instructions: str
 ) -> list[Message]:
-    """The conversation up to the first question, in a list of its own."""
+    """The conversation up to the first question, in a list of its own.
+
+    Raises:
+        AgentError: The input is not a text, or the history has something else than messages.
+    """
+    _check_conversation(agent.name, input, history)
     if agent.output_type is not None and not getattr(type(provider), "structured", False):
         schema = json.dumps(agent.output_type.model_json_schema(), ensure_ascii=False)
         asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
@@ -30,6 +37,21 @@ def first_messages(
     messages = build_messages(instructions, _without_instructions(history, instructions) if history else ())
     messages.append(UserMessage(content=drop_surrogates(input)))
     return messages
+
+
+def _check_conversation(name: str, input: Any, history: Any) -> None:
+    if not isinstance(input, str):
+        raise AgentError(
+            f"Agent '{name}': the input must be a text, got {reprlib.repr(input)}",
+            suggestion="Pass what the user says; other content goes to messages, in a UserMessage.",
+        )
+    for said in history or ():
+        if isinstance(said, Message):
+            continue
+        raise AgentError(
+            f"Agent '{name}': messages must be objects of orbiter.types, got {reprlib.repr(said)}",
+            suggestion='Write them as messages=[UserMessage(content="Hello")].',
+        )
 
 
 async def called_instructions(agent: Agent, scope: Scope) -> str:

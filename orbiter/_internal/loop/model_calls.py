@@ -133,7 +133,8 @@ async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
         HookError: What a hook has put there is not a message.
     """
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
-    for said in call.messages:
+    left: list[Any] = call.messages
+    for said in left:
         if not isinstance(said, Message):
             run.hook_error = HookError(
                 f"A PRE_LLM_CALL hook of agent '{run.agent.name}' put a {type(said).__name__} among the messages",

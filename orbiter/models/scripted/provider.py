@@ -62,6 +62,8 @@ def script(
         >>> run.sync(Agent(name="host", model="scripted:polite"), "Hello").output
         'You said: Hello'
     """
+    if not isinstance(name, str):
+        raise TypeError(f"script takes a name and then what is said, such as script('polite', ['Hello']); got {name!r}")
     if what is None:
 
         def registered(speaker: ScriptFunction) -> ScriptFunction:

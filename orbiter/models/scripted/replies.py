@@ -157,6 +157,8 @@ class Script:
     ) -> None:
         if isinstance(turns, str):
             raise TypeError("Script takes a list of turns; a single reply is written ['text']")
+        if not (callable(turns) or isinstance(turns, Sequence)):
+            raise TypeError(f"Script takes a list of turns, such as ['text'], or a function; got {turns!r}")
         for number, turn in enumerate(() if callable(turns) else turns):
             _check_turn(turn, f"turn {number} of script '{name}'")
         self.name = name

@@ -292,7 +292,5 @@ async def test_a_turn_of_another_kind_is_refused_where_it_is_written() -> None:
 
 @pytest.mark.parametrize("arguments", [{"names": {"a"}}, {"data": b"a"}, {(1, 2): "a"}])
 def test_arguments_that_are_not_json_are_refused_where_they_are_written(arguments: dict[str, object]) -> None:
-    with pytest.raises(
-        TypeError, match=r"turn 1 of script 's' calls 'add' with arguments that are not JSON \("
-    ):
+    with pytest.raises(TypeError, match=r"turn 1 of script 's' calls 'add' with arguments that are not JSON \("):
         Script(["first", Reply(calls=[Call("add", arguments)])], name="s")

@@ -1,0 +1,47 @@
+"""Checks of what a declaration or a run is given: of which kind a value must be, and what is said of another one."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+
+class ArgumentKind(NamedTuple):
+    """A kind of values that an argument takes.
+
+    Attributes:
+        takes: Whether a value is of this kind.
+        words: The kind in words, as an error says it.
+    """
+
+    takes: Callable[[Any], bool]
+    words: str
+
+
+NAME: Final = ArgumentKind(lambda value: isinstance(value, str) and value != "", "a text that is not empty")
+TEXT: Final = ArgumentKind(lambda value: isinstance(value, str), "a text")
+WHOLE: Final = ArgumentKind(lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number")
+COUNT: Final = ArgumentKind(lambda value: WHOLE.takes(value) and value > 0, "a whole number of 1 or more")
+NUMBER: Final = ArgumentKind(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number")
+SERIES: Final = ArgumentKind(lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes), "a list")
+
+
+def check_argument(
+    owner: str, name: str, value: object, kind: ArgumentKind, *, example: str, error: type[Exception]
+) -> None:
+    """Refuse a value of another kind where it is written, and not where a run comes to it.
+
+    Args:
+        owner: Whose argument it is, as the error calls it.
+        name: The argument's name.
+        value: What was given.
+        kind: The kind that it must be of.
+        example: A right value, as it is written.
+        error: The class to raise.
+
+    Raises:
+        error: It is of another kind.
+    """
+    if not kind.takes(value):
+        raise error(f"{owner}: {name} must be {kind.words}, such as {example}; got {reprlib.repr(value)}")

@@ -1,0 +1,83 @@
+"""A value of the wrong kind is refused where it is written, with what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orbiter import Agent, Swarm, run, tool
+from orbiter.errors import AgentConfigurationError, AgentError, SwarmError, ToolError
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Script
+from orbiter.types import UserMessage
+from tests.orbiter import engine_fakes
+
+AGENT: Any = Agent
+SWARM: Any = Swarm
+MEMBER = Agent(name="a")
+DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
+    (lambda: AGENT(name=""), AgentConfigurationError, "Agent: name must be a text that is not empty, such as "),
+    (lambda: AGENT(name=3), AgentConfigurationError, "such as 'researcher'; got 3"),
+    (lambda: AGENT(name="a", instructions=3), AgentConfigurationError, "instructions must be a text or a function"),
+    (lambda: AGENT(name="a", temperature="hot"), AgentConfigurationError, "temperature must be a number, such as 0.7"),
+    (lambda: AGENT(name="a", temperature=True), AgentConfigurationError, "temperature must be a number"),
+    (lambda: AGENT(name="a", max_tokens=0), AgentConfigurationError, "max_tokens must be a whole number of 1 or more"),
+    (lambda: AGENT(name="a", max_steps=None), AgentConfigurationError, "max_steps must be a whole number, such as 10"),
+    (lambda: AGENT(name="a", max_steps=2.5), AgentConfigurationError, "max_steps must be a whole number"),
+    (lambda: AGENT(name="a", tools=len), AgentConfigurationError, r"tools must be a list, such as \[search\]; got"),
+    (lambda: AGENT(name="a", handoffs=MEMBER), AgentConfigurationError, "handoffs must be a list"),
+    (lambda: AGENT(name="a", hooks=3), AgentConfigurationError, "hooks must be a list"),
+    (
+        lambda: SWARM(agents=MEMBER),
+        SwarmError,
+        r"Swarm: agents must be a list, such as \[writer, .*got Agent",
+    ),
+    (lambda: SWARM(agents="a"), SwarmError, "agents must be a list"),
+    (lambda: SWARM(agents=[MEMBER], flow=3), SwarmError, "flow must be a text, such as 'a >> b'; got 3"),
+    (lambda: SWARM(agents=[MEMBER], max_handoffs=None), SwarmError, "max_handoffs must be a whole number"),
+    (lambda: tool(name=3)(len), ToolError, "A tool: name must be a text, such as 'search'; got 3"),  # type: ignore[call-overload]
+    (lambda: Script(3), TypeError, "Script takes a list of turns"),  # type: ignore[arg-type]
+    (lambda: script(3, ["a"]), TypeError, "script takes a name and then what is said"),  # type: ignore[call-overload]
+]
+
+
+@pytest.mark.parametrize(("declare", "error", "said"), DECLARED)
+def test_what_a_declaration_does_not_take(declare: Callable[[], object], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        declare()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_retries": None}, r"run\(\): max_retries must be a whole number, such as 3; got None"),
+        (
+            {"loop_threshold": "3"},
+            r"run\(\): loop_threshold must be a whole number, .* 0 for no check; got '3'",
+        ),
+        ({"provider": "openai:gpt-4o"}, r"run\(\): provider must have 'async complete\(.*; got 'openai:gpt-4o'"),
+    ],
+)
+async def test_options_that_a_run_does_not_take(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        await run(MEMBER, "q", **options)
+    with pytest.raises(TypeError, match=said.replace("run", "run.stream", 1)):
+        run.stream(MEMBER, "q", **options)
+
+
+@pytest.mark.parametrize("asked", [None, 3, b"q", ["q"]])
+async def test_input_that_is_not_a_text(asked: Any) -> None:
+    provider = engine_fakes.Script(engine_fakes.text("never"))
+    with pytest.raises(AgentError, match="Agent 'a': the input must be a text, got "):
+        await run(MEMBER, asked, provider=provider)
+    with pytest.raises(AgentError, match="Agent 'a': the input must be a text, got "):
+        await run(Swarm(agents=[MEMBER]), asked, provider=provider)
+
+
+@pytest.mark.parametrize("wrong", [{"role": "user", "content": "q"}, "q", None])
+async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> None:
+    provider = engine_fakes.Script(engine_fakes.text("never"))
+    with pytest.raises(AgentError, match=r"Agent 'a': messages must be objects of orbiter\.types, got "):
+        await run(MEMBER, "q", messages=[UserMessage(content="before"), wrong], provider=provider)
