@@ -12,7 +12,7 @@ from typing import Any, Generic, Self
 
 from pydantic import BaseModel
 
-from orbiter._internal.declarations.arguments import (
+from orbiter._internal.arguments import (
     COUNT,
     NAME,
     NUMBER,
@@ -20,6 +20,7 @@ from orbiter._internal.declarations.arguments import (
     WHOLE,
     ArgumentKind,
     check_argument,
+    check_error_functions,
 )
 from orbiter._internal.declarations.serialization import (
     SerialisationError,
@@ -156,6 +157,7 @@ class Agent(Generic[OutputT_co]):
         self.hook_manager = HookManager()
         for pair in hooks or ():
             self._add_hook(pair)
+        check_error_functions(f"Agent '{name}'", classify_error, get_retry_policy, AgentConfigurationError)
         if classify_error is not None:
             self.classify_error = classify_error
         if get_retry_policy is not None:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, overload
 
 from orbiter import steps
+from orbiter._internal.arguments import COUNT, check_argument
 from orbiter._internal.call_runner import CallRunnerError, run_agent, uses_standard_run
 from orbiter._internal.groups.members import is_container, run_container
 from orbiter._internal.keywords import show_keywords
@@ -161,6 +162,8 @@ def _stream(agent: Runnable, input: str, **options: Unpack[StreamOptions]) -> Ev
 
     told = read_run_options("run.stream", options, STREAM_DEFAULTS)
     _require_name(agent)
+    if told["max_steps"] is not None:
+        check_argument("run.stream()", "max_steps", told["max_steps"], COUNT, example="10", error=TypeError)
     wanted = wanted_types(told["detailed"], told["event_types"])
     own_task = steps.inside() or told["errors"] is not None
     if uses_standard_run(agent) and not own_task and getattr(agent, "max_wall_time_s", None) is None:

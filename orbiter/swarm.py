@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
-from orbiter._internal.declarations.arguments import TEXT, WHOLE, check_argument
+from orbiter._internal.arguments import TEXT, WHOLE, check_argument, check_error_functions
 from orbiter._internal.declarations.container import Container, members_by_name
 from orbiter._internal.declarations.flow import order_flow
 from orbiter._internal.declarations.recovery_policy import RecoveryPolicy
@@ -133,6 +133,7 @@ class Swarm(Container):
             self.agents, planner=planner, router=router, fallbacks=fallbacks, budget=budget
         )
         self.errors = as_error_handling(errors)
+        check_error_functions("Swarm", classify_error, get_retry_policy, SwarmError)
         if classify_error is not None:
             self.classify_error = classify_error
         if get_retry_policy is not None:

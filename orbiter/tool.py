@@ -16,13 +16,13 @@ from typing import Any, Generic, Protocol, Unpack, overload
 from pydantic import ValidationError as PydanticValidationError
 from typing_extensions import ParamSpec, TypeVar
 
-from orbiter._internal.declarations.arguments import TEXT, check_argument
 from orbiter._internal.keywords import fill_keywords, show_keywords
 from orbiter._internal.schema.tool_options import (
     TOOL_DEFAULTS,
     ToolOptions,
     check_failure,
     check_function,
+    check_kinds,
     check_permissions,
     check_retry_policy,
     check_timeout,
@@ -234,10 +234,8 @@ class FunctionTool(Tool, Generic[P, R]):
         self._fn: Callable[..., Any] = fn
         self._is_async = _is_async(fn)
         self._on_late = told["on_late"]
-        for name in ("name", "description"):
-            if told[name] is not None:
-                check_argument("A tool", name, told[name], TEXT, example="'search'", error=ToolError)
         self.name = told["name"] or str(getattr(fn, "__name__", type(fn).__name__))
+        check_kinds(told)
         self._attribute = self.name
         self.composite = told["composite"]
         self._read_signature()

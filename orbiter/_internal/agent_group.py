@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
+from orbiter._internal.arguments import NAME, check_argument
 from orbiter._internal.declarations.container import Container, members_by_name
 from orbiter._internal.keywords import name_nearest_keyword
 from orbiter.errors import GroupError
@@ -91,6 +92,7 @@ class ParallelGroup(Container):
         aggregate_fn: Aggregate | None = None,
         join: JoinPolicy | str | None = None,
     ) -> None:
+        check_argument("ParallelGroup", "name", name, NAME, example="'reviewers'", error=GroupError)
         self.name = name
         self.agents = members_by_name(agents, GroupError, "ParallelGroup", f"ParallelGroup '{name}'")
         self.separator = separator
@@ -129,6 +131,7 @@ class SerialGroup(Container):
 
     @name_nearest_keyword("SerialGroup")
     def __init__(self, *, name: str, agents: Iterable[Any]) -> None:
+        check_argument("SerialGroup", "name", name, NAME, example="'writers'", error=GroupError)
         self.name = name
         self.agents = members_by_name(agents, GroupError, "SerialGroup", f"SerialGroup '{name}'")
 

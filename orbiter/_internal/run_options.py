@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar
 
-from orbiter._internal.declarations.arguments import WHOLE, check_argument
+from orbiter._internal.arguments import WHOLE, check_argument
 from orbiter._internal.keywords import fill_keywords
 from orbiter.types import ChatProvider, Message
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orbiter import Agent, Swarm, run, tool
-from orbiter.errors import AgentConfigurationError, AgentError, SwarmError, ToolError
+from orbiter import Agent, ParallelGroup, SerialGroup, Swarm, run, tool
+from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError, GroupError, SwarmError, ToolError
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Script
 from orbiter.types import UserMessage
@@ -16,6 +16,9 @@ from tests.orbiter import engine_fakes
 
 AGENT: Any = Agent
 SWARM: Any = Swarm
+PARALLEL: Any = ParallelGroup
+SERIAL: Any = SerialGroup
+TOOL: Any = tool
 MEMBER = Agent(name="a")
 DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: AGENT(name=""), AgentConfigurationError, "Agent: name must be a text that is not empty, such as "),
@@ -37,7 +40,38 @@ DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: SWARM(agents="a"), SwarmError, "agents must be a list"),
     (lambda: SWARM(agents=[MEMBER], flow=3), SwarmError, "flow must be a text, such as 'a >> b'; got 3"),
     (lambda: SWARM(agents=[MEMBER], max_handoffs=None), SwarmError, "max_handoffs must be a whole number"),
-    (lambda: tool(name=3)(len), ToolError, "A tool: name must be a text, such as 'search'; got 3"),  # type: ignore[call-overload]
+    (lambda: TOOL(name=3)(len), ToolError, "name must be a text, such as 'search'; got 3"),
+    (lambda: TOOL(description=3)(len), ToolError, "A tool: description must be a text"),
+    (
+        lambda: TOOL(name="t", idempotent="no")(len),
+        ToolError,
+        "Tool 't': idempotent must be True or False, such as True",
+    ),
+    (lambda: TOOL(risk=3)(len), ToolError, "A tool: risk must be a text"),
+    (lambda: TOOL(timeout="5")(len), ToolError, "Tool 'len': timeout must be above 0 seconds, got '5'"),
+    (lambda: TOOL(classify_error=3)(len), ToolError, "classify_error must be a function"),
+    (lambda: TOOL(retry_policy=3)(len), ToolError, "retry_policy must be a mapping or a function, got 3"),
+    (
+        lambda: TOOL(retry_policy={"max_atempts": 2})(len),
+        ToolError,
+        "unknown setting 'max_atempts'",
+    ),
+    (
+        lambda: AGENT(name="a", classify_error=3),
+        AgentConfigurationError,
+        "classify_error must be a function",
+    ),
+    (lambda: SWARM(agents=[MEMBER], get_retry_policy={}), SwarmError, "Swarm: get_retry_policy must be a function"),
+    (lambda: SWARM(agents=[MEMBER], fallbacks=3), SwarmError, "Swarm: fallbacks must be a mapping, such as "),
+    (lambda: SWARM(agents=[MEMBER], budget=3), SwarmError, "Swarm: budget must be a mapping, such as "),
+    (lambda: PARALLEL(name="", agents=[MEMBER]), GroupError, "ParallelGroup: name must be a text that is not empty"),
+    (lambda: SERIAL(name=3, agents=[MEMBER]), GroupError, "SerialGroup: name must be a text that is not empty"),
+    (
+        lambda: run.stream(MEMBER, "q", event_types="text"),
+        ConfigurationError,
+        "event_types must be a list, such as ",
+    ),
+    (lambda: run.stream(MEMBER, "q", max_steps=0), TypeError, "max_steps must be a whole number of 1 or more"),
     (lambda: Script(3), TypeError, "Script takes a list of turns"),  # type: ignore[arg-type]
     (lambda: script(3, ["a"]), TypeError, "script takes a name and then what is said"),  # type: ignore[call-overload]
 ]

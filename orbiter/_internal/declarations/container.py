@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
 from typing import Any, Unpack
 
-from orbiter._internal.declarations.arguments import SERIES, check_argument
+from orbiter._internal.arguments import SERIES, check_argument
 from orbiter._internal.keywords import show_keywords
 from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
 from orbiter.errors import OrbiterError

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from orbiter._internal.arguments import MAPPING, check_argument
 from orbiter._internal.declarations.budget_limits import checked_budget
 from orbiter.errors import ConfigurationError, SwarmError
 from orbiter.parsing.near_names import did_you_mean
@@ -41,6 +42,8 @@ class RecoveryPolicy:
         for role, name in (("planner", planner), ("router", router)):
             if name is not None and name not in members:
                 raise _unknown_member_error(role, name, members)
+        check_argument("Swarm", "fallbacks", fallbacks or {}, MAPPING, example="{'writer': [deputy]}", error=SwarmError)
+        check_argument("Swarm", "budget", budget or {}, MAPPING, example="{'max_steps': 20}", error=SwarmError)
         models: dict[str, tuple[str, ...]] = {}
         agents: dict[str, tuple[Any, ...]] = {}
         for primary, chain in (fallbacks or {}).items():

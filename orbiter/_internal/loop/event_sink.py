@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
+from orbiter._internal.arguments import SERIES, check_argument
 from orbiter.errors import ConfigurationError
 from orbiter.types import StreamEvent
 
@@ -18,11 +19,12 @@ def wanted_types(detailed: bool, event_types: Collection[str] | None) -> frozens
     """The event types that a stream shows; errors always.
 
     Raises:
-        ConfigurationError: An event type is unknown.
+        ConfigurationError: It is not a list, or an event type is unknown.
     """
     if event_types is None:
         return EVENT_TYPES if detailed else DEFAULT_EVENT_TYPES
-    unknown = sorted(set(event_types) - EVENT_TYPES)
+    check_argument("run.stream()", "event_types", event_types, SERIES, example="['text']", error=ConfigurationError)
+    unknown = sorted(set(event_types) - EVENT_TYPES, key=str)
     if unknown:
         raise ConfigurationError(
             f"Unknown event types {unknown}", suggestion=f"Known are {', '.join(sorted(EVENT_TYPES))}."

@@ -1,4 +1,4 @@
 """JSON schemas: made from types, and checked against values.
 
-Imports `orbiter`, `pydantic` and `typing_extensions`.
+Imports `orbiter`, `orbiter._internal`, `orbiter.parsing`, `pydantic` and `typing_extensions`.
 """

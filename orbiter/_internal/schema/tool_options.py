@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
+from orbiter._internal.arguments import FLAG, FUNCTION, NUMBER, TEXT, ArgumentKind, check_argument
 from orbiter.errors import ToolError
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.policy import FailureMode, failure_word
 
 Failure = FailureMode | Literal[""]
@@ -41,6 +43,14 @@ class ToolOptions(TypedDict, total=False):
     """Gets result or exception of a plain function that ended after its call was abandoned."""
 
 
+RETRY_SETTINGS: Final = (
+    *("max_attempts", "delay_seconds", "backoff_factor"),  # seed 002
+    *("max_retries", "base_retry_delay", "max_retry_delay", "rate_limit_strategy"),  # seed 003
+    *("base_delay", "max_delay"),
+)
+"""What a retry policy may say. `runtime.judgement.recovery.retry` reads them."""
+_RETRY_EXAMPLE: Final = "Write retry_policy={'max_attempts': 2, 'delay_seconds': 0.5}"
+
 TOOL_DEFAULTS: ToolOptions = {
     "name": None,
     "description": None,
@@ -64,6 +74,31 @@ def check_function(fn: Any) -> None:
         raise ToolError(f"Tool '{fn.__name__}' is a generator", hint="Return one value instead of yielding several")
 
 
+_KINDS: Mapping[str, tuple[ArgumentKind, str]] = {
+    "name": (TEXT, "'search'"),
+    "description": (TEXT, "'Search the archive.'"),
+    "idempotent": (FLAG, "True"),
+    "risk": (TEXT, "'It costs money.'"),
+    "composite": (FLAG, "True"),
+    "classify_error": (FUNCTION, "a function (exception, context) -> classification"),
+    "on_late": (FUNCTION, "a function (result, exception) -> None"),
+}
+"""Options that are of one kind, with an example. A truthy text as `idempotent` would have calls repeated unasked."""
+
+
+def check_kinds(told: ToolOptions) -> None:
+    """Refuse options of another kind. None stands for what is not given.
+
+    Raises:
+        ToolError: One is of another kind.
+    """
+    owner = f"Tool {told['name']!r}" if told["name"] else "A tool"
+    for name, value in told.items():
+        if value is not None and name in _KINDS:
+            kind, example = _KINDS[name]
+            check_argument(owner, name, value, kind, example=example, error=ToolError)
+
+
 def tool_signature(fn: Any) -> inspect.Signature:
     """The signature of a function that can be a tool."""
     try:
@@ -84,7 +119,7 @@ def check_permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_timeout(name: str, timeout: float | None) -> float | None:
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and not (NUMBER.takes(timeout) and timeout > 0):
         raise ToolError(
             f"Tool '{name}': timeout must be above 0 seconds, got {timeout!r}", hint="Leave it out for no limit"
         )
@@ -100,4 +135,10 @@ def check_retry_policy(
 ) -> Callable[[], Mapping[str, Any]] | None:
     if policy is None or callable(policy):
         return policy
+    if not isinstance(policy, Mapping):
+        raise ToolError(f"A tool: retry_policy must be a mapping or a function, got {policy!r}", hint=_RETRY_EXAMPLE)
+    for name in policy:
+        if name not in RETRY_SETTINGS:
+            hint = did_you_mean(str(name), RETRY_SETTINGS, sentence=True)
+            raise ToolError(f"A tool: retry_policy has an unknown setting {name!r}", hint=f"{hint}{_RETRY_EXAMPLE}")
     return partial(dict, policy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 
@@ -25,6 +25,9 @@ WHOLE: Final = ArgumentKind(lambda value: isinstance(value, int) and not isinsta
 COUNT: Final = ArgumentKind(lambda value: WHOLE.takes(value) and value > 0, "a whole number of 1 or more")
 NUMBER: Final = ArgumentKind(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number")
 SERIES: Final = ArgumentKind(lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes), "a list")
+FLAG: Final = ArgumentKind(lambda value: isinstance(value, bool), "True or False")
+MAPPING: Final = ArgumentKind(lambda value: isinstance(value, Mapping), "a mapping")
+FUNCTION: Final = ArgumentKind(callable, "a function")
 
 
 def check_argument(
@@ -45,3 +48,13 @@ def check_argument(
     """
     if not kind.takes(value):
         raise error(f"{owner}: {name} must be {kind.words}, such as {example}; got {reprlib.repr(value)}")
+
+
+def check_error_functions(owner: str, classify_error: object, get_retry_policy: object, error: type[Exception]) -> None:
+    """What a declaration says of its failures are functions, where it says anything. Raises `error` as above."""
+    for name, value, example in (
+        ("classify_error", classify_error, "a function (exception, context) -> classification"),
+        ("get_retry_policy", get_retry_policy, "lambda: {'max_attempts': 2}"),
+    ):
+        if value is not None:
+            check_argument(owner, name, value, FUNCTION, example=example, error=error)
