@@ -214,13 +214,19 @@ def _own_line() -> None:
 
 
 def _hanging_indent(text: str, width: int) -> str:
-    """The text with every line cut to `width` cells; the rest of a line goes on below, indented by four or more."""
+    """The text in lines of at most `width` cells; the rest of a line goes on below, indented by four or more.
+
+    A line ends between two words. A word that takes more than half of the line is cut: else it would leave a gap.
+    """
     lines: list[str] = []
     for line in text.split("\n"):
         indent = min(max(4, len(line) - len(line.lstrip(" "))), width // 2)
         while cell_len(line) > width:
             first = chop_cells(line[:width], width)[0]
-            lines.append(first)
+            end = len(first) if line[len(first)] == " " else first.rfind(" ")
+            if end > max(indent, len(first) // 2):
+                first = first[:end]
+            lines.append(first.rstrip(" "))
             line = " " * indent + line[len(first) :].lstrip(" ")  # noqa: PLW2901 - what is left of it
         lines.append(line)
     return "\n".join(lines)

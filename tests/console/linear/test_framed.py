@@ -38,3 +38,12 @@ def test_a_line_too_long_for_the_terminal_goes_on_indented(
 def test_what_is_no_frame_is_written_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     assert shown("word " * 30, framed=False) == ["word " * 30]
+
+
+def test_a_line_ends_between_two_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    text = "    why: the quick brown fox jumps over the lazy dog and two cats"
+    assert shown(text, framed=True) == ["    why: the quick brown fox jumps over", "    the lazy dog and two cats"]
+    path = "    in " + "/srv/" * 20
+    first, *_ = shown(path, framed=True)
+    assert len(first) == 40, "a word that takes more than half of the line is cut"
