@@ -10,11 +10,13 @@ is granted; `is_granted` is how the second attempt knows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orbiter import steps
+from orbiter._internal.arguments import MAPPING, TEXT, check_argument
 from orbiter._internal.worker_threads import pool
 from orbiter.errors import AgentPermissionError, PermissionError, ToolError  # noqa: A004 - seed 003 names it so
 
@@ -31,6 +33,9 @@ class NeedsInput(Exception):
         schema: JSON schema of the answer; None: free text. Consoles make a form of it.
         url: An address that the person is asked to open. It is shown as text and never opened by the program.
 
+    Raises:
+        TypeError: The question or the address is not a text, or the schema is not JSON.
+
     Examples:
         >>> from orbiter import NeedsInput
         >>> NeedsInput("Which account?", {"type": "string", "enum": ["main", "test"]}).question
@@ -38,10 +43,24 @@ class NeedsInput(Exception):
     """
 
     def __init__(self, question: str, schema: Mapping[str, Any] | None = None, *, url: str = "") -> None:
+        _check_question(question, schema, url)
         super().__init__(f"input is needed from a person: {question}{f' ({url})' if url else ''}")
         self.question = question
         self.schema = schema
         self.url = url
+
+
+def _check_question(question: object, schema: object, url: object) -> None:
+    """Refuse in the tool what could not be recorded, or shown to a person."""
+    check_argument("A question", "question", question, TEXT, example="'Which account?'", error=TypeError)
+    check_argument("A question", "url", url, TEXT, example="'https://example.org/sign-in'", error=TypeError)
+    if schema is None:
+        return
+    check_argument("A question", "schema", schema, MAPPING, example="{'type': 'integer'}", error=TypeError)
+    try:
+        json.dumps(schema)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise TypeError(f"A question: schema must be a JSON schema, such as {{'type': 'integer'}}; {exc}") from exc
 
 
 class InputDeclined(ToolError):
@@ -100,6 +119,7 @@ async def ask_operator(
 
     Raises:
         NeedsInput: no operator can be asked, as in plain `run`.
+        TypeError: The question, the schema or the address is of the wrong kind.
         InputDeclined: the operator left the question unanswered.
 
     Examples:
@@ -111,6 +131,7 @@ async def ask_operator(
         >>> shipping_address.name
         'shipping_address'
     """
+    _check_question(question, schema, url)
     step = steps.Step(
         kind="value",
         name="ask",

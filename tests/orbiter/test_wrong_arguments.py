@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orbiter import Agent, ParallelGroup, SerialGroup, Swarm, run, tool
+from orbiter import Agent, NeedsInput, ParallelGroup, SerialGroup, Swarm, run, tool
 from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError, GroupError, SwarmError, ToolError
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Script
@@ -19,6 +19,7 @@ SWARM: Any = Swarm
 PARALLEL: Any = ParallelGroup
 SERIAL: Any = SerialGroup
 TOOL: Any = tool
+NEEDS: Any = NeedsInput
 MEMBER = Agent(name="a")
 DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: AGENT(name=""), AgentConfigurationError, "Agent: name must be a text that is not empty, such as "),
@@ -72,6 +73,10 @@ DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
         "event_types must be a list, such as ",
     ),
     (lambda: run.stream(MEMBER, "q", max_steps=0), TypeError, "max_steps must be a whole number of 1 or more"),
+    (lambda: NEEDS(3), TypeError, "A question: question must be a text, such as 'Which account\\?'; got 3"),
+    (lambda: NEEDS("q", [1]), TypeError, "A question: schema must be a mapping"),
+    (lambda: NEEDS("q", {"enum": [object()]}), TypeError, "schema must be a JSON schema, such as"),
+    (lambda: NEEDS("q", url=3), TypeError, "A question: url must be a text"),
     (lambda: Script(3), TypeError, "Script takes a list of turns"),  # type: ignore[arg-type]
     (lambda: script(3, ["a"]), TypeError, "script takes a name and then what is said"),  # type: ignore[call-overload]
 ]

@@ -35,8 +35,11 @@ class EventRow(NamedTuple):
 
 
 def encode_event(event: ev.JournalEvent) -> EventRow:
-    """Raises `Unrecordable` naming the event, if it holds what JSON cannot, is nested so deeply that it could not be
-    read it back, or is far too long. Lone surrogates are replaced.
+    """The row of an event. Lone surrogates are replaced.
+
+    Raises:
+        Unrecordable: it holds what JSON cannot, a field has a value of another type than it is read back with, it is
+            nested so deeply that it could not be read back, or it is far too long. The message names the event.
     """
     bare = event
     if event.seq or event.run_id or event.v != ev.EVENT_VERSION:
@@ -47,7 +50,8 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
             _check_nesting(body)
         if len(body) > MAX_EVENT_BYTES:
             raise ValueError(f"{len(body):,} characters")
-    except (TypeError, RecursionError, ValueError) as exc:
+        ev.check_line(event, body)
+    except (TypeError, RecursionError, ValueError, ev.InvalidEvent) as exc:
         raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written as JSON: {exc}") from exc
     if event.v != 1:  # not where it is the default: defaults rise
         body = f'{{"v":{event.v},{body[1:]}'

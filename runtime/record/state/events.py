@@ -171,6 +171,17 @@ def load_event(body: str | bytes) -> JournalEvent:
         raise InvalidEvent(str(exc)) from exc
 
 
+def check_line(event: JournalEvent, body: str) -> None:
+    """What `dump_event` wrote of `event` can be read back: an event checks no types when it is made, and what user code
+    gives comes into some.
+
+    Raises:
+        InvalidEvent: it cannot; the message names the field.
+    """
+    if type(event) is not UnknownEvent:
+        decoder_of(type(event)).decode(body)
+
+
 def parse_event(value: Any) -> JournalEvent:
     """As `load_event`, from parsed JSON."""
     name = value.get("type") if isinstance(value, dict) else None

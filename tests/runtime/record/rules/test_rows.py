@@ -112,6 +112,22 @@ def test_what_json_cannot_say_is_refused_and_named(given: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "event",
+    [
+        ev.StepStarted(kind="tool", name=3, agent="a", attempt=1, epoch=1),  # type: ignore[arg-type]
+        ev.NodeOpened(kind="agent", name=None),  # type: ignore[arg-type]
+        ev.RunCreated(ref="r", input={"not": "a text"}),  # type: ignore[arg-type]
+        ev.StepEnded(attempt=1, seconds="long"),  # type: ignore[arg-type]
+        ev.StepStarted(kind="dance", name="t", agent="a", attempt=1, epoch=1),  # type: ignore[arg-type]
+    ],
+)
+def test_a_field_of_another_type_is_refused_where_it_is_written(event: ev.JournalEvent) -> None:
+    """One event that cannot be read back would keep every reader of its workspace from its list."""
+    with pytest.raises(Unrecordable, match=r"of node 'n' cannot be written as JSON: .* at `\$\.\w+`"):
+        encode_event(replace(event, node_id="n"))
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "nope", "[1]", "{}", '{"type":5}', '{"type":"step.ended"}', '{"type":"step.ended","type":"run.created"}',
