@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import datetime
 
 from runtime.judgement.permissions import grant_ledger
@@ -15,10 +16,12 @@ from runtime.judgement.reports import audit
 from runtime.judgement.reports.audit import audit_entries
 from runtime.judgement.reports.digest import build_digest, last_look
 from runtime.judgement.reports.report_types import AuditEntry, Digest
-from runtime.record.journal import Journal
+from runtime.record.journal import Journal, Unrecordable
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.nodes import with_proposal
+
+log = logging.getLogger(__name__)
 
 _ALL_MARKS = 1_000_000
 _PROPOSAL_MARKS = (f'"type":"{ev.type_of(ev.AnswerProposed)}"',)
@@ -100,7 +103,7 @@ async def digest_for(journal: Journal, who: str, *, since: datetime | None = Non
         for summary in reversed(await journal.runs(_ALL_MARKS))
         if since is None or summary.updated_at is None or summary.updated_at > since
     ]
-    found = [workspace, *[await journal.read(run_id) for run_id in changed]]
+    found = [workspace, *await _read_all(journal, changed)]
     return build_digest(found, since, open_now=len(await journal.incidents()))
 
 
@@ -123,5 +126,16 @@ async def read_grant_preview(
     if grant.lifetime == "run":
         return preview_grant(grant, [fold_events(await journal.read(grant.scope))], root=root, verbs=verbs)
     wanted = [each for each in await journal.runs(_ALL_MARKS) if grant.lifetime == "always" or each.ref == grant.scope]
-    states = [fold_events(await journal.read(each.id)) for each in reversed(wanted)]
+    states = [fold_events(events) for events in await _read_all(journal, [each.id for each in reversed(wanted)])]
     return preview_grant(grant, states, root=root, verbs=verbs)
+
+
+async def _read_all(journal: Journal, run_ids: Iterable[str]) -> list[list[ev.JournalEvent]]:
+    """The events of runs. A run of which one cannot be read is left out, and named in the log: it hides no other."""
+    found: list[list[ev.JournalEvent]] = []
+    for run_id in run_ids:
+        try:
+            found.append(await journal.read(run_id))
+        except Unrecordable as exc:
+            log.warning("%s", exc)
+    return found

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from runtime.record.journal import AmbiguousId, Lease, OpenIncident, PlacedEvent
+from runtime.record.journal import AmbiguousId, Lease, OpenIncident, PlacedEvent, Unrecordable
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.rows import decode_event
 from runtime.record.rules.stored_summary import StoredSummary
 from runtime.record.rules.writes import RebuildSummary
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
+from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
 
+log = logging.getLogger(__name__)
+
+_INCIDENT_ID: Final = re.compile(r'"incident_id":"([^"\\]+)"')
 _INCIDENTS_AT_ONCE = 200
 CHUNK_ROWS = 1000
 
@@ -116,10 +122,15 @@ class StoredReader(ABC):
         return found
 
     async def events_after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
-        """Events after a run's `seq`, or without a run after a position. A run's `pos` is the event's `seq`."""
+        """Events after a run's `seq`, or without a run after a position. A run's `pos` is the event's `seq`.
+
+        Raises:
+            Unrecordable: one of the run's cannot be read. Among those of all runs it is an `UnknownEvent`.
+        """
         rows = await self.event_rows(run_id, cursor, limit)
         values = await self.values_of(rows)
-        return [WrittenEvent(row.pos, decoded_event(row, values)) for row in rows]
+        read = decoded_event if run_id is not None else listed_event
+        return [WrittenEvent(row.pos, read(row, values)) for row in rows]
 
     async def latest(
         self, run_id: str | None, after: int, before: int | None, limit: int, marks: Sequence[str]
@@ -127,7 +138,7 @@ class StoredReader(ABC):
         """See `runtime.record.journal.Journal.latest`."""
         rows = await self.latest_rows(run_id, after, before, limit, marks)
         values = await self.values_of(rows)
-        return [PlacedEvent(row.pos, decoded_event(row, values)) for row in reversed(rows)]
+        return [PlacedEvent(row.pos, listed_event(row, values)) for row in reversed(rows)]
 
     async def values_of(self, rows: Iterable[StoredEvent]) -> dict[str, str]:
         """The values that the rows name, by their digests."""
@@ -184,9 +195,7 @@ class StoredReader(ABC):
         values = await self.values_of(row for _, row in rows)
         found: list[OpenIncident] = []
         for summary, row in rows:
-            opened = decoded_event(row, values)
-            assert isinstance(opened, ev.IncidentOpened)
-            found.append(OpenIncident(row.run, _title(summary), opened))
+            found.append(OpenIncident(row.run, _title(summary), _listed_incident(row, values)))
         return found
 
     async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:
@@ -208,6 +217,33 @@ class StoredReader(ABC):
 def decoded_event(row: StoredEvent, values: dict[str, str]) -> ev.JournalEvent:
     """The event of a row. Raises `Unrecordable`."""
     return decode_event(row.run, row.seq, row.body, row.blobs, values)
+
+
+def listed_event(row: StoredEvent, values: dict[str, str]) -> ev.JournalEvent:
+    """The event of a row, for lists of many runs: an `UnknownEvent` where it cannot be read. One odd row must not hide
+    all others; who needs every event of a run reads with `decoded_event`.
+    """
+    try:
+        return decoded_event(row, values)
+    except Unrecordable as exc:
+        log.warning("%s", exc)
+        return ev.UnknownEvent(type=ev.type_in_line(row.body) or "?", run_id=row.run, seq=row.seq)
+
+
+def _listed_incident(row: StoredEvent, values: dict[str, str]) -> ev.IncidentOpened:
+    """The event that opened an incident. One that cannot be read says so: a person can still abort its run."""
+    try:
+        opened = decoded_event(row, values)
+    except Unrecordable as exc:
+        fault = Classification(
+            origin=Origin.STORE, cause=Cause.INTERNAL, persistence=Persistence.NEEDS_CHANGE, user_message=str(exc)
+        )
+        found = _INCIDENT_ID.search(row.body)
+        opened = ev.IncidentOpened(
+            run_id=row.run, seq=row.seq, incident_id=found[1] if found else "?", fault=fault, message=str(exc)
+        )
+    assert isinstance(opened, ev.IncidentOpened)
+    return opened
 
 
 def _title(summary: str | None) -> str:

@@ -20,7 +20,7 @@ BLOB_BYTES = 64 * 1024
 class JournalEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag=False):
     """Common to all events. `node_id` is the node's path; empty for what concerns the run as a whole.
 
-    Fields are checked where an event is read. Code that makes one gives values of the declared types.
+    Fields are checked where an event is written and read (`runtime.record.rules.rows`), not where it is made.
     """
 
     DURABLE: ClassVar[bool] = False

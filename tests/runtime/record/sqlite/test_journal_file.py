@@ -15,14 +15,15 @@ import pytest
 from msgspec.structs import replace
 
 from orbiter.text_encoding import drop_surrogates
-from runtime.record.journal import JournalError
+from runtime.operations.queries import digest_for
+from runtime.record.journal import JournalError, Unrecordable
 from runtime.record.rules.stored_reader import StoredEvent
 from runtime.record.sqlite import schema
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.sqlite.list_queries import SCHEMA_VERSION
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from tests.runtime.record.journal_samples import created, started, summary, texts, warned
+from tests.runtime.record.journal_samples import created, opened, started, summary, texts, warned
 
 
 @pytest.fixture
@@ -181,6 +182,33 @@ async def test_a_line_that_is_no_event_is_named(journal: SqliteJournal) -> None:
     ask(journal.path, 'UPDATE event SET body = \'{"type":"run.started","epoch":"x"}\' WHERE seq = 2')
     with pytest.raises(JournalError, match="event 2 of run r1"):
         await journal.read("r1")
+
+
+async def test_one_row_that_cannot_be_read_hides_no_other(journal: SqliteJournal) -> None:
+    """It is one run that cannot be read; lists, tails and searches of all runs go on."""
+    for run_id, incident_id in (("r1", "i1"), ("r2", "i2")):
+        await journal.append(await started(journal, run_id), [opened(incident_id)])
+    ask(
+        journal.path,
+        """UPDATE event SET body = replace(body, '"incident_id"', '"message":3,"incident_id"')
+                         WHERE body LIKE '%"i1"%'""",
+    )
+    with pytest.raises(Unrecordable, match="event 3 of run r1 cannot be read"):
+        await journal.read("r1")
+    broken, whole = await journal.incidents()
+    assert (broken.run_id, broken.opened.incident_id, broken.opened.options) == ("r1", "i1", ())
+    assert broken.opened.what.startswith("event 3 of run r1 cannot be read: ")
+    assert whole.opened.options == opened("i2").options
+    assert [type(placed.event) for placed in await journal.latest()][-4:] == [
+        ev.UnknownEvent,
+        ev.RunCreated,
+        ev.RunStarted,
+        ev.IncidentOpened,
+    ]
+    async for batch in journal.tail():
+        assert [event.run_id for event in batch if isinstance(event, ev.UnknownEvent)] == ["r1"]
+        break
+    assert (await digest_for(journal, "ann")).open_now == 2
 
 
 @pytest.mark.parametrize(("text", "kept"), [("\ud800", "\ufffd"), ("ok\udfff", "ok\ufffd")])
