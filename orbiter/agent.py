@@ -10,17 +10,11 @@ import asyncio as asyncio  # noqa: PLC0414 - seed 000 shows the wait here: progr
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, Self
 
-from pydantic import BaseModel
-
-from orbiter._internal.arguments import (
-    COUNT,
-    NAME,
-    NUMBER,
-    SERIES,
-    WHOLE,
-    ArgumentKind,
-    check_argument,
-    check_error_functions,
+from orbiter._internal.arguments import check_error_functions
+from orbiter._internal.declarations.agent_arguments import (
+    check_agent_identity,
+    check_agent_limits,
+    check_agent_lists,
 )
 from orbiter._internal.declarations.serialization import (
     SerialisationError,
@@ -34,7 +28,7 @@ from orbiter._internal.toolset import Toolset
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentConfigurationError, AgentError
 from orbiter.hooks import Hook, HookManager, HookPoint
-from orbiter.policy import BUDGET_LIMITS, FailureMode, FailurePolicy, fallback_chain
+from orbiter.policy import FailureMode, FailurePolicy, fallback_chain
 from orbiter.steps import Traits
 from orbiter.tool import FunctionTool, Tool
 from orbiter.types import AgentOutput, ChatProvider, Message, OutputT_co
@@ -118,22 +112,9 @@ class Agent(Generic[OutputT_co]):
         classify_error: Callable[[Exception, dict[str, Any]], Any] | None = None,
         get_retry_policy: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
-        _check_kinds(name, model, instructions, output_type)
-        _check_values(
-            f"Agent '{name}'",
-            max_steps=(max_steps, WHOLE, "10"),
-            temperature=(temperature, NUMBER, "0.7"),
-            max_tokens=(max_tokens, COUNT, "1000"),
-            tools=(tools, SERIES, "[search]"),
-            handoffs=(handoffs, SERIES, "[billing]"),
-            hooks=(hooks, SERIES, "[(HookPoint.START, my_hook)]"),
-        )
-        if max_steps < 1:
-            raise AgentConfigurationError(
-                f"Agent '{name}': max_steps must be at least 1, got {max_steps}",
-                suggestion="One step is one model call.",
-            )
-        _check_wall_time(name, max_wall_time_s)
+        check_agent_identity(name, model, instructions, output_type)
+        check_agent_limits(name, max_steps, max_wall_time_s, temperature, max_tokens)
+        check_agent_lists(name, tools=tools, handoffs=handoffs, hooks=hooks)
         self.name = name
         self.model = model
         self.provider_name, self.model_name = parse_model_string(model)
@@ -317,37 +298,3 @@ class Agent(Generic[OutputT_co]):
         held = {"tools": list(self.tools), "handoffs": list(self.handoffs)}
         parts.extend(f"{what}={names!r}" for what, names in held.items() if names)
         return f"{type(self).__name__}({', '.join(parts)})"
-
-
-def _check_wall_time(name: str, limit: Any) -> None:
-    allowed = BUDGET_LIMITS["max_wall_time_s"]
-    if limit is not None and not allowed.takes(limit):
-        raise AgentConfigurationError(
-            f"Agent '{name}': max_wall_time_s must be {allowed.words}, for example 30, got {limit!r}"
-        )
-
-
-def _check_values(owner: str, **given: tuple[object, ArgumentKind, str]) -> None:
-    """Each argument with its kind and an example; None stands for its default, except as a number of steps."""
-    for name, (value, kind, example) in given.items():
-        if value is not None or name == "max_steps":
-            check_argument(owner, name, value, kind, example=example, error=AgentConfigurationError)
-
-
-def _check_kinds(name: Any, model: Any, instructions: Any, output_type: Any) -> None:
-    """Refuse what cannot be meant, where it is written."""
-    check_argument("Agent", "name", name, NAME, example="'researcher'", error=AgentConfigurationError)
-    if not (instructions is None or isinstance(instructions, str) or callable(instructions)):
-        raise AgentConfigurationError(
-            f"Agent '{name}': instructions must be a text or a function of the agent's name, got {instructions!r}"
-        )
-    if not isinstance(model, str):
-        raise AgentConfigurationError(
-            f"Agent '{name}': model must be a string, got {model!r}",
-            suggestion="Write 'provider:model', such as 'openai:gpt-4o'; a provider of your own goes to run().",
-        )
-    if output_type is not None and not (isinstance(output_type, type) and issubclass(output_type, BaseModel)):
-        raise AgentConfigurationError(
-            f"Agent '{name}': output_type must be a pydantic model, got {output_type!r}",
-            suggestion="Derive a class from pydantic.BaseModel.",
-        )
