@@ -1,8 +1,4 @@
-"""The Textual app: wiring between a runtime's link and the screens. What is decided and shown is decided elsewhere.
-
-Only Textual is imported before the first frame. The screens, and the runtime's vocabulary behind them, come when the
-terminal already shows something; so does the runtime itself, where one has to be started.
-"""
+"""The Textual app: wiring between a runtime's link and the screens. What is decided and shown is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -12,9 +8,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -30,6 +23,7 @@ from console.app.error_handling import ErrorBoundary, suspended
 from console.app.messages import show_message
 from console.app.navigation import Navigator
 from console.app.screen_export import ScreenExporter, screen_picture
+from console.app.session import ConsoleSession
 from console.app.suspend import has_shell
 from console.app.theming import ThemeController
 from console.preferences.schema import Preferences
@@ -46,9 +40,8 @@ from themes.choice import DEFAULT_THEME
 if TYPE_CHECKING:
     from textual.driver import Driver
 
-    from console.app.notifications import NoticeBell
     from runtime.judgement.reports.notices import NoticeRules
-    from screens.shell.context import ConsoleContext, DigestNotice
+    from screens.shell.context import ConsoleContext
     from screens.shell.frame_rate import FrameRateGovernor
     from screens.shell.messages import (
         BeginHere,
@@ -67,18 +60,12 @@ if TYPE_CHECKING:
     )
     from screens.views.lists.settings import Setting
 
-COLLECT_CHECK_S = 1.0
-NOTICE_S = 1.0
-"""How long the end of the console waits for the runtime to note that an operator looked."""
-
 
 class OrbiterApp(PatchedApp):
     """The console on one runtime. Closing it ends nothing but itself.
 
-    What it does is done by objects that it owns: `themes`, `exporter`, `errors`, `reloader` and the navigator. It hands
-    on what Textual calls and what screens ask for.
-
-    `failure` is what kept it from opening; the caller of the app raises it. `errors.broke` is why it ended by itself.
+    What it does is done by objects that it owns: its session, `themes`, `exporter`, `errors`, `reloader` and the
+    navigator. It hands on what Textual calls and what screens ask for. `errors.broke` is why it ended by itself.
     """
 
     TITLE = "Orbiter Console"
@@ -127,16 +114,21 @@ class OrbiterApp(PatchedApp):
             self._show_message,
         )
         self.reloader = ConfigReloader(self.suspend, lambda: self.preferences, self._apply, self._show_message)
-        self.failure: Exception | None = None
-        self._session = session
-        self._opening = opening
-        self._first_run = run_id
+        self._opening = "" if at_once else f"  {opening}"
         self.mouse: bool | None = None
         """Whether the mouse is taken, if it is known."""
-        self._digest = digest
-        self._at_once = at_once
-        self._gc_policy = gc_policy or GcPolicy(enabled=False)
-        self._bell: NoticeBell | None = None
+        self._console = ConsoleSession(
+            self,
+            session,
+            preferences=lambda: self.preferences,
+            settings=self._settings,
+            title=f"orbiter {workspace().root.name}" if self.titled else "",
+            at_terminal=governor is not None,
+            at_once=at_once,
+            digest=digest,
+            gc_policy=gc_policy or GcPolicy(enabled=False),
+            show=lambda: self._navigator.begin(run_id),
+        )
         if self.preferences.keymap is not None:
             self.set_keymap(self.preferences.keymap.for_textual())
         self._navigator = Navigator(
@@ -145,127 +137,41 @@ class OrbiterApp(PatchedApp):
 
     def compose(self) -> ComposeResult:
         """What stands there until the first screen does, if that takes time."""
-        if self._at_once:
+        if not self._opening:
             return
         bar = Bar(id="opening")
-        bar.show((Span("orbiter", "ink-strong", bold=True), Span(f"  {self._opening}", "ink-muted")))
+        bar.show((Span("orbiter", "ink-strong", bold=True), Span(self._opening, "ink-muted")))
         yield bar
 
     @property
     def session(self) -> ConsoleContext:
-        assert not callable(self._session)
-        return self._session
+        return self._console.context
 
-    def on_mount(self) -> None:
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: we are embedded
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self._leave, number)
-        if self.governor is not None:
-            self.set_interval(COLLECT_CHECK_S, self._gc_policy.collect_if_due)
-        if not callable(self._session):
-            self._show()
-        elif self._at_once:
-            self.call_next(self._open_at_once)
-        else:
-            self.call_after_refresh(self._open)
-        self.themes.follow()
-
-    async def on_event(self, event: events.Event) -> None:
-        if isinstance(event, events.Key):
-            self._gc_policy.key_pressed()
-        await super().on_event(event)
-
-    async def _open_at_once(self) -> None:
-        with self.batch_update():  # the first frame is the first screen's
-            await self._open()
-
-    async def _open(self) -> None:
-        assert callable(self._session)
-        try:
-            self._session = await asyncio.to_thread(self._session)
-            from console.app.startup import (
-                attach_console,  # knows the runtime's words, which the session has just loaded
-            )
-
-            await attach_console(self._session.link, "screens.pages.inbox")
-        except Exception as exc:
-            self.failure = exc
-            self.exit(return_code=1)
-        else:
-            self._show()
-        finally:
-            self._gc_policy.loaded()
-
-    def _show(self) -> None:
-        from console.demo.tour import tour_text
-        from runtime.link.client.client import LinkClient
-        from runtime.link.client.multi_client import MultiClient
-
-        keymap = self.preferences.keymap
-        keys = keymap.words() if keymap is not None else self.session.keys
-        guide = tour_text if self.preferences.guide else None
-        self._session = replace(self.session, settings=self._settings, keys=keys, guide=guide)
-        link = self.session.link
-        self._navigator.begin(self._first_run)
-        if isinstance(link, LinkClient | MultiClient):
-            link.start()
-        self.call_after_refresh(lambda: self.run_worker(self._load_rest(), group="load", exit_on_error=False))
+    @property
+    def failure(self) -> Exception | None:
+        """What kept it from opening; the caller of the app raises it."""
+        return self._console.failure
 
     def _settings(self) -> Sequence[Setting]:
         from console.app.settings_source import collect_settings
 
         return collect_settings(self, self.session, self.preferences, mouse=self.mouse)
 
-    async def _load_rest(self) -> None:
-        """The first screen stands: load what it did without, while keys are answered already."""
-        from screens.shell.background_load import load_in_background
+    def on_mount(self) -> None:
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # no main thread, no signals: we are embedded
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self._leave, number)
+        self._console.begin()
+        self.themes.follow()
 
-        await load_in_background(partial(import_module, "console.app.notifications"))
-        self._listen()
-        await load_in_background(partial(import_module, "screens.pages.run"))
-
-    def _listen(self) -> None:
-        """From now on tell of decisions that were not there."""
-        from console.app.notifications import NoticeBell
-
-        title = f"orbiter {workspace().root.name}" if self.titled else ""
-        write = self.write_terminal if self.governor is not None else None
-        self._bell = NoticeBell(self, write=write, title=title)
-        self._bell.begin(self.session.link, self.preferences.notices)
-        for line in self.preferences.unknown:
-            self._show_message(line, "warning")
-        if self._digest:
-            self.run_worker(self._tell_digest(), group="digest", exit_on_error=False)
-        if self.governor is not None:
-            self._gc_policy.begin()
-
-    async def _tell_digest(self) -> None:
-        """Once there is a runtime to ask."""
-        from console.app.digest import show_digest
-
-        def tell(found: DigestNotice) -> None:
-            self.session.away.line, self.session.away.sentences = found.line, found.sentences
-            self._show_message(f"{found.line}  (:digest has all of it)", "info")
-
-        await show_digest(self.session.link, self.session.clock, tell)
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self._console.gc_policy.key_pressed()
+        await super().on_event(event)
 
     async def on_unmount(self) -> None:
-        if callable(self._session):
-            return
-        link = self._session.link
-        if self.return_code == 0:  # the operator left; who is killed or loses the terminal has sent nothing
-            with suppress(TimeoutError):
-                async with asyncio.timeout(NOTICE_S):
-                    await self._session.hold.send_now()
-        if self._digest:
-            from console.app.digest import record_look
-            from runtime.link.client.client import LinkError
-
-            with suppress(LinkError, TimeoutError):
-                async with asyncio.timeout(NOTICE_S):
-                    await record_look(link)
-        await link.close()
+        await self._console.close(left=self.return_code == 0)
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys in words that every terminal can show: `enter`, `ctrl+s`, `pgdn`, `?`."""
@@ -360,14 +266,8 @@ class OrbiterApp(PatchedApp):
     def _apply(self, preferences: Preferences, rules: NoticeRules) -> None:
         """From now on these preferences hold."""
         self.preferences = preferences
-        keymap = preferences.keymap
-        self.set_keymap(keymap.for_textual() if keymap is not None else {})
-        self.session.name_keys(
-            keymap.words() if keymap is not None else {}, keymap.letters() if keymap is not None else None
-        )
-        self.session.hold.seconds = preferences.undo_seconds
-        if self._bell is not None:
-            self._bell.set_rules(rules)
+        self.set_keymap(preferences.keymap.for_textual() if preferences.keymap is not None else {})
+        self._console.apply(preferences, rules)
         if preferences.theme in self.available_themes:
             self.theme = preferences.theme
 
