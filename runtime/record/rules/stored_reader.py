@@ -171,7 +171,11 @@ class StoredReader(ABC):
         return await self._summary(row) if row is not None else None
 
     async def _summary(self, row: StoredSummary) -> Summary:
-        return row.current(row.cached() or await self._fold_summary(row.run))
+        """The run's summary. Of a run that cannot be read it has what the row has, and says so."""
+        try:
+            return row.current(row.cached() or await self._fold_summary(row.run))
+        except Unrecordable as exc:
+            return row.current(Summary(id=row.run, error=str(exc)))
 
     async def _fold_summary(self, run_id: str) -> Summary:
         state = await self.fold(run_id)

@@ -21,12 +21,13 @@ class StoredSummary(NamedTuple):
     open_incidents: int
 
     def cached(self) -> Summary | None:
-        """The summary that is stored; None where there is none, or that of another version of the fold.
-
-        Raises:
-            ValueError: it is not a summary.
+        """The summary that is stored; None where there is none, or that of another version of the fold, or something
+        else: it is made again then.
         """
-        found = Summary.from_json(self.summary) if self.summary else None
+        try:
+            found = Summary.from_json(self.summary) if self.summary else None
+        except ValueError:
+            return None
         return found if found is not None and found.fold == FOLD_VERSION else None
 
     def current(self, summary: Summary) -> Summary:

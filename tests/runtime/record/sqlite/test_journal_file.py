@@ -209,6 +209,11 @@ async def test_one_row_that_cannot_be_read_hides_no_other(journal: SqliteJournal
         assert [event.run_id for event in batch if isinstance(event, ev.UnknownEvent)] == ["r1"]
         break
     assert (await digest_for(journal, "ann")).open_now == 2
+    ask(journal.path, "UPDATE run SET summary = CASE id WHEN 'r1' THEN '[]' ELSE '{\"id\":\"r2\",\"fold\":1}' END")
+    other, first = await journal.runs()
+    assert (first.id, first.open_incidents) == ("r1", 1)
+    assert first.error.startswith("event 3 of run r1 cannot be read: ")
+    assert (other.id, other.ref) == ("r2", created("r2").ref)
 
 
 @pytest.mark.parametrize(("text", "kept"), [("\ud800", "\ufffd"), ("ok\udfff", "ok\ufffd")])
