@@ -9,7 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 
 from runtime.judgement.recovery.option_table import OPTIONS, option_keys
 from screens.render.key_names import CONTEXT_NAMES, DECISIONS, UNBOUND
@@ -44,16 +46,14 @@ class KeysPage(HelpPage):
     def __init__(self, groups: Sequence[KeyGroup]) -> None:
         super().__init__()
         self._groups = groups
+        self._arranged_for = 0
 
-    def on_mount(self) -> None:
-        self.call_after_refresh(self._arrange)
-
-    def on_resize(self) -> None:
-        self._arrange()
-
-    def _arrange(self) -> None:
-        if self.is_mounted and (width := self.visible_size.width) > 0:
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Arranged where it is painted: the first frame has the keys."""
+        if (width := self.visible_size.width) != self._arranged_for:
+            self._arranged_for = width
             self.show(key_columns(self._groups, width - _MARGIN), "help")
+        return super().render_lines(crop)
 
 
 class HelpScreen(ModalScreen[None]):
