@@ -1,4 +1,7 @@
-"""Textual's app with the patches that concern the app: key order, errors of screens, closed widgets, the terminal."""
+"""Textual's app with the patches that concern the app: key order, errors of screens, closed widgets, the terminal.
+
+Read against Textual 8.2.8.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,22 @@ from typing import Any
 
 from textual import events, on
 from textual.app import App
+from textual.await_remove import AwaitRemove
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message import Message
 from textual.screen import Screen
-from textual.widget import AwaitMount
+from textual.widget import AwaitMount, Widget
 
 from console.terminal.error_patch import end_app, guard_handlers, is_ending, read_screen_styles
 from console.terminal.key_queue import KeyQueue
-from console.terminal.repaint_patch import AwaitScreen, install_repaint_patch, is_opaque, set_breakpoint_classes
+from console.terminal.repaint_patch import (
+    AwaitScreen,
+    forget_repaint,
+    install_repaint_patch,
+    is_opaque,
+    set_breakpoint_classes,
+)
 from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from console.terminal.timer_patch import install_timer_patch
 from console.terminal.watcher_patch import forget_closed_watchers
@@ -75,6 +86,10 @@ class PatchedApp(App[None]):
         if not self.goes_on(error):
             end_app(self, error)
 
+    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
+        """Without a word to the app, which would have the screen painted that came back, and has been painted."""
+        return super()._prune(*nodes, parent=None if parent is self else parent)
+
     @property
     def _background_screens(self) -> list[Screen[Any]]:
         """The screens that can be seen through the one that is shown."""
@@ -82,6 +97,8 @@ class PatchedApp(App[None]):
 
     def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
         """Called before each screen that is shown."""
+        if self._screen_stack:
+            forget_repaint(self.screen)
         found = self.get_screen(screen)
         guard_handlers(found)
         read_screen_styles(self, found)

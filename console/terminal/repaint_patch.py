@@ -1,9 +1,11 @@
-"""Patch of Textual: a screen that is opened is laid out for its size at once, and painted once.
+"""Patch of Textual: a screen that is opened or comes back is laid out for its size at once, and painted once.
 
 Textual 8.2.8 gives a screen the classes of its breakpoints only when it is told its size, after its first frame; when
 it has painted a screen that is shown, it paints all of it again, twice; and a change of a screen that is covered by an
 opaque one has that one painted whole (`textual/screen.py`, `_on_resize`, `_on_screen_resume`; `textual/widget.py`,
-`AwaitMount`; `textual/app.py`, `_background_screens`). So the inbox came in two layouts, one after the other, and 65 kB
+`AwaitMount`; `textual/app.py`, `_background_screens`). One that is covered is marked to be painted, and so has the
+one above it painted again; one that comes back is painted again when that one is gone (`textual/app.py`, `push_screen`,
+`_prune`). So the inbox came in two layouts, one after the other, and 65 kB
 went to the terminal for a frame of 12. And where the focus goes from one widget to another, which paint themselves, it
 paints all of the screen (`textual/screen.py`, `focused`).
 """
@@ -44,6 +46,14 @@ def set_breakpoint_classes(app: App[Any], screen: Screen[Any]) -> None:
     classes = screen._get_breakpoint_classes(width, screen.HORIZONTAL_BREAKPOINTS or [])
     classes |= screen._get_breakpoint_classes(height, screen.VERTICAL_BREAKPOINTS or [])
     screen.update_classes(dict.fromkeys(classes, True), update=False)
+
+
+def forget_repaint(screen: Screen[Any]) -> None:
+    """Textual marks a screen that is about to be covered to be painted: what of it can still be seen is in the first
+    frame of the one above.
+    """
+    screen._repaint_required = False
+    screen._exchange_repaint_regions()
 
 
 def is_opaque(screen: Screen[Any]) -> bool:

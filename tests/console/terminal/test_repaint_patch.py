@@ -38,6 +38,13 @@ class Above(ModalScreen[None]):
     CSS = "Above { background: black 50%; }"
 
 
+class Dialog(Above):
+    CSS = "Dialog Static { width: 20; }"
+
+    def compose(self) -> ComposeResult:
+        yield Static("text")
+
+
 @pytest.fixture
 def painted() -> Iterator[list[Size]]:
     """Of each whole frame that was painted, the size of the text in it."""
@@ -70,6 +77,25 @@ async def test_a_screen_that_was_covered_is_painted_when_it_comes_back(painted: 
         pilot.app.pop_screen()
         await pilot.pause()
         assert set(painted) == {Size(50, 1)}
+
+
+async def test_a_dialog_is_painted_once_when_it_opens_and_the_screen_below_it_once_when_it_closes(
+    painted: list[Size],
+) -> None:
+    async with PatchedApp().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(Opened())
+        await pilot.pause()
+        await pilot.pause()
+        painted.clear()
+        await pilot.app.push_screen(Dialog())
+        await pilot.pause()
+        await pilot.pause()
+        assert painted == [Size(20, 1)]
+        painted.clear()
+        await pilot.app.pop_screen()
+        await pilot.pause()
+        await pilot.pause()
+        assert painted == [Size(50, 1)]
 
 
 async def test_the_focus_goes_to_another_widget_without_a_whole_frame(painted: list[Size]) -> None:
