@@ -149,7 +149,7 @@ def test_modules_are_looked_at_again_only_where_others_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = _write(tmp_path, "again", "one")
-    for file in tmp_path.iterdir():
+    for file in tmp_path.rglob("*"):
         os.utime(file, (0, 0))  # what was written a moment before it is imported is read again
     loader.load_swarm(f"{path}:agent", tmp_path)
     loader.load_swarm(f"{path}:agent", tmp_path)
