@@ -7,9 +7,8 @@ a write that failed nothing more is written: what stands in the journal has no h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
-from functools import partial
 from typing import NoReturn
 from weakref import WeakKeyDictionary, ref
 
@@ -80,8 +79,8 @@ class EventWriter:
             return
         batch, self._pending = self._pending, []
         self._ticks.discard(self)
-        # `_append` is not cancelled with the task that waits for it: what the state has taken into account is written.
-        # A park that follows an incident which never was written would wait for ever.
+        # What the state has taken into account is written, also where the task that waits for it is cancelled: a park
+        # that follows an incident which never was written would wait for ever.
         try:
             await self._append(batch)
         except JournalError as exc:
@@ -132,40 +131,27 @@ class EventWriter:
         if self.broken is not None:
             raise self.broken
 
-    def _append(self, events: list[ev.JournalEvent], *, release: bool = False) -> asyncio.Future[None]:
-        """Begin to write. Who waits for what is returned may be cancelled: it is written all the same."""
-        writing = asyncio.ensure_future(
-            self._journal.append(
-                self._lease, events, summary=self._state.summary(), seen=self.seen_seq, release=release
-            )
-        )
+    def _append(
+        self, events: list[ev.JournalEvent], *, release: bool = False
+    ) -> Awaitable[Sequence[ev.JournalEvent]]:
         self._writing += 1
-        waiter: asyncio.Future[None] = writing.get_loop().create_future()
-        writing.add_done_callback(partial(self._write_done, waiter))
-        return waiter
+        return self._journal.append(
+            self._lease,
+            events,
+            summary=self._state.summary(),
+            seen=self.seen_seq,
+            release=release,
+            ended=self._write_ended,
+        )
 
-    def _write_done(self, waiter: asyncio.Future[None], writing: asyncio.Future[Sequence[ev.JournalEvent]]) -> None:
+    def _write_ended(self, written: Sequence[ev.JournalEvent] | JournalError) -> None:
         self._writing -= 1
         if not self._writing and self._written is not None and not self._written.done():
             self._written.set_result(None)
-        if writing.cancelled():
-            waiter.cancel()
-            return
-        failed = writing.exception()
-        if failed is None:
-            self._see(writing.result())
-        elif isinstance(failed, JournalError) and not isinstance(failed, StaleSequence):
-            self.broken = self.broken or failed
-        if waiter.done():
-            return  # cancelled
-        if failed is None:
-            waiter.set_result(None)
-        else:
-            waiter.set_exception(failed)
-
-    def _see(self, written: Sequence[ev.JournalEvent]) -> None:
-        """What follows on directly from what is known is known, too."""
-        if written and written[0].seq == self.seen_seq + 1:
+        if isinstance(written, JournalError):
+            if not isinstance(written, StaleSequence):
+                self.broken = self.broken or written
+        elif written and written[0].seq == self.seen_seq + 1:  # what follows on directly from what is known is known
             self.seen_seq = written[-1].seq
 
     def flush_soon(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from orbiter.errors import OrbiterError
 from runtime.record.found_run import FoundRun
@@ -80,6 +80,10 @@ class Lease:
     epoch: int
     ttl_s: float
     seq: int = 0
+
+
+AppendEnded: TypeAlias = "Callable[[Sequence[JournalEvent] | JournalError], None]"
+"""Told what came of an append: its events as they are written, or why they are not."""
 
 
 class Follower(Protocol):
@@ -179,6 +183,7 @@ class Journal(WorkerRegistry, Protocol):
         summary: Summary | None = None,
         seen: int | None = None,
         release: bool = False,
+        ended: AppendEnded | None = None,
     ) -> Awaitable[Sequence[JournalEvent]]:
         """Write events of one run, all or none, and its summary with them; returned with `seq`, `run_id` filled in.
         Their order is that of the calls.
@@ -193,7 +198,8 @@ class Journal(WorkerRegistry, Protocol):
         (`RunFinished`, `RunRewound`) raises `StaleSequence` if something that wakes has a `seq` above it, and nothing
         is written: it may have been a rewind, or an abort.
 
-        With `release` the lease is given back in the same transaction.
+        With `release` the lease is given back in the same transaction. With `ended`, they are written also where the
+        caller is cancelled, and it is told what came of it, once: before the caller goes on.
         """
         ...
 

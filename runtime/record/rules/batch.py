@@ -8,7 +8,7 @@ of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -197,6 +197,8 @@ class Write(ABC):
     """Whether it waits in memory where the store cannot be written now: a drive would lose what came of a step."""
     begins = False
     """Whether something begins with it: refused where the journal's file is not at its path any more."""
+    ended: Callable[[Any], None] | None = None
+    """Told its result, or its `JournalError`, before its caller is. It is carried out also where that is cancelled."""
 
     def run_ids(self) -> Sequence[str]:
         return ()

@@ -15,6 +15,7 @@ from runtime.record.found_run import FoundRun
 from runtime.record.journal import (
     AnswerAccepted,
     AnswerRefused,
+    AppendEnded,
     Follower,
     JournalError,
     Lease,
@@ -131,13 +132,16 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         summary: Summary | None = None,
         seen: int | None = None,
         release: bool = False,
+        ended: AppendEnded | None = None,
     ) -> Awaitable[Sequence[ev.JournalEvent]]:
-        # A future and no coroutine: a caller that must not be cancelled while it is written needs no task around it.
+        # A future and no coroutine: what is written is queued in the order of the calls, and needs no task.
         try:
             text = summary.to_json() if summary is not None else None
             drafts = [encode_event(event) for event in events]
-            return self._write().submit(AppendEvents(lease, drafts, text, seen, release))
+            return self._write().submit(AppendEvents(lease, drafts, text, seen, release, ended))
         except JournalError as exc:
+            if ended is not None:
+                ended(exc)
             failed: asyncio.Future[Sequence[ev.JournalEvent]] = asyncio.get_running_loop().create_future()
             failed.set_exception(exc)
             return failed

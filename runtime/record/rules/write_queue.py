@@ -79,7 +79,9 @@ class WriteQueue(ABC, Generic[Work]):
         """Let `work` have the connection. It may change any row."""
 
     def submit(self, op: Write) -> asyncio.Future[Any]:
-        """The operation's result, once committed. A caller that is cancelled may find it carried out all the same."""
+        """The operation's result, once committed. A caller that is cancelled may find it carried out all the same, and
+        finds it so where it is told of it (`Write.ended`).
+        """
         return self._put(op)
 
     def submit_work(self, work: Work) -> asyncio.Future[Any]:
@@ -142,7 +144,7 @@ class WriteQueue(ABC, Generic[Work]):
             if not isinstance(work, Write):
                 break
             self._queue.popleft()
-            if future.cancelled():
+            if future.cancelled() and work.ended is None:
                 continue
             taken.append((work, future))
             counted += work.counted
@@ -189,7 +191,9 @@ class WriteQueue(ABC, Generic[Work]):
             os.kill(os.getpid(), signal.SIGKILL)
         if written:
             self._publish(written)
-        for (_, future), result in zip(taken, results, strict=True):
+        for (op, future), result in zip(taken, results, strict=True):
+            if op.ended is not None:
+                op.ended(result)
             if future.done():
                 continue
             if isinstance(result, Exception):
@@ -213,11 +217,15 @@ class WriteQueue(ABC, Generic[Work]):
 
     def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
         cause = exc if isinstance(exc, JournalError) else None
-        for _, future in items:
-            if future.done():
+        for work, future in items:
+            told = work.ended if isinstance(work, Write) else None
+            if future.done() and told is None:
                 continue
             # Each waiter gets an exception of its own: a shared one would collect all their tracebacks.
             kind = type(cause) if isinstance(cause, Unrecordable | Unwritable | CommitUnknown) else JournalError
             error = kind(str(cause) if cause is not None else f"cannot write in {self._name}: {exc!r}")
             error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
-            future.set_exception(error)
+            if told is not None:
+                told(error)
+            if not future.done():
+                future.set_exception(error)

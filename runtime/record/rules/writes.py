@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from runtime.record.journal import AnswerRefused, JournalError, StaleSequence
+from runtime.record.journal import AnswerRefused, AppendEnded, JournalError, StaleSequence
 from runtime.record.rules.batch import INCIDENT_COLUMNS, RUN_COLUMNS, Batch, RunRow, Write
 from runtime.record.rules.lease_writes import LeasedWrite, give_back
 from runtime.record.rules.parking import decide_park
@@ -46,6 +46,7 @@ class AppendEvents(LeasedWrite):
     summary: str | None
     seen: int | None
     release: bool = False
+    ended: AppendEnded | None = None
     counted = True
     may_wait = True
 

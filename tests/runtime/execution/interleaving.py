@@ -22,7 +22,7 @@ from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
 from runtime.operations.run_controls import RunControls
-from runtime.record.journal import JournalError, Lease
+from runtime.record.journal import AppendEnded, JournalError, Lease
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
@@ -103,6 +103,20 @@ class Gates:
                 lane.clear()
 
 
+async def _told(
+    writing: Awaitable[Sequence[ev.JournalEvent]], ended: AppendEnded | None
+) -> Sequence[ev.JournalEvent]:
+    try:
+        written = await writing
+    except JournalError as exc:
+        if ended is not None:
+            ended(exc)
+        raise
+    if ended is not None:
+        ended(written)
+    return written
+
+
 class Gated:
     """A process's journal. The connection's writes go in their order; what it hears of others has a lane of its own."""
 
@@ -148,13 +162,15 @@ class Gated:
         summary: Summary | None = None,
         seen: int | None = None,
         release: bool = False,
+        ended: AppendEnded | None = None,
     ) -> Awaitable[Sequence[ev.JournalEvent]]:
         gate = self._enter("write")
-        return asyncio.ensure_future(
+        writing = asyncio.ensure_future(
             self._carried_out(
                 lambda: self.inner.append(lease, events, summary=summary, seen=seen, release=release), gate
             )
         )
+        return asyncio.shield(asyncio.ensure_future(_told(writing, ended)))
 
     async def tail(
         self, run_id: str, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None

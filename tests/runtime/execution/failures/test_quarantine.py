@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,8 +16,8 @@ from runtime.execution.failures.quarantine import RULE_ID
 from runtime.operations.run_controls import RunControls
 from runtime.record.journal import Journal, JournalError, Lease, Unrecordable
 from runtime.record.places import open_journal
-from runtime.record.rules.rows import decode_event, encode_event
-from runtime.record.sqlite.journal import SqliteJournal
+from runtime.record.rules import stored_journal
+from runtime.record.rules.rows import EventRow, decode_event, encode_event
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
 from runtime.worker import drive as driving
@@ -88,15 +87,13 @@ def test_what_could_not_be_read_back_is_not_written() -> None:
 
 def _refuses(monkeypatch: pytest.MonkeyPatch, refused: Callable[[ev.JournalEvent], bool]) -> None:
     """Events that nothing but themselves keeps from being written."""
-    append = SqliteJournal.append
 
-    async def appending(self: SqliteJournal, lease: Lease, events: Sequence[ev.JournalEvent], **more: Any) -> Any:
-        for event in events:
-            if refused(event):
-                raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written")
-        return await append(self, lease, events, **more)
+    def encode(event: ev.JournalEvent) -> EventRow:
+        if refused(event):
+            raise Unrecordable(f"{event.type} of node {event.node_id!r} cannot be written")
+        return encode_event(event)
 
-    monkeypatch.setattr(SqliteJournal, "append", appending)
+    monkeypatch.setattr(stored_journal, "encode_event", encode)
 
 
 @pytest.fixture
