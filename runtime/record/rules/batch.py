@@ -125,14 +125,22 @@ class Batch:
     def touch(self, run: RunRow) -> None:
         self.changed[run.id] = run
 
+    def lengthen(self, run: RunRow, drafts: Sequence[EventRow]) -> list[ev.JournalEvent]:
+        """Give events their `seq`; what they mean for the row, and their blobs, are not looked at."""
+        written = []
+        for number, (event, body, blobs, _) in enumerate(drafts, run.last_seq + 1):
+            placed = event.placed(run.id, number)
+            written.append(placed)
+            self.events.append(NewEvent(run, placed, body, blobs))
+        run.last_seq += len(written)
+        run.updated_at = written[-1].ts.timestamp()
+        self.longer[run.id] = run
+        return written
+
     def write(self, run: RunRow, draft: EventRow) -> ev.JournalEvent:
         """Give the event its `seq`, and let it take effect on the run's row and the incidents."""
-        run.last_seq += 1
-        event = draft.event.placed(run.id, run.last_seq)
-        self.events.append(NewEvent(run, event, draft.body, draft.blobs))
+        (event,) = self.lengthen(run, (draft,))
         self.blobs.update(draft.values)
-        run.updated_at = event.ts.timestamp()
-        self.longer[run.id] = run
         if run.id == ev.WORKSPACE_RUN_ID:
             pass  # a freeze of everything stands there too; the stream itself has no state
         elif type(event) in RUN_COLUMNS:

@@ -6,7 +6,7 @@ An operation checks before it changes anything, so that one that fails fails alo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from runtime.record.journal import AnswerRefused, AppendEnded, JournalError, StaleSequence
@@ -50,25 +50,23 @@ class AppendEvents(LeasedWrite):
     counted = True
     may_wait = True
 
+    only_lengthens: bool = field(init=False)
+    """Whether it adds rows of events, and changes nothing else but how long its run is, and the run's summary."""
+
     def __post_init__(self) -> None:
+        only_lengthens = bool(self.drafts) and not self.release
         for draft in self.drafts:
+            kind = type(draft.event)
             if draft.event.durable:
                 self.sync = True
-                self.begins = self.begins or type(draft.event) is ev.StepStarted
-
-    @property
-    def only_lengthens(self) -> bool:
-        """Whether it adds rows of events, and changes nothing else but how long its run is, and the run's summary."""
-        return (
-            bool(self.drafts)
-            and not self.release
-            and not any(
-                draft.values or type(draft.event) in RUN_COLUMNS or type(draft.event) in INCIDENT_COLUMNS
-                for draft in self.drafts
-            )
-        )
+                self.begins = self.begins or kind is ev.StepStarted
+            if draft.values or kind in RUN_COLUMNS or kind in INCIDENT_COLUMNS:
+                only_lengthens = False
+        self.only_lengthens = only_lengthens
 
     def incident_ids(self) -> Sequence[str]:
+        if self.only_lengthens:
+            return ()
         found: list[str] = []
         for draft in self.drafts:
             if type(draft.event) in INCIDENT_COLUMNS:
@@ -79,6 +77,19 @@ class AppendEvents(LeasedWrite):
 
     def apply(self, batch: Batch) -> Sequence[ev.JournalEvent]:
         run = self.leased_run(batch)
+        if self.only_lengthens:
+            written: Sequence[ev.JournalEvent] = batch.lengthen(run, self.drafts)
+        else:
+            written = self._change(batch, run)
+        if self.summary is not None:
+            run.summary = self.summary
+            batch.longer[run.id] = run
+        if self.release:
+            give_back(batch, run)
+        return written
+
+    def _change(self, batch: Batch, run: RunRow) -> Sequence[ev.JournalEvent]:
+        """Write events that may change more of the run's row, or an incident."""
         ends = any(type(draft.event) in (ev.RunFinished, ev.RunRewound) for draft in self.drafts)
         if ends and self.seen is not None and run.told_seq > self.seen:
             raise StaleSequence(f"run {run.id} was told something that its driver has not read (event {run.told_seq})")
@@ -86,11 +97,6 @@ class AppendEvents(LeasedWrite):
         for event in written:
             if type(event) is ev.RunRewound:
                 run.told_seq = event.seq  # a request for another rewind must know which nodes are gone
-        if self.summary is not None:
-            run.summary = self.summary
-            batch.longer[run.id] = run
-        if self.release:
-            give_back(batch, run)
         return written
 
     def _decide_park(self, batch: Batch, run: RunRow, draft: EventRow) -> EventRow:
