@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
@@ -221,7 +220,7 @@ class Attempt:
         names = (node.name for node in lineage)
         config = errors_at(session, parent_id)
         fault = fault_policy.classify_failure(exc, step, names, config, context, warn=execution.scope.warn)
-        self._ended = replace(ended, fault=fault)
+        self._ended = msgspec.structs.replace(ended, fault=fault)
         return await handle_failure(execution, exc, self._ended, fault)
 
     # -- the call ------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ a write that failed nothing more is written: what stands in the journal has no h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import Context
-from typing import NoReturn
+from typing import Any, NoReturn
 from weakref import WeakKeyDictionary, ref
 
 from runtime.execution.secret_vault import masked_event
@@ -60,12 +60,12 @@ class EventWriter:
             self._ticks.add(self)
         self._pending.append(event)
 
-    async def record(self, *events: ev.JournalEvent) -> None:
-        """Write events, and return when they are as safe as their kind asks for."""
+    def record(self, *events: ev.JournalEvent) -> Coroutine[Any, Any, None]:
+        """Write events, and return when they are as safe as their kind asks for. To be awaited at once."""
         for event in map(masked_event, events):
             self._state.apply(event)
             self._pending.append(event)
-        await self.flush()
+        return self.flush()
 
     async def flush(self) -> None:
         """Write what is pending."""
@@ -131,9 +131,7 @@ class EventWriter:
         if self.broken is not None:
             raise self.broken
 
-    def _append(
-        self, events: list[ev.JournalEvent], *, release: bool = False
-    ) -> Awaitable[Sequence[ev.JournalEvent]]:
+    def _append(self, events: list[ev.JournalEvent], *, release: bool = False) -> Awaitable[Sequence[ev.JournalEvent]]:
         self._writing += 1
         return self._journal.append(
             self._lease,

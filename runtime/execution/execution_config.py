@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from orbiter.mcp.table import ServerTable
@@ -38,8 +39,7 @@ class DeltaSink(Protocol):
     def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None: ...
 
 
-@dataclass(slots=True, frozen=True)
-class CallSite:
+class CallSite(msgspec.Struct, frozen=True):
     """A call that an attempt is about to make: which step, and which of its attempts."""
 
     run_id: str

@@ -8,7 +8,7 @@ where an earlier one stopped.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -177,7 +177,7 @@ class StepExecution:
         fault, error = blocked.fault, blocked.error
         if attempt is not None and blocked.need:
             # Code that raises for a permission says that nothing was done yet.
-            attempt = replace(attempt, fault=fault, effect_unknown=False)
+            attempt = msgspec.structs.replace(attempt, fault=fault, effect_unknown=False)
         if fault.impact is Impact.ABSORBED:
             # What a person is asked about was not absorbed, whatever is usual for its kind.
             fault = msgspec.structs.replace(fault, impact=Impact.NODE)

@@ -1,23 +1,22 @@
-"""What comes of a step and of its attempts, as values."""
+"""What comes of a step and of its attempts, as values. A frozen dataclass takes eight times as long to make."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
 
-@dataclass(slots=True, frozen=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True):
     """The step's result, from an attempt or from a person."""
 
     result: Any
 
 
-@dataclass(slots=True, frozen=True)
-class StepResult:
+class StepResult(msgspec.Struct, frozen=True):
     """A result with which a step is to end."""
 
     value: Any
@@ -29,8 +28,7 @@ class StepResult:
     """What is written first."""
 
 
-@dataclass(slots=True, frozen=True)
-class AttemptEnd:
+class AttemptEnd(msgspec.Struct, frozen=True):
     """How an attempt of a step came to its end."""
 
     node_id: str

@@ -59,7 +59,7 @@ async def handle_block(execution: StepExecution, blocked: Blocked) -> Settlement
     if is_open and step.kind == "llm" and step.handled and blocked.error is not None:
         told = _told_model(step, step.arguments, blocked.error)
         if told is not None:
-            return replace(told, fault=fault)
+            return msgspec.structs.replace(told, fault=fault)
     if is_open and step.kind == "llm" and (fell_back := await find_fallback(execution, fault)) is not None:
         return fell_back
     refused = blocked.refused or (
@@ -68,7 +68,7 @@ async def handle_block(execution: StepExecution, blocked: Blocked) -> Settlement
     if refused and blocked.error is not None:
         told = _told_model(step, step.arguments, blocked.error)
         if told is not None:
-            return replace(told, fault=fault)
+            return msgspec.structs.replace(told, fault=fault)
     spent_swarm = (blocked.action or {}).get("budget", {}).get("scope") if fault.cause is Cause.LIMIT_REACHED else None
     if spent_swarm and (passed := reroute_past_agent(state, str(spent_swarm), fault)) is not None:
         # What is around a nested swarm whose own budget is used up says how to go on.
@@ -157,7 +157,7 @@ async def handle_failure(
         cause = error if returned is None else PermissionDenied(returned.reason)
         told = _told_model(step, attempt.arguments, cause)
         if told is not None:
-            return replace(told, before=returned)
+            return msgspec.structs.replace(told, before=returned)
     return _left_over(error, fault, decision, errors_at(session, execution.parent_id))
 
 

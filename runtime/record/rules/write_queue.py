@@ -59,7 +59,8 @@ class WriteQueue(ABC, Generic[Work]):
         self._waiting: list[tuple[Write, asyncio.Future[Any]]] = []
         """What is held in memory, in the order in which it came."""
         self._die_after = int(os.environ.get(KILL_AFTER_ENV, "0") or "0")
-        self._task = asyncio.create_task(self._run(), name=f"journal writer {name}")
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(), name=f"journal writer {name}")
 
     @abstractmethod
     async def transact(self, ops: Sequence[Write]) -> tuple[list[Any], Sequence[WrittenEvent]]:
@@ -91,7 +92,7 @@ class WriteQueue(ABC, Generic[Work]):
     def _put(self, work: Write | Work) -> asyncio.Future[Any]:
         if self._closing or self._task.done():
             raise JournalError(f"the journal {self._name} is closed")
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = self._loop.create_future()
         self._queue.append((work, future))
         self._arrived.set()
         return future
@@ -192,14 +193,7 @@ class WriteQueue(ABC, Generic[Work]):
         if written:
             self._publish(written)
         for (op, future), result in zip(taken, results, strict=True):
-            if op.ended is not None:
-                op.ended(result)
-            if future.done():
-                continue
-            if isinstance(result, Exception):
-                future.set_exception(result)
-            else:
-                future.set_result(result)
+            _tell(future, op.ended, result)
 
     def _held(
         self, taken: list[tuple[Write, asyncio.Future[Any]]], exc: Exception
@@ -218,14 +212,23 @@ class WriteQueue(ABC, Generic[Work]):
     def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
         cause = exc if isinstance(exc, JournalError) else None
         for work, future in items:
-            told = work.ended if isinstance(work, Write) else None
-            if future.done() and told is None:
+            ended = work.ended if isinstance(work, Write) else None
+            if future.done() and ended is None:
                 continue
             # Each waiter gets an exception of its own: a shared one would collect all their tracebacks.
             kind = type(cause) if isinstance(cause, Unrecordable | Unwritable | CommitUnknown) else JournalError
             error = kind(str(cause) if cause is not None else f"cannot write in {self._name}: {exc!r}")
             error.__cause__ = cause.__cause__ if cause is not None and cause.__cause__ is not None else exc
-            if told is not None:
-                told(error)
-            if not future.done():
-                future.set_exception(error)
+            _tell(future, ended, error)
+
+
+def _tell(future: asyncio.Future[Any], ended: Callable[[Any], None] | None, outcome: Any) -> None:
+    """Give an operation's result, or its error, to `Write.ended` and to its caller."""
+    if ended is not None:
+        ended(outcome)
+    if future.done():
+        return  # cancelled
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

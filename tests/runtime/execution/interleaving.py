@@ -103,9 +103,7 @@ class Gates:
                 lane.clear()
 
 
-async def _told(
-    writing: Awaitable[Sequence[ev.JournalEvent]], ended: AppendEnded | None
-) -> Sequence[ev.JournalEvent]:
+async def _told(writing: Awaitable[Sequence[ev.JournalEvent]], ended: AppendEnded | None) -> Sequence[ev.JournalEvent]:
     try:
         written = await writing
     except JournalError as exc:
