@@ -25,6 +25,8 @@ class StepOverrides:
 
     def as_changes(self) -> dict[str, Any]:
         """What is overridden, by the keys that `Codec.replace` (`orbiter.steps`) and `StepStarted.effective` have."""
+        if self.arguments is None and self.model is None and self.messages is None:
+            return {}  # nearly always
         changes = {"arguments": self.arguments, "model": self.model, "messages": self.messages}
         return {key: value for key, value in changes.items() if value is not None}
 

@@ -47,7 +47,9 @@ async def run_step(execution: StepExecution) -> Any:
         answer = await execution.await_answer(draft_replay_difference(changed))
         end_run_if_asked(execution.session, answer, execution.state.incidents[answer.incident_id].opened)
         node = execution.node
-    execution.overrides = recorded_overrides(execution.state, step.kind, execution.node_id, execution.parent_id)
+    state = execution.state
+    if node is not None or state.incidents or state.changes:
+        execution.overrides = recorded_overrides(state, step.kind, execution.node_id, execution.parent_id)
     if node is not None:
         return await _resume(execution)
     await _run_pre_hooks(execution)

@@ -18,7 +18,7 @@ from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
 
 _MAX_NESTING = 128
-"""Only a text with more brackets than this can be nested too deeply."""
+"""Only a text with more brackets than this, each opened and closed, can be nested too deeply."""
 _RESERVED_LEVELS = 20
 """Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
 MAX_EVENT_BYTES = 500_000_000
@@ -46,7 +46,7 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
         bare = replace(event, seq=0, run_id="", v=ev.EVENT_VERSION)
     try:
         body = ev.dump_event(bare)
-        if body.count("{") + body.count("[") > _MAX_NESTING:
+        if len(body) > 2 * _MAX_NESTING and body.count("{") + body.count("[") > _MAX_NESTING:
             _check_nesting(body)
         if len(body) > MAX_EVENT_BYTES:
             raise ValueError(f"{len(body):,} characters")

@@ -31,7 +31,8 @@ def cancel_below(s: RunData, top: Node, e: ev.JournalEvent) -> None:
     stack = [top]
     while stack:
         node = stack.pop()
-        stack.extend(s.nodes[child] for child in node.children)
+        if node.children:
+            stack.extend([s.nodes[child] for child in node.children])
         if not node.terminal:
             node.closed_at = e.ts
             s.move(node, "cancelled")
