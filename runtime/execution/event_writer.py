@@ -132,11 +132,12 @@ class EventWriter:
             raise self.broken
 
     def _append(self, events: list[ev.JournalEvent], *, release: bool = False) -> Awaitable[Sequence[ev.JournalEvent]]:
+        summary = self._state.summary()
         self._writing += 1
         return self._journal.append(
             self._lease,
             events,
-            summary=self._state.summary(),
+            summary=summary,
             seen=self.seen_seq,
             release=release,
             ended=self._write_ended,

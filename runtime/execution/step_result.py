@@ -1,4 +1,4 @@
-"""What comes of a step and of its attempts, as values. A frozen dataclass takes eight times as long to make."""
+"""What comes of a step and of its attempts, as values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import Classification
 
 
+# Structs: a frozen dataclass takes eight times as long to make, and each step makes one of each.
 class Completed(msgspec.Struct, frozen=True):
     """The step's result, from an attempt or from a person."""
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal, JournalError
+from runtime.record.journal import (
+    AnswerAccepted,
+    AnswerRefused,
+    Fenced,
+    Journal,
+    JournalError,
+    Unrecordable,
+)
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary, fold_events
 from tests.present import present
@@ -436,3 +443,33 @@ async def test_a_caller_that_gave_up_breaks_nothing(journal: Journal) -> None:
     events = await journal.read("r1")
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert {str(n) for n in range(1, 30, 2)} <= set(texts(events))
+
+
+async def test_an_append_that_is_told_of_is_written_though_its_caller_gave_up(journal: Journal) -> None:
+    lease = await started(journal)
+    told: list[Any] = []
+    tasks = [asyncio.ensure_future(journal.append(lease, [warned(str(n))], ended=told.append)) for n in range(30)]
+    for task in tasks[:29]:
+        task.cancel()
+    await tasks[29]
+    assert [texts(each) for each in told] == [[str(n)] for n in range(30)]
+    assert texts(await journal.read("r1")) == [str(n) for n in range(30)]
+
+
+async def test_an_append_that_fails_tells_so_once(store: Store) -> None:
+    journal = await store.open()
+    lease = await started(journal)
+    told: list[Any] = []
+    unreadable: dict[str, Any] = {}
+    unreadable["itself"] = unreadable
+    with pytest.raises(Unrecordable):
+        await journal.append(lease, [ev.StepEnded(node_id="a~0", attempt=1, result=unreadable)], ended=told.append)
+    await journal.release(lease)
+    with pytest.raises(Fenced):
+        await journal.append(lease, [warned("late")], ended=told.append)
+    gone = asyncio.ensure_future(journal.append(lease, [warned("later")], ended=told.append))
+    gone.cancel()
+    await journal.close()
+    with pytest.raises(JournalError, match="closed"):
+        await journal.append(lease, [warned("never")], ended=told.append)
+    assert [type(each) for each in told] == [Unrecordable, Fenced, Fenced, JournalError]
