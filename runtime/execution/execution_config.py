@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
-import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from orbiter.mcp.table import ServerTable
@@ -39,7 +38,7 @@ class DeltaSink(Protocol):
     def put(self, run_id: str, node_id: str, attempt: int, kind: str, text: str) -> None: ...
 
 
-class CallSite(msgspec.Struct, frozen=True):
+class CallSite(NamedTuple):
     """A call that an attempt is about to make: which step, and which of its attempts."""
 
     run_id: str

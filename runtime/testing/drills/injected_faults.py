@@ -10,8 +10,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-import msgspec
-
 from orbiter.errors import ToolError
 from orbiter.models.model_errors import CallContext
 from runtime.execution.execution_config import CallSite, ExecutionConfig
@@ -99,7 +97,7 @@ class InjectedFaults:
             return
         for number, fault in enumerate(self._drill.faults):
             if fault.after_step and self._ended >= fault.after_step and not self._injected[number]:
-                self._kill(msgspec.structs.replace(site, node_id=""), number)
+                self._kill(site._replace(node_id=""), number)
 
     def _kill(self, site: CallSite, number: int) -> None:
         self._note("killed", site, number)
