@@ -28,8 +28,7 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
     session, step, node_id = execution.session, execution.step, execution.node_id
     parent_id, model, begun = execution.parent_id, execution.model, execution.attempts > 0
     while True:
-        if session.tracker.is_frozen:
-            await session.tracker.wait_until_thawed(execution.activity)
+        await session.tracker.wait_until_thawed(execution.activity)
         if step.kind == "tool" and execution.state.breakpoints:
             stop = breakpoint_fault(session, node_id, "tool", step.name)
             if stop is not None:
