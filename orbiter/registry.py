@@ -5,7 +5,9 @@ Three are global: `agent_registry`, `tool_registry`, `model_registry`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from typing import Any, Generic, TypeVar, overload
 
 from orbiter.errors import RegistryError
@@ -17,7 +19,8 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Items by name. A name is given once.
+    """Items by name. A name is given once; a file that is read again, as a runtime does for each run, gives its names
+    again.
 
     Args:
         name: What the registry is called in error texts.
@@ -26,6 +29,8 @@ class Registry(Generic[T]):
     def __init__(self, name: str = "registry") -> None:
         self._name = name
         self._items: dict[str, T] = {}
+        self._givers: dict[str, ModuleSpec | None] = {}
+        """Of each name, the module that gave it, as it was loaded then."""
 
     @overload
     def register(self, name: str) -> Callable[[T], T]: ...
@@ -39,16 +44,21 @@ class Registry(Generic[T]):
         Raises:
             RegistryError: The name is taken.
         """
+        giver: ModuleSpec | None = sys._getframe(1).f_globals.get("__spec__")
         if item is not None:
-            return self._add(name, item)
-        return lambda decorated: self._add(name, decorated)
+            return self._add(name, item, giver)
+        return lambda decorated: self._add(name, decorated, giver)
 
-    def _add(self, name: str, item: T) -> T:
-        if name in self._items:
+    def _add(self, name: str, item: T, giver: ModuleSpec | None) -> T:
+        before = self._givers.get(name)
+        if name in self._items and not _is_read_again(giver, before):
+            where = f"; {before.origin} has it" if before is not None and before.origin else ""
             raise RegistryError(
-                f"'{name}' is already registered in {self._name}", hint="Choose another name, or register it once"
+                f"'{name}' is already registered in {self._name}",
+                hint=f"Choose another name, or register it once{where}",
             )
         self._items[name] = item
+        self._givers[name] = giver
         return item
 
     def get(self, name: str) -> T:
@@ -73,6 +83,13 @@ class Registry(Generic[T]):
     def list_all(self) -> list[str]:
         """All names, in the order in which they were registered."""
         return list(self._items)
+
+
+def _is_read_again(module: ModuleSpec | None, before: ModuleSpec | None) -> bool:
+    """Whether a module is a later load of the file of another one."""
+    if module is None or before is None or module is before:
+        return False
+    return module.origin is not None and module.origin == before.origin
 
 
 agent_registry: Registry[Any] = Registry("agent_registry")

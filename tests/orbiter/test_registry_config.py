@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +42,30 @@ def test_the_texts_of_seed_000() -> None:
     with pytest.raises(OrbiterError) as missing:
         Registry[int]("model_registry").get("unknown")
     assert str(missing.value) == "'unknown' not found in model_registry"
+
+
+def test_a_file_that_is_read_again_gives_its_names_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry: Registry[int] = Registry("model_registry")
+    monkeypatch.setattr("orbiter.registry.model_registry", registry)
+    source = "from orbiter.registry import model_registry\nmodel_registry.register('parrot', 1)\n"
+    for name in ("first", "other"):
+        (tmp_path / f"{name}.py").write_text(source)
+    (tmp_path / "twice.py").write_text(source + source.replace("parrot", "x") * 2)
+
+    def read(file: str) -> None:
+        spec = importlib.util.spec_from_file_location(file, tmp_path / f"{file}.py")
+        assert spec is not None and spec.loader is not None
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+    read("first")
+    read("first")
+    assert registry.list_all() == ["parrot"]
+    with pytest.raises(RegistryError) as taken:
+        read("other")
+    assert f"{tmp_path / 'first.py'} has it" in str(taken.value.hint)
+    registry._items.clear()
+    with pytest.raises(RegistryError, match="'x' is already registered"):
+        read("twice")
 
 
 def test_a_missing_name_is_told_with_the_nearest_one() -> None:

@@ -106,6 +106,26 @@ async def test_what_an_import_raises_becomes_an_incident_that_names_the_file(tmp
         assert (await bench.ended_by(incident, "retry")).output == "all is well"
 
 
+async def test_a_file_that_registers_a_provider_is_good_for_more_than_one_run(tmp_path: Path) -> None:
+    source = """
+from orbiter import Agent
+from orbiter.models import ModelProvider, ModelResponse, model_registry
+class Parrot(ModelProvider):
+    async def complete(self, messages, **told):
+        return ModelResponse(content=messages[-1].content)
+    async def stream(self, messages, **told):
+        yield
+model_registry.register("parrot-of-two-runs", Parrot)
+bird = Agent(name="bird", model="parrot-of-two-runs:grey")
+"""
+    (tmp_path / "bird.py").write_text(source)
+    async with runtime(tmp_path) as (bench, _):
+        for said in ("one", "two"):
+            run_id = await bench.decisions.start("bird.py:bird", said, by=ME)
+            state = await bench.until(run_id, _settled)
+            assert state.output == said, [each.opened.message for each in state.open_incidents]
+
+
 def why(state: DurableRun, asked: OpenIncident) -> list[str]:
     return [each.text for each in explain(state.incidents[asked.opened.incident_id], state).why]
 
