@@ -1,16 +1,20 @@
-"""The output parser: from a model's text to the output of an agent (seed 001, "Output Parser")."""
+"""The output parser: from a provider's reply to the output of an agent (seed 001, "Output Parser").
+
+A provider may be user code, and what it returns goes into the journal and into other requests: it is checked here.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
-from orbiter.errors import OutputParseError
+from orbiter.errors import ModelError, OutputParseError
 from orbiter.parsing.strict_json import load_json
 from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
@@ -27,7 +31,97 @@ MAX_ARGUMENT_NESTING = 100
 """How deeply the arguments of a call may be nested: what carries them further, and writes them down, has limits of its
 own (pydantic reads 200 levels), and no tool needs more.
 """
+UNUSABLE: Final = (AttributeError, TypeError, ValueError, RecursionError)
+"""What reading a reply raises that is not of the form of a `ModelResponse`, or pieces that are no `StreamChunk`."""
+_EXAMPLE: Final = 'ModelResponse(content="Yes")'
 _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
+
+
+def unusable_reply(model: str, why: object) -> ModelError:
+    """The failure of a call whose reply cannot be used.
+
+    Args:
+        model: The model string.
+        why: What is wrong with the reply, or what reading it raised.
+    """
+    said = _first_error(why) if isinstance(why, PydanticValidationError) else str(why)
+    return ModelError(
+        f"The provider's reply cannot be used: {said}",
+        model=model,
+        provider=model.partition(":")[0],
+        code="unusable_reply",
+        type="unusable_reply",
+        where="response",
+        hint=f"complete() of a provider returns orbiter.models.{_EXAMPLE}; stream() yields StreamChunk objects",
+    )
+
+
+def _first_error(found: PydanticValidationError) -> str:
+    error = found.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}; got {reprlib.repr(error['input'])}"
+
+
+def reply_output(response: Any) -> AgentOutput:
+    """What an agent works with of a reply: only `content`, `tool_calls` and `usage` must be there.
+
+    Raises:
+        TypeError: One of them is of another kind.
+        Exception: Of `UNUSABLE`.
+    """
+    for name in ("content", "tool_calls", "usage"):
+        if not hasattr(response, name):
+            raise TypeError(f"{reprlib.repr(response)} has no {name}; return {_EXAMPLE}")
+    content, calls = response.content, response.tool_calls or ()
+    if content is not None and not isinstance(content, str):
+        raise TypeError(f"its content must be a text; got {reprlib.repr(content)}")
+    for call in calls:
+        _check_call(call)
+    return parse_response(content=content, tool_calls=calls, usage=_counted(response.usage))
+
+
+def _check_call(call: Any) -> None:
+    if not isinstance(call, ToolCall):
+        raise TypeError(f"its tool_calls must be orbiter.ToolCall objects; got {reprlib.repr(call)}")
+    for name in ("id", "name", "arguments"):
+        value = getattr(call, name)
+        if not isinstance(value, str):
+            kind = "a JSON text" if name == "arguments" else "a text"
+            raise TypeError(f"{name} of a tool call must be {kind}; got {reprlib.repr(value)}")
+
+
+def _counted(usage: Any) -> Usage:
+    """Tokens as whole numbers, none of them negative: budgets count them."""
+    if usage is None:
+        return NO_USAGE
+    given = usage.__dict__ if isinstance(usage, Usage) else usage
+    if not isinstance(given, Mapping):
+        raise TypeError(f"its usage must be an orbiter.Usage; got {reprlib.repr(usage)}")
+    if isinstance(usage, Usage) and all(type(count) is int and count >= 0 for count in given.values()):
+        return usage
+    counts = Usage.model_validate(dict(given))
+    return Usage(**{name: max(0, count) for name, count in counts.__dict__.items()})
+
+
+def reply_data(response: Any) -> dict[str, Any] | None:
+    """What the provider wants back with the conversation, if anything.
+
+    Raises:
+        TypeError: It is not JSON.
+        Exception: Of `UNUSABLE`.
+    """
+    data = getattr(response, "provider_data", None)
+    if not isinstance(data, dict):
+        return None
+    if not all(isinstance(name, str) for name in data):
+        raise TypeError(f"the keys of its provider_data must be texts; got {reprlib.repr(list(data))}")
+    try:
+        text = json.dumps(data)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise TypeError(f"its provider_data must be JSON: {exc}") from exc
+    if is_too_deep(text, data):
+        raise TypeError(f"its provider_data is nested deeper than {MAX_ARGUMENT_NESTING} levels")
+    mended: dict[str, Any] = drop_surrogates_in(data)
+    return mended
 
 
 def parse_response(*, content: str | None, tool_calls: Sequence[ToolCall] | None, usage: Usage | None) -> AgentOutput:

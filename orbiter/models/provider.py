@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
@@ -173,7 +174,7 @@ def get_provider(
         The provider.
 
     Raises:
-        ModelError: No provider of that name is registered.
+        ModelError: No provider of that name is registered, or what is registered makes none.
 
     Examples:
         >>> from orbiter.models import get_provider
@@ -187,4 +188,13 @@ def get_provider(
             provider=config.provider, model_name=config.model_name, api_key=api_key, base_url=base_url, **fields
         )
     built: ModelProvider = model_registry.get(config.provider)(config, **options)
+    if not hasattr(built, "complete"):
+        raise ModelError(
+            f"What is registered as provider '{config.provider}' made {reprlib.repr(built)}, which has no complete()",
+            model=model,
+            provider=config.provider,
+            code="configuration_error",
+            where="client",
+            hint="Register a class derived from orbiter.models.ModelProvider.",
+        )
     return built

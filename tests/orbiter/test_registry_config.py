@@ -54,7 +54,8 @@ def test_a_file_that_is_read_again_gives_its_names_again(tmp_path: Path, monkeyp
 
     def read(file: str) -> None:
         spec = importlib.util.spec_from_file_location(file, tmp_path / f"{file}.py")
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
     read("first")

@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.providers import provider_for_model
-from orbiter._internal.output_parser import parse_response
+from orbiter._internal.output_parser import UNUSABLE, reply_data, reply_output, unusable_reply
 from orbiter.steps import Codec, Emit
-from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
+from orbiter.text_encoding import drop_surrogates
 from orbiter.types import AgentInput, AgentOutput, Message, Usage
 
 if TYPE_CHECKING:
     from orbiter.agent import Agent
+    from orbiter.models.reply_assembly import StreamAssembly
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +68,10 @@ class ModelReply:
 async def call_model(call: ModelCall) -> ModelReply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
-    return parse_reply(await call.provider.complete(list(call.messages), **call.settings))
+    asked = call.provider.complete(list(call.messages), **call.settings)
+    if not isawaitable(asked):
+        raise unusable_reply(call.model, "its complete() must be 'async def'")
+    return parse_reply(await asked, call.model)
 
 
 async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
@@ -76,27 +81,48 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
     call.attempts += 1
     assembly = StreamAssembly()
     async for chunk in call.provider.stream(list(call.messages), **call.settings):
-        assembly.add(chunk)
-        reasoning = getattr(chunk, "reasoning_content", "")
-        if reasoning:
-            emit("reasoning", drop_surrogates(reasoning))
-        if chunk.delta:
-            emit("text", drop_surrogates(chunk.delta))
-    return parse_reply(assembly.response())
+        try:
+            assembly.add(chunk)
+            _hand_out(chunk, emit)
+        except UNUSABLE as exc:
+            raise unusable_reply(call.model, f"of a piece of its stream, {exc}") from exc
+    return parse_assembled(assembly, call.model)
 
 
-def parse_reply(response: Any) -> ModelReply:
-    """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there."""
-    output = parse_response(content=response.content, tool_calls=response.tool_calls, usage=response.usage)
-    data = getattr(response, "provider_data", None)
-    return ModelReply(
-        output,
-        response,
-        _text(response, "model"),
-        _text(response, "finish_reason"),
-        _text(response, "reasoning_content"),
-        drop_surrogates_in(data) if isinstance(data, dict) else None,
-    )
+def _hand_out(chunk: Any, emit: Emit) -> None:
+    reasoning = getattr(chunk, "reasoning_content", "")
+    if reasoning:
+        emit("reasoning", drop_surrogates(reasoning))
+    if chunk.delta:
+        emit("text", drop_surrogates(chunk.delta))
+
+
+def parse_assembled(assembly: StreamAssembly, model: str) -> ModelReply:
+    """The reply whose pieces have come. Raises as `parse_reply`."""
+    try:
+        response = assembly.response()
+    except UNUSABLE as exc:
+        raise unusable_reply(model, exc) from exc
+    return parse_reply(response, model)
+
+
+def parse_reply(response: Any, model: str) -> ModelReply:
+    """What a provider returned as a `Reply`. Only `content`, `tool_calls` and `usage` must be there.
+
+    Raises:
+        ModelError: It cannot be used; the message says what is wrong.
+    """
+    try:
+        return ModelReply(
+            reply_output(response),
+            response,
+            _text(response, "model"),
+            _text(response, "finish_reason"),
+            _text(response, "reasoning_content"),
+            reply_data(response),
+        )
+    except UNUSABLE as exc:
+        raise unusable_reply(model, exc) from exc
 
 
 def _text(response: Any, name: str) -> str:

@@ -147,7 +147,7 @@ class StreamedRun(AgentRun):
                     finally:
                         await _close(chunks)
                     steps.log_success(call.attempts - 1)
-                    reply = parse_reply(parts.response())
+                    reply = parse_reply(parts.response(), call.model)
                     if HookPoint.POST_LLM_CALL in hooks:
                         await run_post_hooks(self, call, reply)
                     output = self.record_reply(reply)
