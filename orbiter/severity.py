@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from orbiter._internal.arguments import MAPPING, TEXT, check_argument
 from orbiter.errors import ConfigurationError
 from orbiter.parsing.near_names import did_you_mean
 
@@ -44,7 +45,7 @@ class ErrorClassification:
             `error_code`, `retry_after` (seconds).
 
     Raises:
-        ConfigurationError: `severity` is unknown; the message names the nearest one.
+        ConfigurationError: `severity` is unknown; the message names the nearest one. Or a field is of another kind.
     """
 
     severity: ErrorSeverity
@@ -55,6 +56,12 @@ class ErrorClassification:
         given: object = self.severity
         if not isinstance(given, ErrorSeverity):
             object.__setattr__(self, "severity", _severity(given))
+        for name, kind, example in (
+            ("user_message", TEXT, "'The file is not there'"),
+            ("metadata", MAPPING, "{'suggestions': ['Look for it']}"),
+        ):
+            if (value := getattr(self, name)) is not None:
+                check_argument("ErrorClassification", name, value, kind, example=example, error=ConfigurationError)
 
 
 def _severity(word: object) -> ErrorSeverity:

@@ -140,12 +140,19 @@ def _evidence_of(exc: BaseException, provider: str) -> Evidence:
     return replace(
         found,
         suggestion=as_text(first_present(safe_getattr(exc, "suggestion"), "")),
-        retry_after=float(hint) if isinstance(hint, int | float) and not isinstance(hint, bool) else None,
+        retry_after=_seconds(hint),
         recoverable=safe_getattr(exc, "recoverable") is True,
         said_recoverable=_said_recoverable(exc),
         context=context,
         node_path=tuple(as_text(p) for p in path) if isinstance(path, list | tuple) else (),
     )
+
+
+def _seconds(hint: Any) -> float | None:
+    try:
+        return float(hint) if isinstance(hint, int | float) and not isinstance(hint, bool) else None
+    except OverflowError:
+        return None
 
 
 def _said_recoverable(exc: BaseException) -> bool | None:

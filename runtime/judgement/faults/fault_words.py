@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from orbiter.redaction import REDACTED, Redactor, redact
@@ -15,6 +16,7 @@ _QUOTED_KEY = re.compile(
     r"(?i)(\b(?:api[ _-]?key|token|credential|password)s?(?: provided)?\s?[:=]\s?)(?!\d+\b)['\"]?[^\s'\",]{8,}"
 )
 _MAX_CONTEXT = 40
+_MAX_LEVELS = 20
 # Entries of an error's context that are kept.
 _ANSWER_FIELDS = frozenset(
     {
@@ -31,12 +33,23 @@ def error_context(found: Evidence) -> dict[str, Any]:
     known = _ANSWER_FIELDS if "ModelError" in found.names else frozenset()
     kept = {as_text(name)[:100]: value for name, value in found.context.items() if name not in known}
     first = dict(list(kept.items())[:_MAX_CONTEXT])
-    try:
-        plain = json.loads(json.dumps(first, default=as_text, allow_nan=False, skipkeys=True))
-    except (ValueError, TypeError, RecursionError):
-        plain = {name: as_text(value) for name, value in first.items()}
+    plain = plain_json(first)
     masked = Redactor(addresses=False).value(plain)
     return {name: _cut_long(value) for name, value in masked.items()}
+
+
+def plain_json(facts: Mapping[Any, Any]) -> dict[str, Any]:
+    """Facts that user code gives, as JSON; what has no form there, or is nested beyond `_MAX_LEVELS`, as text."""
+    try:
+        plain = json.loads(json.dumps(dict(facts), default=as_text, allow_nan=False, skipkeys=True))
+    except (ValueError, TypeError, RecursionError):
+        plain = {as_text(name): as_text(value) for name, value in facts.items()}
+    return {name: as_text(value) if _is_deeper(value, _MAX_LEVELS) else value for name, value in plain.items()}
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not levels or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _cut_long(value: Any) -> Any:

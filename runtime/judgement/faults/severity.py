@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
-from runtime.judgement.faults.fault_words import mask_secrets
+from runtime.judgement.faults.fault_words import mask_secrets, plain_json
 from runtime.judgement.faults.wait_time import parse_moment
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -57,12 +56,15 @@ def ask_author(
         return _with_problem_noted(
             facts, f"returned {type(said).__name__}; it must return an ErrorClassification or None"
         )
-    return apply_severity(facts, said)
+    try:
+        return apply_severity(facts, said)
+    except Exception as problem:  # one that was made, or changed, past its constructor
+        return _with_problem_noted(facts, f"returned what cannot be read: {type(problem).__name__}: {problem}")
 
 
 def apply_severity(facts: Classification, said: ErrorClassification) -> Classification:
     """What the author says, in our terms (DESIGN section 5; severities are mostly remedies)."""
-    metadata = _json(said.metadata)
+    metadata = plain_json(said.metadata or {})
     changes: dict[str, Any] = dict(_BY_SEVERITY[said.severity](facts))
     changes["metadata"] = {**facts.metadata, **metadata}
     changes["rule_id"] = f"author.{said.severity.value}"
@@ -135,16 +137,6 @@ _BY_SEVERITY: dict[ErrorSeverity, Callable[[Classification], dict[str, Any]]] = 
 }
 
 
-def _json(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    if not metadata:
-        return {}
-    try:
-        found = json.loads(json.dumps(dict(metadata), default=_text, allow_nan=False, skipkeys=True))
-    except (ValueError, TypeError, RecursionError):
-        return {str(k): _text(v) for k, v in metadata.items()}
-    return found if isinstance(found, dict) else {}
-
-
 def _suggestions(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (mask_secrets(value),) if value else ()
@@ -153,10 +145,3 @@ def _suggestions(value: Any) -> tuple[str, ...]:
 
 def _with_problem_noted(facts: Classification, problem: str) -> Classification:
     return replace(facts, metadata={**facts.metadata, PROBLEM: mask_secrets(problem)[:500]})
-
-
-def _text(value: object) -> str:
-    try:
-        return str(value)
-    except BaseException:
-        return type(value).__name__

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -67,9 +68,11 @@ class RetryPolicy:
         "fixed_delay"). What is not given is as in `default`.
 
         Raises:
-            ValueError: A value is not a number, or is out of its range.
+            ValueError: It is not a mapping, or a value in it is not a number, or is out of its range.
         """
         given = default or RetryPolicy()
+        if not isinstance(value, Mapping):
+            raise ValueError(f"it is {reprlib.repr(value)}; give a mapping, such as {{'max_attempts': 2}}")  # noqa: TRY004 - one class for all that is wrong
         base = _number(value, given.base, "delay_seconds", "base_retry_delay", "base_delay")
         strategy = value.get("rate_limit_strategy")
         if strategy not in (None, "exponential_backoff", "fixed_delay"):

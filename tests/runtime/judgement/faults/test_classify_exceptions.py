@@ -375,3 +375,16 @@ def test_no_memory_in_a_provider_or_a_hook_is_trouble_of_its_node(origin: Origin
 def test_an_exit_outside_of_a_tool_is_a_stop() -> None:
     found = classify(SystemExit(2), now=NOW)
     assert (found.cause, found.impact) == (Cause.CANCELLED, Impact.PROCESS)
+
+
+@pytest.mark.parametrize("hint", [10**400, float("nan"), float("inf"), -5, "soon", [1], True])
+def test_an_odd_hint_when_to_come_back_hides_nothing_else(hint: Any) -> None:
+    error = Exception("slow down")
+    error.__dict__.update(status_code=429, retry_after=hint, context={"deep": _nested(400)})
+    found = classify(error, origin=Origin.TOOL)
+    assert (found.cause, found.retry_after_s) == (Cause.RATE_LIMITED, None)
+    assert isinstance(found.context["deep"], str)
+
+
+def _nested(levels: int) -> list[Any]:
+    return [_nested(levels - 1)] if levels else []

@@ -84,6 +84,38 @@ def test_metadata_of_any_kind_becomes_json() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=Classification) == found
 
 
+@pytest.mark.parametrize("key", ["deep", 5])
+def test_metadata_that_is_nested_too_deeply_becomes_text(key: Any) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"a": deep}
+    found = said(ErrorSeverity.CRITICAL, metadata={key: deep, "flat": {"b": [1]}})
+    assert isinstance(found.metadata[str(key)], str)
+    assert found.metadata["flat"] == {"b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"user_message": 3}, "user_message must be a text, such as 'The file is not there'; got 3"),
+        ({"user_message": ["x"]}, "user_message must be a text"),
+        ({"metadata": [1]}, "metadata must be a mapping, such as "),
+    ],
+)
+def test_a_judgement_of_the_wrong_kind_is_refused_where_it_is_made(given: Any, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        ErrorClassification(ErrorSeverity.CRITICAL, **given)
+
+
+def test_a_judgement_that_cannot_be_read_is_noted_and_left() -> None:
+    changed = ErrorClassification(ErrorSeverity.CRITICAL)
+    object.__setattr__(changed, "severity", 3)
+    for broken in (object.__new__(ErrorClassification), changed):
+        found = _author(broken)
+        assert (found.cause, found.impact) == (Cause.TIMEOUT, Impact.NODE)
+        assert "returned what cannot be read" in str(found.metadata["classify_error"])
+
+
 def _author(answer: Any) -> Classification:
     def classify_error(exc: Exception, context: dict[str, Any]) -> Any:
         if isinstance(answer, Exception):

@@ -150,9 +150,11 @@ def test_seed_003s_words() -> None:
         ({"delay_seconds": -1}, "base is -1"),
         ({"rate_limit_strategy": "sometimes"}, "'fixed_delay'"),
         ({"max_attempts": True}, "give a number"),
+        (None, "it is None; give a mapping, such as {'max_attempts': 2}"),
+        ([1], r"it is \[1\]; give a mapping"),
     ],
 )
-def test_policies_that_cannot_be(given: dict[str, Any], says: str) -> None:
+def test_policies_that_cannot_be(given: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         RetryPolicy.from_mapping(given)
 
