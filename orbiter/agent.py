@@ -24,6 +24,7 @@ from orbiter._internal.declarations.serialization import (
     tool_path,
 )
 from orbiter._internal.keywords import name_nearest_keyword
+from orbiter._internal.schema.tool_options import check_foreign_tool
 from orbiter._internal.toolset import Toolset
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentConfigurationError, AgentError
@@ -160,6 +161,8 @@ class Agent(Generic[OutputT_co]):
         made: Any = tool
         if not isinstance(tool, Tool) and not hasattr(tool, "execute"):
             made = FunctionTool(tool)
+        elif not isinstance(tool, Tool):
+            check_foreign_tool(self.name, tool)
         if made.name in self.tools:
             raise AgentConfigurationError(
                 f"Duplicate tool name '{made.name}' on agent '{self.name}'",

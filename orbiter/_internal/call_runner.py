@@ -6,6 +6,7 @@ The outermost try/except around an agent: what escapes from it is a `CallRunnerE
 from __future__ import annotations
 
 import json
+import reprlib
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -21,7 +22,7 @@ from orbiter._internal.loop.prepared_run import prepared_run
 from orbiter._internal.loop.run_results import result_of, sum_usage
 from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
 from orbiter.agent import Agent
-from orbiter.errors import CallRunnerError
+from orbiter.errors import AgentError, CallRunnerError
 from orbiter.steps import errors_of_run
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
@@ -165,7 +166,7 @@ def _result_of_foreign(
     if isinstance(output, RunResult):
         text, calls, usage, transcript = output.output, [], output.usage, list(output.messages)
     else:
-        text = output if isinstance(output, str) else output.text
+        text = text_of_foreign(output, agent.name)
         calls = list(getattr(output, "tool_calls", None) or ())
         usage = getattr(output, "usage", None) or NO_USAGE
         transcript = [
@@ -182,6 +183,21 @@ def _result_of_foreign(
         target.put(TextEvent(text=text, agent_name=agent.name))
     whole = AgentOutput(text=text, tool_calls=calls, usage=usage, parsed=getattr(output, "parsed", None))
     return result_of(agent.name, whole, transcript, usage)
+
+
+def text_of_foreign(output: Any, name: str) -> str:
+    """What an agent that is not ours said.
+
+    Raises:
+        AgentError: It returned neither a text nor something that has one.
+    """
+    for text in (output, getattr(output, "text", None), getattr(output, "output", None)):
+        if isinstance(text, str):
+            return text
+    raise AgentError(
+        f"run() of agent '{name}' returned {reprlib.repr(output)}",
+        hint="It returns a text, an AgentOutput or a RunResult.",
+    )
 
 
 def _arguments(text: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from orbiter.errors import HookError
 from runtime.execution.attempt import run_attempt
 from runtime.execution.deadlines import missed_since, overdue_delay
 from runtime.execution.failures.cancelled_call import cancelled_fault
@@ -101,7 +102,11 @@ def _unused_answer(execution: StepExecution) -> ev.IncidentAnswered | None:
 
 
 async def _run_pre_hooks(execution: StepExecution) -> None:
-    """PRE hooks; what they change in place is recorded, so that a later life works on the same."""
+    """PRE hooks; what they change in place is recorded, so that a later life works on the same.
+
+    Raises:
+        HookError: What they left cannot be recorded.
+    """
     step, node = execution.step, execution.node
     if node is not None and node.edits:
         step.codec.replace(step.arguments, node.edits)
@@ -110,11 +115,19 @@ async def _run_pre_hooks(execution: StepExecution) -> None:
         return
     untouched = step.codec.editable(step.arguments)
     await step.before(step.arguments)
-    edited = step.codec.editable(step.arguments)
-    if edited is not None and edited != untouched:
-        execution.record_node()
+    try:
+        edited = step.codec.editable(step.arguments)
+        if edited is None or edited == untouched:
+            return
         edit = ev.StepEdited(node_id=execution.node_id, parent_id=execution.parent_id, changes=edited)
-        execution.session.record_soon(edit)
+        ev.check_line(edit, ev.dump_event(edit))
+    except (TypeError, ValueError, RecursionError, ev.InvalidEvent) as exc:
+        raise HookError(
+            f"A PRE hook of agent '{step.agent}' left in a call of {step.name} what JSON cannot say: {exc}",
+            hint="Put texts, numbers, lists and dicts of them there.",
+        ) from exc
+    execution.record_node()
+    execution.session.record_soon(edit)
 
 
 async def _wait_for_scheduled_retry(execution: StepExecution) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from orbiter import Agent, NeedsInput, ParallelGroup, SerialGroup, Swarm, run, tool
 from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError, GroupError, SwarmError, ToolError
 from orbiter.models.scripted.provider import script
-from orbiter.models.scripted.replies import Script
+from orbiter.models.scripted.replies import Fault, Script
+from orbiter.steps import Traits
 from orbiter.types import UserMessage
 from tests.orbiter import engine_fakes
 
@@ -20,6 +22,18 @@ PARALLEL: Any = ParallelGroup
 SERIAL: Any = SerialGroup
 TOOL: Any = tool
 NEEDS: Any = NeedsInput
+FAULT: Any = Fault
+
+
+def foreign(**odd: Any) -> Agent:
+    """An agent with a tool of a class that is not ours."""
+    return AGENT(name="a", tools=[SimpleNamespace(**{"name": "t", "execute": len, **odd})])
+
+
+def traits(**odd: Any) -> Agent:
+    return foreign(traits=Traits(**odd))
+
+
 MEMBER = Agent(name="a")
 DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: AGENT(name=""), AgentConfigurationError, "Agent: name must be a text that is not empty, such as "),
@@ -41,6 +55,20 @@ DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: SWARM(agents="a"), SwarmError, "agents must be a list"),
     (lambda: SWARM(agents=[MEMBER], flow=3), SwarmError, "flow must be a text, such as 'a >> b'; got 3"),
     (lambda: SWARM(agents=[MEMBER], max_handoffs=None), SwarmError, "max_handoffs must be a whole number"),
+    (lambda: foreign(name=3), ToolError, "A tool of agent 'a': name must be a text that is not empty"),
+    (lambda: foreign(name=None), ToolError, "such as 'search'; got None"),
+    (lambda: traits(permissions="fs.write:x"), ToolError, "permissions must be a sequence of names"),
+    (lambda: traits(permissions=(3,)), ToolError, r"a permission must be a text, such as 'fs.write:notes/\*'; got 3"),
+    (lambda: traits(idempotent="no"), ToolError, "Tool 't': idempotent must be True or False"),
+    (lambda: traits(timeout="5"), ToolError, "timeout must be above 0 seconds, got '5'"),
+    (lambda: traits(failure="nope"), ConfigurationError, "nope"),
+    (lambda: FAULT("503"), TypeError, "Fault: status must be a status of HTTP, such as 503; got '503'"),
+    (lambda: FAULT(-1), TypeError, "status must be a status of HTTP"),
+    (lambda: FAULT(kind="zz"), TypeError, "kind must be one of response, stream, .*; got 'zz'"),
+    (lambda: FAULT(429, headers={"retry-after": 5}), TypeError, "headers must be a mapping of texts, such as "),
+    (lambda: FAULT(429, headers=[1]), TypeError, "headers must be a mapping of texts"),
+    (lambda: FAULT(body=object()), TypeError, "body must be a text, or a mapping as JSON has it"),
+    (lambda: FAULT(message=3), TypeError, "message must be a text; got 3"),
     (lambda: TOOL(name=3)(len), ToolError, "name must be a text, such as 'search'; got 3"),
     (lambda: TOOL(description=3)(len), ToolError, "A tool: description must be a text"),
     (
@@ -120,3 +148,17 @@ async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> Non
     provider = engine_fakes.Script(engine_fakes.text("never"))
     with pytest.raises(AgentError, match=r"Agent 'a': messages must be objects of orbiter\.types, got "):
         await run(MEMBER, "q", messages=[UserMessage(content="before"), wrong], provider=provider)
+
+
+@pytest.mark.parametrize("odd", [None, 3, {"output": "x"}, SimpleNamespace(output=3)])
+@pytest.mark.parametrize("many", [False, True])
+async def test_an_agent_that_is_not_ours_and_returns_something_else_is_named(odd: Any, many: bool) -> None:
+    class Other:
+        name = "other"
+
+        async def run(self, *args: Any, **more: Any) -> Any:
+            return odd
+
+    runnable = PARALLEL(name="g", agents=[Other(), MEMBER]) if many else SWARM(agents=[Other()])
+    with pytest.raises(Exception, match=r"run\(\) of agent 'other' returned .*"):
+        await run(runnable, "go")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from orbiter import steps
-from orbiter._internal.call_runner import run_agent
+from orbiter._internal.call_runner import run_agent, text_of_foreign
 from orbiter._internal.declarations.container import Container, run_declared
 from orbiter._internal.loop.agent_run_data import ExplainPeer
 from orbiter._internal.loop.providers import provider_for
@@ -174,10 +174,9 @@ def as_result(value: Any, name: str) -> RunResult:
         return value
     if isinstance(value, AgentOutput):
         return RunResult(output=value.text, usage=value.usage, steps=1, agent=name)
-    text = value if isinstance(value, str) else getattr(value, "output", None)
-    if text is None:
-        text = value.text
-    return RunResult(output=text, usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name)
+    return RunResult(
+        output=text_of_foreign(value, name), usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name
+    )
 
 
 def conversation(result: RunResult) -> list[Message]:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypedDict
 
-from orbiter._internal.arguments import FLAG, FUNCTION, NUMBER, TEXT, ArgumentKind, check_argument
+from orbiter._internal.arguments import FLAG, FUNCTION, NAME, NUMBER, TEXT, ArgumentKind, check_argument
 from orbiter.errors import ToolError
 from orbiter.parsing.near_names import did_you_mean
 from orbiter.policy import FailureMode, failure_word
+from orbiter.steps import Traits
 
 Failure = FailureMode | Literal[""]
 RetryPolicy = Callable[[], Mapping[str, Any]] | Mapping[str, Any]
@@ -99,6 +100,22 @@ def check_kinds(told: ToolOptions) -> None:
             check_argument(owner, name, value, kind, example=example, error=ToolError)
 
 
+def check_foreign_tool(agent: str, tool: Any) -> None:
+    """Refuse a tool of a class that is not ours whose name is not a text, or whose traits are of another kind: `Traits`
+    checks nothing.
+
+    Raises:
+        ToolError: It is refused.
+    """
+    name, traits = getattr(tool, "name", None), getattr(tool, "traits", None)
+    check_argument(f"A tool of agent '{agent}'", "name", name, NAME, example="'search'", error=ToolError)
+    if isinstance(traits, Traits):
+        check_kinds({"name": name, "idempotent": traits.idempotent, "risk": traits.risk})
+        check_timeout(name, traits.timeout)
+        check_failure(name, traits.failure)
+        check_permissions(name, traits.permissions)
+
+
 def tool_signature(fn: Any) -> inspect.Signature:
     """The signature of a function that can be a tool."""
     try:
@@ -115,6 +132,8 @@ def check_permissions(name: str, permissions: Sequence[str]) -> tuple[str, ...]:
             f"Tool '{name}': permissions must be a sequence of names, got the string {permissions!r}",
             hint=f"Write permissions=({permissions!r},)",
         )
+    for each in permissions:
+        check_argument(f"Tool '{name}'", "a permission", each, TEXT, example="'fs.write:notes/*'", error=ToolError)
     return tuple(permissions)
 
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from inspect import isawaitable
 from string import Template
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from orbiter.models.scripted.fault_check import check_fault
 from orbiter.models.types import FinishReason, ModelError
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolResult, Usage, UserMessage, content_text
 
@@ -80,6 +81,9 @@ class Fault:
         text: What had come before a failure inside the stream.
         after: How many pieces (words) of `text` come through.
         seconds: Of `silence`: the deadline to use instead of the provider's own.
+
+    Raises:
+        TypeError: A field is of another kind, or the status is not one of HTTP.
     """
 
     status: int = 500
@@ -92,6 +96,9 @@ class Fault:
     text: str = ""
     after: int = 1
     seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        check_fault(self, get_args(FaultKind))
 
     def body_text(self) -> str:
         """The body as it goes over the wire."""

@@ -17,10 +17,6 @@ from msgspec.structs import replace
 from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
 
-_MAX_NESTING = 128
-"""Only a text with more brackets than this, each opened and closed, can be nested too deeply."""
-_RESERVED_LEVELS = 20
-"""Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
 MAX_EVENT_BYTES = 500_000_000
 """Of one event's JSON, in bytes: half of the smallest limit of a store for a whole row (SQLite: a billion)."""
 
@@ -46,8 +42,6 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
         bare = replace(event, seq=0, run_id="", v=ev.EVENT_VERSION)
     try:
         body = ev.dump_event(bare)
-        if len(body) > 2 * _MAX_NESTING and body.count("{") + body.count("[") > _MAX_NESTING:
-            _check_nesting(body)
         if len(body) > MAX_EVENT_BYTES:
             raise ValueError(f"{len(body):,} characters")
         ev.check_line(event, body)
@@ -58,13 +52,6 @@ def encode_event(event: ev.JournalEvent) -> EventRow:
     if len(body) > ev.BLOB_BYTES // 4:  # at most four bytes for a character
         return _with_blobs(event, body)
     return EventRow(event, body)
-
-
-def _check_nesting(body: str) -> None:
-    """Raises `ValueError` if it is nested more deeply than 200 levels: other readers of JSON take no more."""
-    from pydantic_core import from_json  # it counts levels; others take what the stack has room for
-
-    from_json(f"{'[' * _RESERVED_LEVELS}{body}{']' * _RESERVED_LEVELS}", cache_strings=False)
 
 
 def _with_blobs(event: ev.JournalEvent, body: str) -> EventRow:

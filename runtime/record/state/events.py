@@ -113,6 +113,10 @@ OPERATOR_EVENTS: tuple[type[JournalEvent], ...] = (
 WAKING_EVENTS: tuple[type[JournalEvent], ...] = (AbortRequested, RunThawed, RewindRequested)
 """Event kinds after which a run that waits must be driven again."""
 
+_MAX_NESTING: Final = 128
+"""Only a text with more brackets than this, each opened and closed, can be nested too deeply."""
+_RESERVED_LEVELS: Final = 20
+"""Levels that are left for what an event is put into: its line in an export, a snapshot on the link."""
 _CLASS_BY_TYPE: dict[str, type[JournalEvent]] = {type_of(kind): kind for kind in EVENT_CLASSES}
 _HEAD: Final = re.compile(r'\{(?:"v":\d{1,9},)?"type":"([a-z_.]{1,100})"')
 _HEAD_BYTES: Final = re.compile(_HEAD.pattern.encode())
@@ -177,7 +181,12 @@ def check_line(event: JournalEvent, body: str) -> None:
 
     Raises:
         InvalidEvent: it cannot; the message names the field.
+        ValueError: it is nested more deeply than 200 levels: other readers of JSON take no more.
     """
+    if len(body) > 2 * _MAX_NESTING and body.count("{") + body.count("[") > _MAX_NESTING:
+        from pydantic_core import from_json  # it counts levels; others take what the stack has room for
+
+        from_json(f"{'[' * _RESERVED_LEVELS}{body}{']' * _RESERVED_LEVELS}", cache_strings=False)
     if type(event) is not UnknownEvent:
         decoder_of(type(event)).decode(body)
 

@@ -126,6 +126,50 @@ bird = Agent(name="bird", model="parrot-of-two-runs:grey")
             assert state.output == said, [each.opened.message for each in state.open_incidents]
 
 
+HOOKED = """
+from datetime import date
+from threading import Lock
+from orbiter import Agent, tool
+from orbiter.hooks import HookPoint
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Call, Reply
+@tool
+def note(text: str) -> str:
+    return "noted"
+script("user/notes", [Reply(calls=[Call("note", {"text": "x"})]), "done"])
+def deep(levels):
+    return {"a": deep(levels - 1)} if levels else {}
+LEFT = {
+    "object": object(),
+    "lock": Lock(),
+    "deep": deep(300),
+    "generator": (each for each in "x"),
+    "date": date(2026, 1, 2),
+}
+def swarm(odd):
+    def edit(arguments, **told):
+        arguments["text"] = arguments if odd == "loop" else LEFT[odd]
+    return Agent(name="a", model="scripted:user/notes", tools=[note], hooks=[(HookPoint.PRE_TOOL_CALL, edit)])
+for odd in [*LEFT, "loop"]:
+    globals()[odd] = swarm(odd)
+"""
+
+
+@pytest.mark.parametrize("odd", ["object", "lock", "deep", "generator", "loop"])
+async def test_what_a_hook_leaves_that_cannot_be_recorded_is_told_at_its_agent(bench: Bench, odd: str) -> None:
+    (bench.root / "hooked.py").write_text(HOOKED)
+    async with bench.driving():
+        (incident,) = await bench.incidents(await bench.decisions.start(f"hooked.py:{odd}", "go", by=ME))
+    assert (incident.opened.node_id, incident.opened.error_type) == ("a~0", "HookError")
+    assert "A PRE hook of agent 'a' left in a call of note what JSON cannot say" in incident.opened.message
+
+
+async def test_what_a_hook_leaves_that_can_be_written_as_text_is_taken(bench: Bench) -> None:
+    (bench.root / "hooked.py").write_text(HOOKED)
+    async with bench.driving():
+        assert (await bench.ended(await bench.decisions.start("hooked.py:date", "go", by=ME))).output == "done"
+
+
 def why(state: DurableRun, asked: OpenIncident) -> list[str]:
     return [each.text for each in explain(state.incidents[asked.opened.incident_id], state).why]
 
