@@ -24,7 +24,7 @@ from orbiter._internal.declarations.serialization import (
     tool_path,
 )
 from orbiter._internal.keywords import name_nearest_keyword
-from orbiter._internal.schema.tool_options import check_foreign_tool
+from orbiter._internal.schema.tool_options import check_foreign_tool, foreign_schema
 from orbiter._internal.toolset import Toolset
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentConfigurationError, AgentError
@@ -220,7 +220,7 @@ class Agent(Generic[OutputT_co]):
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools in OpenAI's function-calling form."""
-        return [tool.to_schema() for tool in self.tools.values()]
+        return [tool.to_schema() if isinstance(tool, Tool) else foreign_schema(tool) for tool in self.tools.values()]
 
     def describe(self) -> dict[str, Any]:
         """The agent in a few words, JSON-able."""

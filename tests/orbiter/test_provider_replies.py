@@ -122,6 +122,7 @@ async def test_complete_that_is_no_coroutine_is_named() -> None:
         [None],
         ["text"],
         [SimpleNamespace(delta=5)],
+        [SimpleNamespace(delta=b"abc")],
         [SimpleNamespace(delta="a", reasoning_content=["x"])],
         [StreamChunk(delta="a"), SimpleNamespace(delta="", usage="12")],
         [SimpleNamespace(delta="a", finish_reason=7)],
@@ -134,6 +135,15 @@ async def test_a_stream_with_an_odd_piece_is_refused(pieces: list[Any]) -> None:
     with pytest.raises(ModelError, match="reply cannot be used"):
         await stream_model(question(Returns(pieces)), lambda _, text: said.append(text))
     assert all(isinstance(each, str) for each in said)
+
+
+async def test_a_stream_may_be_awaited_for() -> None:
+    class Later(Returns):
+        async def stream(self, messages: Any, **told: Any) -> Any:
+            return Returns(self.value).stream(messages)
+
+    came = await stream_model(question(Later([StreamChunk(delta="a")])), lambda _, text: None)
+    assert came.output.text == "a"
 
 
 def test_what_makes_no_provider_is_named() -> None:

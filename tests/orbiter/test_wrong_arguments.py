@@ -57,6 +57,8 @@ DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: SWARM(agents=[MEMBER], max_handoffs=None), SwarmError, "max_handoffs must be a whole number"),
     (lambda: foreign(name=3), ToolError, "A tool of agent 'a': name must be a text that is not empty"),
     (lambda: foreign(name=None), ToolError, "such as 'search'; got None"),
+    (lambda: foreign(to_schema=lambda: "x").get_tool_schemas(), ToolError, r"'t': to_schema\(\) must be a mapping"),
+    (lambda: foreign(to_schema=lambda: {"a": len}).get_tool_schemas(), ToolError, r"to_schema\(\) must be JSON"),
     (lambda: traits(permissions="fs.write:x"), ToolError, "permissions must be a sequence of names"),
     (lambda: traits(permissions=(3,)), ToolError, r"a permission must be a text, such as 'fs.write:notes/\*'; got 3"),
     (lambda: traits(idempotent="no"), ToolError, "Tool 't': idempotent must be True or False"),

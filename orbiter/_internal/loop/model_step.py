@@ -6,6 +6,7 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import isawaitable
@@ -80,7 +81,10 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
 
     call.attempts += 1
     assembly = StreamAssembly()
-    async for chunk in call.provider.stream(list(call.messages), **call.settings):
+    chunks = call.provider.stream(list(call.messages), **call.settings)
+    if isawaitable(chunks):
+        chunks = await chunks
+    async for chunk in chunks:
         try:
             assembly.add(chunk)
             _hand_out(chunk, emit)
@@ -90,11 +94,17 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
 
 
 def _hand_out(chunk: Any, emit: Emit) -> None:
-    reasoning = getattr(chunk, "reasoning_content", "")
+    reasoning, delta = getattr(chunk, "reasoning_content", ""), chunk.delta
     if reasoning:
-        emit("reasoning", drop_surrogates(reasoning))
-    if chunk.delta:
-        emit("text", drop_surrogates(chunk.delta))
+        emit("reasoning", _piece(reasoning))
+    if delta:
+        emit("text", _piece(delta))
+
+
+def _piece(said: Any) -> str:
+    if not isinstance(said, str):
+        raise TypeError(f"what it says must be a text; got {reprlib.repr(said)}")
+    return drop_surrogates(said)
 
 
 def parse_assembled(assembly: StreamAssembly, model: str) -> ModelReply:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypedDict
 
-from orbiter._internal.arguments import FLAG, FUNCTION, NAME, NUMBER, TEXT, ArgumentKind, check_argument
+from orbiter._internal.arguments import FLAG, FUNCTION, MAPPING, NAME, NUMBER, TEXT, ArgumentKind, check_argument
 from orbiter.errors import ToolError
 from orbiter.parsing.near_names import did_you_mean
 from orbiter.policy import FailureMode, failure_word
@@ -51,6 +52,8 @@ RETRY_SETTINGS: Final = (
 )
 """What a retry policy may say. `runtime.judgement.recovery.retry` reads them."""
 _RETRY_EXAMPLE: Final = "Write retry_policy={'max_attempts': 2, 'delay_seconds': 0.5}"
+
+_SCHEMA_EXAMPLE: Final = "{'type': 'function', 'function': {'name': 'search', 'parameters': {'type': 'object'}}}"
 
 TOOL_DEFAULTS: ToolOptions = {
     "name": None,
@@ -114,6 +117,23 @@ def check_foreign_tool(agent: str, tool: Any) -> None:
         check_timeout(name, traits.timeout)
         check_failure(name, traits.failure)
         check_permissions(name, traits.permissions)
+
+
+def foreign_schema(tool: Any) -> dict[str, Any]:
+    """The schema of a tool of a class that is not ours.
+
+    Raises:
+        ToolError: It is not a mapping, or JSON cannot say it.
+    """
+    schema: dict[str, Any] = tool.to_schema()
+    check_argument(f"Tool '{tool.name}'", "to_schema()", schema, MAPPING, example=_SCHEMA_EXAMPLE, error=ToolError)
+    try:
+        json.dumps(schema)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise ToolError(
+            f"Tool '{tool.name}': to_schema() must be JSON: {exc}", hint=f"Such as {_SCHEMA_EXAMPLE}"
+        ) from exc
+    return schema
 
 
 def tool_signature(fn: Any) -> inspect.Signature:
