@@ -10,13 +10,12 @@ is granted; `is_granted` is how the second attempt knows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from orbiter import steps
-from orbiter._internal.arguments import MAPPING, TEXT, check_argument
+from orbiter._internal.arguments import MAPPING, TEXT, check_argument, check_json
 from orbiter._internal.worker_threads import pool
 from orbiter.errors import AgentPermissionError, PermissionError, ToolError  # noqa: A004 - seed 003 names it so
 
@@ -57,10 +56,7 @@ def _check_question(question: object, schema: object, url: object) -> None:
     if schema is None:
         return
     check_argument("A question", "schema", schema, MAPPING, example="{'type': 'integer'}", error=TypeError)
-    try:
-        json.dumps(schema)
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise TypeError(f"A question: schema must be a JSON schema, such as {{'type': 'integer'}}; {exc}") from exc
+    check_json("A question", "schema", schema, example="{'type': 'integer'}", error=TypeError)
 
 
 class InputDeclined(ToolError):
@@ -176,6 +172,7 @@ async def is_granted(permission: str) -> bool:
 
     Raises:
         OrbiterError: The text is not a permission.
+        TypeError: It is not a text.
 
     Examples:
         >>> import asyncio
@@ -183,6 +180,8 @@ async def is_granted(permission: str) -> bool:
         >>> asyncio.run(is_granted("fs.write:/srv/report.md"))
         False
     """
+    example = "'fs.write:/srv/report.md'"
+    check_argument("A permission", "permission", permission, TEXT, example=example, error=TypeError)
     return await steps.current().granted(permission)
 
 
@@ -198,6 +197,7 @@ async def require_permission(permission: str, reason: str = "") -> None:
         PermissionError: It is not granted; for ``agent.invoke:NAME`` an `AgentPermissionError`. In a tool let it pass:
             a runtime asks for the permission, and does the call again once it is granted.
         OrbiterError: The text is not a permission.
+        TypeError: It is not a text.
 
     Examples:
         >>> from orbiter import require_permission, tool

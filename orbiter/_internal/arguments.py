@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -58,3 +59,20 @@ def check_error_functions(owner: str, classify_error: object, get_retry_policy: 
     ):
         if value is not None:
             check_argument(owner, name, value, FUNCTION, example=example, error=error)
+
+
+def check_json(owner: str, name: str, value: object, *, example: str, error: type[Exception]) -> None:
+    """Refuse a value that JSON cannot say, or that is nested too deeply to be recorded. Arguments as above.
+
+    Raises:
+        error: It cannot be used.
+    """
+    from orbiter._internal.output_parser import MAX_ARGUMENT_NESTING, is_too_deep
+
+    try:
+        text = json.dumps(dict(value) if isinstance(value, Mapping) else value)
+        why = f"it is nested deeper than {MAX_ARGUMENT_NESTING} levels" if is_too_deep(text, value) else ""
+    except (TypeError, ValueError, RecursionError) as exc:
+        why = str(exc)
+    if why:
+        raise error(f"{owner}: {name} must be JSON, such as {example}: {why}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orbiter import Agent, NeedsInput, ParallelGroup, SerialGroup, Swarm, run, tool
+from orbiter import Agent, NeedsInput, ParallelGroup, SerialGroup, Swarm, is_granted, require_permission, run, tool
 from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError, GroupError, SwarmError, ToolError
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Fault, Script
@@ -27,7 +27,12 @@ FAULT: Any = Fault
 
 def foreign(**odd: Any) -> Agent:
     """An agent with a tool of a class that is not ours."""
-    return AGENT(name="a", tools=[SimpleNamespace(**{"name": "t", "execute": len, **odd})])
+    made: Agent = AGENT(name="a", tools=[SimpleNamespace(**{"name": "t", "execute": len, **odd})])
+    return made
+
+
+def nested(levels: int) -> dict[str, Any]:
+    return {"a": nested(levels - 1)} if levels else {}
 
 
 def traits(**odd: Any) -> Agent:
@@ -105,7 +110,9 @@ DECLARED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: run.stream(MEMBER, "q", max_steps=0), TypeError, "max_steps must be a whole number of 1 or more"),
     (lambda: NEEDS(3), TypeError, "A question: question must be a text, such as 'Which account\\?'; got 3"),
     (lambda: NEEDS("q", [1]), TypeError, "A question: schema must be a mapping"),
-    (lambda: NEEDS("q", {"enum": [object()]}), TypeError, "schema must be a JSON schema, such as"),
+    (lambda: NEEDS("q", {"enum": [object()]}), TypeError, "schema must be JSON, such as"),
+    (lambda: NEEDS("q", nested(400)), TypeError, "schema must be JSON, .* nested deeper than 100 levels"),
+    (lambda: traits(schema=nested(400)), ToolError, "Tool 't': schema must be JSON, .* nested deeper"),
     (lambda: NEEDS("q", url=3), TypeError, "A question: url must be a text"),
     (lambda: Script(3), TypeError, "Script takes a list of turns"),  # type: ignore[arg-type]
     (lambda: script(3, ["a"]), TypeError, "script takes a name and then what is said"),  # type: ignore[call-overload]
@@ -164,3 +171,9 @@ async def test_an_agent_that_is_not_ours_and_returns_something_else_is_named(odd
     runnable = PARALLEL(name="g", agents=[Other(), MEMBER]) if many else SWARM(agents=[Other()])
     with pytest.raises(Exception, match=r"run\(\) of agent 'other' returned .*"):
         await run(runnable, "go")
+
+
+@pytest.mark.parametrize("asked", [is_granted, require_permission])
+async def test_a_permission_that_is_not_a_text_is_named(asked: Any) -> None:
+    with pytest.raises(TypeError, match=r"permission must be a text, such as 'fs\.write:/srv/report\.md'; got 3"):
+        await asked(3)

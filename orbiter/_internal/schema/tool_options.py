@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypedDict
 
-from orbiter._internal.arguments import FLAG, FUNCTION, MAPPING, NAME, NUMBER, TEXT, ArgumentKind, check_argument
+from orbiter._internal.arguments import (
+    FLAG,
+    FUNCTION,
+    MAPPING,
+    NAME,
+    NUMBER,
+    TEXT,
+    ArgumentKind,
+    check_argument,
+    check_json,
+)
 from orbiter.errors import ToolError
 from orbiter.parsing.near_names import did_you_mean
 from orbiter.policy import FailureMode, failure_word
@@ -110,13 +119,16 @@ def check_foreign_tool(agent: str, tool: Any) -> None:
     Raises:
         ToolError: It is refused.
     """
-    name, traits = getattr(tool, "name", None), getattr(tool, "traits", None)
+    name: Any = getattr(tool, "name", None)
+    traits = getattr(tool, "traits", None)
     check_argument(f"A tool of agent '{agent}'", "name", name, NAME, example="'search'", error=ToolError)
     if isinstance(traits, Traits):
         check_kinds({"name": name, "idempotent": traits.idempotent, "risk": traits.risk})
         check_timeout(name, traits.timeout)
         check_failure(name, traits.failure)
         check_permissions(name, traits.permissions)
+        if traits.schema is not None:
+            check_json(f"Tool '{name}'", "schema", traits.schema, example="{'type': 'object'}", error=ToolError)
 
 
 def foreign_schema(tool: Any) -> dict[str, Any]:
@@ -127,12 +139,7 @@ def foreign_schema(tool: Any) -> dict[str, Any]:
     """
     schema: dict[str, Any] = tool.to_schema()
     check_argument(f"Tool '{tool.name}'", "to_schema()", schema, MAPPING, example=_SCHEMA_EXAMPLE, error=ToolError)
-    try:
-        json.dumps(schema)
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise ToolError(
-            f"Tool '{tool.name}': to_schema() must be JSON: {exc}", hint=f"Such as {_SCHEMA_EXAMPLE}"
-        ) from exc
+    check_json(f"Tool '{tool.name}'", "to_schema()", schema, example=_SCHEMA_EXAMPLE, error=ToolError)
     return schema
 
 
