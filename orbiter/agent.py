@@ -10,7 +10,7 @@ import asyncio as asyncio  # noqa: PLC0414 - seed 000 shows the wait here: progr
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, Self
 
-from orbiter._internal.arguments import check_error_functions
+from orbiter._internal.arguments import TEXT, check_argument, check_error_functions
 from orbiter._internal.declarations.agent_arguments import (
     check_agent_identity,
     check_agent_limits,
@@ -183,6 +183,8 @@ class Agent(Generic[OutputT_co]):
             raise AgentConfigurationError(
                 f"Agent '{self.name}': handoffs are agents, got {agent!r}", suggestion="Pass the agent, not its name."
             )
+        owner = f"A handoff of agent '{self.name}'"
+        check_argument(owner, "name", agent.name, TEXT, example="'writer'", error=AgentConfigurationError)
         if agent.name in self.handoffs:
             raise AgentConfigurationError(
                 f"Duplicate handoff agent '{agent.name}' on agent '{self.name}'", suggestion="Name each agent once."

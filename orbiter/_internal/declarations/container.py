@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cache
 from typing import Any, Unpack
 
-from orbiter._internal.arguments import SERIES, check_argument
+from orbiter._internal.arguments import SERIES, TEXT, check_argument
 from orbiter._internal.keywords import show_keywords
 from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
 from orbiter.errors import OrbiterError
@@ -30,6 +30,7 @@ def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str,
                 f"The members of a {place} are agents, groups or swarms, got {agent!r}",
                 suggestion="Pass agents, not names.",
             )
+        check_argument(f"A member of {place}", "name", agent.name, TEXT, example="'writer'", error=error)
         if agent.name in found:
             raise error(f"Duplicate agent name '{agent.name}' in {place}", suggestion="Give each member its own name.")
         found[agent.name] = agent
