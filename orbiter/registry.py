@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
+from types import FrameType
 from typing import Any, Generic, TypeVar, overload
 
 from orbiter.errors import RegistryError
@@ -29,8 +30,8 @@ class Registry(Generic[T]):
     def __init__(self, name: str = "registry") -> None:
         self._name = name
         self._items: dict[str, T] = {}
-        self._givers: dict[str, ModuleSpec | None] = {}
-        """Of each name, the module that gave it, as it was loaded then."""
+        self._givers: dict[str, list[ModuleSpec]] = {}
+        """Of each name, the modules that gave it, as they were loaded then."""
 
     @overload
     def register(self, name: str) -> Callable[[T], T]: ...
@@ -44,21 +45,21 @@ class Registry(Generic[T]):
         Raises:
             RegistryError: The name is taken.
         """
-        giver: ModuleSpec | None = sys._getframe(1).f_globals.get("__spec__")
+        givers = _calling_modules(sys._getframe(1))
         if item is not None:
-            return self._add(name, item, giver)
-        return lambda decorated: self._add(name, decorated, giver)
+            return self._add(name, item, givers)
+        return lambda decorated: self._add(name, decorated, givers)
 
-    def _add(self, name: str, item: T, giver: ModuleSpec | None) -> T:
-        before = self._givers.get(name)
-        if name in self._items and not _is_read_again(giver, before):
-            where = f"; {before.origin} has it" if before is not None and before.origin else ""
+    def _add(self, name: str, item: T, givers: list[ModuleSpec]) -> T:
+        before = self._givers.get(name, [])
+        if name in self._items and not _is_read_again(givers, before):
+            where = f"; {before[0].origin} has it" if before and before[0].origin else ""
             raise RegistryError(
                 f"'{name}' is already registered in {self._name}",
                 hint=f"Choose another name, or register it once{where}",
             )
         self._items[name] = item
-        self._givers[name] = giver
+        self._givers[name] = givers
         return item
 
     def get(self, name: str) -> T:
@@ -85,11 +86,21 @@ class Registry(Generic[T]):
         return list(self._items)
 
 
-def _is_read_again(module: ModuleSpec | None, before: ModuleSpec | None) -> bool:
-    """Whether a module is a later load of the file of another one."""
-    if module is None or before is None or module is before:
-        return False
-    return module.origin is not None and module.origin == before.origin
+def _calling_modules(frame: FrameType | None) -> list[ModuleSpec]:
+    """The modules from which something is done, from the caller out to the one that is being loaded."""
+    found: dict[str, ModuleSpec] = {}
+    while frame is not None:
+        spec = frame.f_globals.get("__spec__")
+        if spec is not None:
+            found.setdefault(spec.name, spec)
+        frame = None if frame.f_code.co_name == "<module>" else frame.f_back
+    return list(found.values())
+
+
+def _is_read_again(modules: list[ModuleSpec], before: list[ModuleSpec]) -> bool:
+    """Whether one of the modules is a later load of a file than one of those before."""
+    earlier = {each.origin: each for each in reversed(before) if each.origin is not None}
+    return any(each.origin in earlier and earlier[each.origin] is not each for each in modules)
 
 
 agent_registry: Registry[Any] = Registry("agent_registry")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def test_a_file_that_is_read_again_gives_its_names_again(tmp_path: Path, monkeyp
     source = "from orbiter.registry import model_registry\nmodel_registry.register('parrot', 1)\n"
     for name in ("first", "other"):
         (tmp_path / f"{name}.py").write_text(source)
+    helper = tmp_path / "registering_helper.py"
+    helper.write_text(
+        "from orbiter.registry import model_registry\ndef add():\n    model_registry.register('owl', 2)\n"
+    )
+    (tmp_path / "by_helper.py").write_text("import registering_helper\nregistering_helper.add()\n")
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "twice.py").write_text(source + source.replace("parrot", "x") * 2)
 
     def read(file: str) -> None:
@@ -60,13 +67,16 @@ def test_a_file_that_is_read_again_gives_its_names_again(tmp_path: Path, monkeyp
 
     read("first")
     read("first")
-    assert registry.list_all() == ["parrot"]
+    read("by_helper")
+    read("by_helper")
+    assert registry.list_all() == ["parrot", "owl"]
     with pytest.raises(RegistryError) as taken:
         read("other")
     assert f"{tmp_path / 'first.py'} has it" in str(taken.value.hint)
     registry._items.clear()
     with pytest.raises(RegistryError, match="'x' is already registered"):
         read("twice")
+    sys.modules.pop("registering_helper")
 
 
 def test_a_missing_name_is_told_with_the_nearest_one() -> None:
