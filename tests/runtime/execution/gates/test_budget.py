@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from orbiter.types import Usage
+from runtime.execution.gates.budget import usage_fields
 from runtime.judgement.recovery.budget import Budget, LimitFinding, limit_fault
 from runtime.judgement.reports.prices import PriceTable
 from runtime.record.state import events as ev
@@ -167,3 +169,9 @@ def test_waiting_for_a_person_or_frozen_is_no_wall_time() -> None:
         ev.StepEnded(**at(902), node_id="a~0/t~0.0", attempt=3, result=1),
     ]
     assert fold_events(told).active_seconds(begin + timedelta(days=1)) == pytest.approx(5 + 3 + 4 + 2 + 1)
+
+
+def test_negative_counts_give_nothing_back() -> None:
+    prices = PriceTable().overridden({"own:m": {"input": 1.0, "output": 1.0}})
+    used = usage_fields(prices, "own:m", Usage(input_tokens=-5, output_tokens=-5), datetime.now(UTC))
+    assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (0, 0, 0.0)
