@@ -171,6 +171,27 @@ cli(["answer", "i-1", "retry", "--json", "--state", {str(bench.state_dir)!r}], s
     assert not told & heavy
 
 
+async def test_an_answer_that_the_verb_writes_itself_loads_no_settings(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / ".orbiter")
+    try:
+        driver = await bench.started()
+        await driver.incident("i-1")
+        code = f"""
+import sys
+from console.cli import cli
+sys.exit = lambda code: None  # a verb ends its process
+cli(["answer", "i-1", "retry", "--json", "--state", {str(bench.state_dir)!r}], standalone_mode=False)
+"""
+        heavy = {"pydantic", "runtime.config.loader", "runtime.swarms.loader", "orbiter.steps", "orbiter.models"}
+        told = await asyncio.to_thread(loaded_after, code, (*heavy, "sqlite3"))
+        answered = (await driver.truth()).incidents["i-1"].answer
+    finally:
+        await bench.close()
+    assert answered is not None
+    assert {'"answered",', "sqlite3"} <= told
+    assert not told & heavy
+
+
 def test_each_request_has_its_handler_in_the_module_of_its_own_name() -> None:
     assert {kind: handler_of(kind) for kind in HANDLERS} == HANDLERS
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -20,9 +20,11 @@ from orbiter.redaction import (
     held_secrets,
     mask_secrets,
 )
-from orbiter.steps import Step
 from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
+
+if TYPE_CHECKING:
+    from orbiter.steps import Step
 
 
 class SecretVault:

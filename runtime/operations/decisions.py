@@ -2,33 +2,29 @@
 
 It validates first, says exactly what is wrong and what would be right, and appends only its own kinds of event. An
 answer is compare-and-set on its incident: the first one wins, a late one is told who was first.
+Settings, grants and what makes a run are imported where they are needed: a verb is a process of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runtime.config.loader import load_configuration
-from runtime.execution.secret_vault import make_redactor
 from runtime.execution.view_redaction import ViewRedactor, has_mark
-from runtime.judgement.permissions.patterns import Verbs
 from runtime.judgement.recovery.input_validation import InvalidInput
-from runtime.judgement.recovery.model_name import check_model_name
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.operations.answer_params import InvalidCommand, checked_params, restored_params
-from runtime.operations.grants import answer_covered, make_grant
-from runtime.operations.lookup import find_events, find_incident, find_run
-from runtime.operations.run_creation import checked_options, checked_queue, create_run
-from runtime.operations.server_approval import answer_waiting_for, approve_server, asks_for_server
+from runtime.operations.lookup import answered_by, find_events, find_incident, find_run
 from runtime.record.journal import AnswerAccepted, AnswerRefused, Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
-from runtime.record.state.operator_terms import DEFAULT_QUEUE, Reach
-from runtime.record.state.run_title import run_title
-from runtime.swarms import loader
+from runtime.record.state.operator_terms import Reach
+
+if TYPE_CHECKING:
+    from runtime.config.configuration import Configuration
+    from runtime.judgement.permissions.patterns import Verbs
 
 __all__ = ["Decisions", "InvalidCommand"]
 
@@ -69,8 +65,13 @@ class Decisions:
             InvalidConfiguration: the workspace's files cannot be read.
         """
         if self._verbs is None:
-            self._verbs = load_configuration(self._workspace).permissions.verbs
+            self._verbs = self._configuration().permissions.verbs
         return self._verbs
+
+    def _configuration(self) -> Configuration:
+        from runtime.config.loader import load_configuration
+
+        return load_configuration(self._workspace)
 
     async def start(
         self,
@@ -99,30 +100,27 @@ class Decisions:
             InvalidCommand: the run's own `budget` or `errors`, among its options, or its queue's name is not valid.
             InvalidConfiguration: the workspace's files cannot be read.
         """
+        from runtime.operations.run_creation import checked_options, checked_queue, create_run, one_line_title, queue_of
+        from runtime.swarms import loader
+
         ref = loader.absolute_ref(ref, self._workspace)
-        queue = checked_queue(queue) if queue else self._queue_of(ref)
+        patterns = self._views.patterns if self._views is not None else ()
         asked = ev.RunCreated(
             run_id=run_id,
             ref=ref,
-            title=self._title(title, ref, input),
+            title=one_line_title(title, ref, input, patterns),
             input=input,
             options=checked_options(options or {}),
             program=self._program,
-            queue=queue,
+            queue=checked_queue(queue) if queue else queue_of(ref, self._queues_of_swarms()),
             by=by,
         )
         return await create_run(self._journal, asked)
 
-    def _queue_of(self, ref: str) -> str:
+    def _queues_of_swarms(self) -> Mapping[str, str]:
         if self._queues is None:
-            self._queues = load_configuration(self._workspace).swarm_queues
-        fits = [name for name in self._queues if ref == name or ref.endswith(f"/{name}")]
-        return self._queues[max(fits, key=len)] if fits else DEFAULT_QUEUE
-
-    def _title(self, given: str, ref: str, input: str) -> str:
-        """The title that is recorded: one line. Secrets of an input are masked: titles go where inputs do not."""
-        patterns = self._views.patterns if self._views is not None else ()
-        return " ".join(given.split()) or make_redactor(patterns).text(run_title("", ref, input))
+            self._queues = self._configuration().swarm_queues
+        return self._queues
 
     async def answer(
         self,
@@ -142,7 +140,7 @@ class Decisions:
         """
         run_id, opened, first = await find_incident(self._journal, incident_id)
         if first is not None:
-            return AnswerRefused("answered", _id_prefix(first), first)
+            return AnswerRefused("answered", answered_by(first), first)
         given = await self._validated_params(run_id, opened, option, params or {})
         spec = OPTIONS[option]
         if spec.effect == "abort":
@@ -150,12 +148,7 @@ class Decisions:
         if reach is not None and reach not in spec.reaches:
             able = " or ".join(spec.reaches)
             raise InvalidCommand(f"{option!r} does not apply to the {reach}: leave it out, or say {able}")
-        approves = spec.effect == "grant" and asks_for_server(opened)
-        if approves:
-            await approve_server(load_configuration(self._workspace).mcp_servers, opened, given, run_id)
-        grant = (
-            await self._standing_grant(run_id, opened, given, by) if spec.effect == "grant" and not approves else None
-        )
+        grant = await self._granted(run_id, opened, given, by) if spec.effect == "grant" else None
         answer = ev.IncidentAnswered.of(
             opened,
             run_id,
@@ -167,10 +160,8 @@ class Decisions:
             by=by,
         )
         outcome = await self._journal.answer(answer, grant)
-        if grant is not None and isinstance(outcome, AnswerAccepted):
-            await answer_covered(self._journal, grant, opened, verbs=self.verbs, by=by)
-        if approves and given.get("for") == "always" and isinstance(outcome, AnswerAccepted):
-            await answer_waiting_for(self._journal, opened, by)
+        if spec.effect == "grant" and isinstance(outcome, AnswerAccepted):
+            await self._answer_others(opened, given, grant, by)
         return outcome
 
     async def propose(
@@ -191,7 +182,7 @@ class Decisions:
         """
         run_id, opened, first = await find_incident(self._journal, incident_id)
         if first is not None:
-            raise InvalidCommand(f"incident {opened.incident_id} is answered: {_id_prefix(first)}")
+            raise InvalidCommand(f"incident {opened.incident_id} is answered: {answered_by(first)}")
         if revision is not None and revision != opened.revision:
             raise InvalidCommand(f"incident {opened.incident_id} has changed: read it again, then propose")
         given = await self._validated_params(run_id, opened, option, params)
@@ -211,7 +202,7 @@ class Decisions:
             posted = await self._journal.post(run_id, proposed, effective=True)
         except StaleSequence as exc:  # a person was faster
             _, _, first = await find_incident(self._journal, opened.incident_id)
-            why = f"is answered: {_id_prefix(first)}" if first is not None else "has changed: read it again"
+            why = f"is answered: {answered_by(first)}" if first is not None else "has changed: read it again"
             raise InvalidCommand(f"incident {opened.incident_id} {why}") from exc
         assert isinstance(posted, ev.AnswerProposed)
         return posted
@@ -252,6 +243,8 @@ class Decisions:
         given = checked_params(opened, option, self._restore_params(opened, params))
         for param in OPTIONS[option].params:
             if param.kind == "model" and param.name in given:
+                from runtime.judgement.recovery.model_name import check_model_name
+
                 try:
                     check_model_name(str(given[param.name]), await self.state(run_id))
                 except InvalidInput as exc:
@@ -262,18 +255,33 @@ class Decisions:
         """The parameters, with what stood behind masks where an operator left those as they were shown."""
         if not has_mark(params):
             return dict(params)
-        views = self._views or load_configuration(self._workspace).views
-        return restored_params(views, params, opened.action.get("arguments"))
+        return restored_params(self._views or self._configuration().views, params, opened.action.get("arguments"))
 
-    async def _standing_grant(
+    async def _granted(
         self, run_id: str, opened: ev.IncidentOpened, params: dict[str, Any], by: ev.Actor
     ) -> ev.GrantAdded | None:
-        """The standing grant that an answer makes; None for `once`, which allows this one step by the answer itself."""
-        if params["for"] == "once":
-            return None
-        grant = await self.proposed_grant(run_id, opened, params, by=by)
-        params["grant_id"] = grant.grant_id
-        return grant
+        """The standing grant that an answer makes; none is made for `once`, and for a server, which is approved."""
+        from runtime.operations.server_approval import approve_server, asks_for_server
+
+        if asks_for_server(opened):
+            await approve_server(self._configuration().mcp_servers, opened, params, run_id)
+        elif params["for"] != "once":  # which the answer itself allows
+            grant = await self.proposed_grant(run_id, opened, params, by=by)
+            params["grant_id"] = grant.grant_id
+            return grant
+        return None
+
+    async def _answer_others(
+        self, opened: ev.IncidentOpened, params: Mapping[str, Any], grant: ev.GrantAdded | None, by: ev.Actor
+    ) -> None:
+        """Answer the other incidents that ask for what was granted with this answer."""
+        from runtime.operations.grants import answer_covered
+        from runtime.operations.server_approval import answer_waiting_for, asks_for_server
+
+        if grant is not None:
+            await answer_covered(self._journal, grant, opened, verbs=self.verbs, by=by)
+        elif asks_for_server(opened) and params.get("for") == "always":
+            await answer_waiting_for(self._journal, opened, by)
 
     async def proposed_grant(
         self, run_id: str, opened: ev.IncidentOpened, params: Mapping[str, Any], *, by: ev.Actor
@@ -283,10 +291,8 @@ class Decisions:
         Raises:
             InvalidCommand: the pattern does not cover what is asked for, or the date is not valid or past.
         """
+        from runtime.operations.grants import make_grant
+
         summary = await self._journal.summary(run_id)
         ref = summary.ref if summary is not None else ""
         return make_grant(opened, params, run_id=run_id, ref=ref, root=self._workspace, verbs=self.verbs, by=by)
-
-
-def _id_prefix(first: ev.IncidentAnswered) -> str:
-    return f"{first.by.name or 'an operator'} answered {first.option!r} at {first.ts:%H:%M:%S}"

@@ -39,6 +39,11 @@ async def find_incident(
     return found
 
 
+def answered_by(answer: ev.IncidentAnswered) -> str:
+    """Who gave an answer, what, and when, in words."""
+    return f"{answer.by.name or 'an operator'} answered {answer.option!r} at {answer.ts:%H:%M:%S}"
+
+
 def no_node(state: DurableRun, name: str) -> InvalidCommand:
     """What to say of a node that the run does not have."""
     return InvalidCommand(f"run {state.id} has no node {name!r}: 'orbiter-console show {state.id} --json' lists them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from runtime.execution.failures.errors_in_force import parse_errors
 from runtime.execution.gates.budget import parse_run_budget
+from runtime.execution.secret_vault import make_redactor
 from runtime.operations.answer_params import InvalidCommand
 from runtime.record.ids import new_id
 from runtime.record.journal import Journal, StaleSequence
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
-from runtime.record.state.operator_terms import QUEUE_NAME
+from runtime.record.state.operator_terms import DEFAULT_QUEUE, QUEUE_NAME
+from runtime.record.state.run_title import run_title
 
 
 def checked_queue(name: str) -> str:
@@ -51,6 +53,17 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as exc:
         raise InvalidCommand(f"errors: {exc}") from exc
     return checked
+
+
+def queue_of(ref: str, queues: Mapping[str, str]) -> str:
+    """The queue of a swarm's runs. `queues`: those of swarms, by their references or the ends of them."""
+    fits = [name for name in queues if ref == name or ref.endswith(f"/{name}")]
+    return queues[max(fits, key=len)] if fits else DEFAULT_QUEUE
+
+
+def one_line_title(given: str, ref: str, input: str, patterns: Iterable[str]) -> str:
+    """The title that is recorded: one line. Secrets of an input are masked: titles go where inputs do not."""
+    return " ".join(given.split()) or make_redactor(patterns).text(run_title("", ref, input))
 
 
 async def create_run(journal: Journal, asked: ev.RunCreated) -> str:

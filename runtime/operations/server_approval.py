@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orbiter.errors import ConfigurationError
-from orbiter.mcp.table import ServerTable
 from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.grants import answer_granted
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
+
+if TYPE_CHECKING:
+    from orbiter.mcp.table import ServerTable
 
 
 def asks_for_server(opened: ev.IncidentOpened) -> bool:
