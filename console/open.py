@@ -12,10 +12,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from console.output import print_note, supports_unicode
 from console.preferences.schema import Preferences, mouse_by_default

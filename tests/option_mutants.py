@@ -13,13 +13,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
 import msgspec
 import pydantic
 import pytest
+from msgspec.structs import replace
 
 from runtime.judgement.recovery import option_spec
 from runtime.judgement.recovery.option_spec import OptionParam, OptionSpec
@@ -87,7 +87,7 @@ def _tuple_changes(value: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...
             # An error for a missing one has its noun and example; what leaving it out means is shown for the others.
             unread = {"unset"} if item.required or item.default is not None else set()
             unread |= set() if item.required else {"noun", "example"}
-            for name in (each.name for each in fields(item) if each.name not in unread):
+            for name in (each for each in item.__struct_fields__ if each not in unread):
                 for what, changed in changes(name, getattr(item, name)):
                     mutant = replace(item, **{name: changed})
                     yield f"{item.name}.{name} {what}", (*value[:at], mutant, *value[at + 1 :])
@@ -95,7 +95,7 @@ def _tuple_changes(value: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...
 
 def mutants(only: str) -> Iterator[tuple[str, OptionSpec]]:
     """Every mutant of the table, with its name."""
-    for name in sorted((each.name for each in fields(OptionSpec)), key=lambda name: name in TEXTS):
+    for name in sorted(OptionSpec.__struct_fields__, key=lambda name: name in TEXTS):
         for spec in OPTIONS.values():
             if only in ("", spec.id):
                 for what, changed in changes(name, getattr(spec, name)):

@@ -3,5 +3,5 @@
 Imports `console`, `console.demo`, `console.html`, `console.preferences`, `console.terminal`, `orbiter`,
 `orbiter.redaction`, `runtime.config`, `runtime.judgement.fault_handling`, `runtime.judgement.reports`,
 `runtime.link.client`, `runtime.operations.requests`, `runtime.record.state`, `runtime.service.gc_policy`, `screens.*`,
-`themes`, `rich` and `textual`.
+`themes`, `msgspec`, `rich` and `textual`.
 """

@@ -3,5 +3,5 @@
 Imports `runtime.operations.requests`, `console`, `orbiter`, `runtime.judgement.comparison`, `runtime.judgement.forms`,
 `runtime.judgement.recovery`, `runtime.judgement.reports`, `runtime.judgement.reports.explanation`,
 `runtime.operations`, `runtime.record.state`, `runtime.record`, `screens.render`, `screens.shell`,
-`screens.views.decisions` and `screens.views.shared`.
+`screens.views.decisions`, `screens.views.shared` and `msgspec`.
 """

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from runtime.judgement.forms.url_host import url_host
 from runtime.judgement.recovery.option_spec import pressed_label

@@ -2,5 +2,5 @@
 
 Imports `orbiter.redaction`, `orbiter`, `orbiter.guests`, `orbiter.mcp`, `orbiter.parsing`,
 `runtime.execution.execution_config`, `runtime.execution.view_redaction`, `runtime.judgement.*`, `runtime.record`,
-`runtime.record.state` and `pydantic`.
+`runtime.record.state`, `msgspec` and `pydantic`.
 """

@@ -5,22 +5,22 @@ console, so it loads neither schema.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from orbiter.errors import ConfigurationError
 from orbiter.parsing.toml_text import InvalidToml, KeyPath, line_of_key, parse_toml
 from orbiter.text_input import UnreadableText, read_text
 
 
-@dataclass(slots=True, frozen=True)
-class SettingsLayer:
+class SettingsLayer(Struct, frozen=True):
     """Settings from one place: a file with the lines of its keys, a variable, the command line."""
 
     place: str
     data: Mapping[str, Any]
-    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    lines: Mapping[KeyPath, int] = {}
 
     @classmethod
     def from_file(cls, path: Path, refusal: type[ConfigurationError]) -> SettingsLayer:

@@ -1,5 +1,5 @@
 """The background process of a workspace: start, stop, sockets, log file.
 
-Imports `runtime.config`, `runtime.execution.secret_vault`, `runtime.operations.requests`, `runtime.record.state` and
-`runtime.record`.
+Imports `runtime.config`, `runtime.execution.secret_vault`, `runtime.operations.requests`, `runtime.record.state`,
+`runtime.record` and `msgspec`.
 """

@@ -17,8 +17,9 @@ import struct
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from runtime.record.state.operator_terms import Role
 from runtime.record.user_directories import shared_state
@@ -42,13 +43,12 @@ class RuntimeNotRunning(SocketError):
     """No process listens: no runtime works on this workspace."""
 
 
-@dataclass(slots=True)
-class Sockets:
+class Sockets(Struct):
     """Listening sockets, by role. `close` takes their files and the directory away; the lock is still held then."""
 
     directory: Path
     by_role: dict[Role, socket.socket]
-    files: dict[Role, os.stat_result] = field(default_factory=dict)
+    files: dict[Role, os.stat_result] = {}
 
     def close(self) -> None:
         for role, sock in self.by_role.items():

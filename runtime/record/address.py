@@ -7,8 +7,9 @@ What stands before `workspace` is libpq's own connection URI, with all of its pa
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from msgspec import Struct
 
 from runtime.record.journal import JournalError
 
@@ -21,8 +22,7 @@ _WORKSPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _SECRET_PARAMETERS = frozenset({"password", "sslpassword"})
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresAddress:
+class PostgresAddress(Struct, frozen=True):
     """Where a journal is. `url` is the whole address, which may be shown; `conninfo` is libpq's part of it."""
 
     url: str

@@ -9,9 +9,10 @@ that only lists runs waits for none of it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from orbiter.errors import OrbiterError
 from runtime.record.found_run import FoundRun
@@ -69,8 +70,7 @@ class StaleSequence(JournalError):
     """Another event for the run came first; nothing was written."""
 
 
-@dataclass(slots=True, frozen=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The right to write a run, until it expires. `epoch` rises with every claim; `seq` is the run's last event at
     that moment.
     """
@@ -94,15 +94,13 @@ class Follower(Protocol):
         ...
 
 
-@dataclass(slots=True, frozen=True)
-class AnswerAccepted:
+class AnswerAccepted(Struct, frozen=True):
     """The answer stands; `seq` is its event's."""
 
     answer: IncidentAnswered
 
 
-@dataclass(slots=True, frozen=True)
-class AnswerRefused:
+class AnswerRefused(Struct, frozen=True):
     """The answer was not taken: `unknown` incident, `answered` before (`first` says by whom), `closed`, or of an
     old `revision`.
     """
@@ -112,8 +110,7 @@ class AnswerRefused:
     first: IncidentAnswered | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class OpenIncident:
+class OpenIncident(Struct, frozen=True):
     """A row of the inbox. The journal does not fill in what agents propose."""
 
     run_id: str
@@ -123,8 +120,7 @@ class OpenIncident:
     proposed_by: str = ""
 
 
-@dataclass(slots=True, frozen=True)
-class PlacedEvent:
+class PlacedEvent(Struct, frozen=True):
     """An event and its place: its `seq` within its run, or its position among the events of all runs."""
 
     pos: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runtime.record.state.incident_events import IncidentOpened
 from runtime.record.state.summary import Summary
@@ -19,8 +20,7 @@ class ListedIncident(IncidentOpened, frozen=True, kw_only=True):
     run_summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JournalLists:
+class JournalLists(Struct, frozen=True):
     """Runs, the newest first; open incidents, the oldest first; runs without a worker, by what they need of one."""
 
     runs: Sequence[Summary]

@@ -7,7 +7,6 @@ another worker goes on where the first one died.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
@@ -105,8 +104,7 @@ class WorkerNeed(NamedTuple):
         return found[0] if found and all(found) else ""
 
 
-@dataclass(slots=True, frozen=True)
-class PlacedRun:
+class PlacedRun(msgspec.Struct, frozen=True):
     """A run that could go on now, and what it needs of a worker."""
 
     run_id: str

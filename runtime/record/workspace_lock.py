@@ -18,11 +18,13 @@ import os
 import socket
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from runtime.record.journal import JournalError
 from runtime.record.user_directories import shared_state
@@ -37,8 +39,7 @@ _LOCK_TIMEOUT_S = 0.2
 """How long a holder that is just letting go, or just a reader of `holder`, is waited for."""
 
 
-@dataclass(slots=True, frozen=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who holds the lock. `since` is UTC, ISO 8601; all empty where a holder has not yet said."""
 
     pid: int = 0

@@ -2,5 +2,5 @@
 
 Imports `orbiter`, `runtime.judgement.recovery`, `runtime.judgement.reports.explanation`,
 `runtime.judgement.reports.priority`, `runtime.link.client`, `runtime.link.wire`, `runtime.operations.requests`,
-`runtime.record.state`, `screens.render`, `screens.views.*`, `screens` and `textual`.
+`runtime.record.state`, `screens.render`, `screens.views.*`, `screens`, `msgspec` and `textual`.
 """

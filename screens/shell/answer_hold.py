@@ -6,17 +6,16 @@ It is kept in the console's memory only: a console that is killed never sends it
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from msgspec import Struct
 from textual.app import App
 
 from screens.shell.timer import Alarm
 
 
-@dataclass(frozen=True, slots=True)
-class HeldAnswer:
+class HeldAnswer(Struct, frozen=True):
     """An answer that was given and is not sent yet.
 
     Attributes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from runtime.judgement.recovery.option_table import option_keys
 from runtime.judgement.reports.priority import by_priority
@@ -134,8 +135,7 @@ class Notice(NamedTuple):
     text: str
 
 
-@dataclass(slots=True)
-class DigestNotice:
+class DigestNotice(Struct):
     """What happened since the operator looked the last time: a line and the sentences of the digest; foreign."""
 
     line: str = ""
@@ -146,8 +146,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleContext:
+class ConsoleContext(Struct, frozen=True):
     """What all screens of a console share."""
 
     link: Link
@@ -166,12 +165,12 @@ class ConsoleContext:
     """What the console works with, for the page of settings."""
     letters: Mapping[str, str] = field(default_factory=option_keys)
     """The key of each option of a decision; none where it is empty."""
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = {}
     """The key of each action in words, by its id; nothing where all are the usual ones."""
 
     guide: Callable[[DurableRun, str], str] | None = None
     """What a guided tour says of a run and the decision that is shown; empty for other runs."""
-    guide_hidden: list[bool] = field(default_factory=list)
+    guide_hidden: list[bool] = []
     """Holds something where the operator hides the tour's words."""
 
     hold: AnswerHold = field(default_factory=AnswerHold)

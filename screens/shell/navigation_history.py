@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 MAX_VISITS = 100
 """Visits that are kept."""
@@ -19,11 +20,10 @@ class Visit(NamedTuple):
     other_id: str = ""
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """Visits in order, and where in them the operator is."""
 
-    visits: list[Visit] = field(default_factory=list)
+    visits: list[Visit] = []
     at: int = -1
 
     @property

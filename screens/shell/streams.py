@@ -9,11 +9,9 @@ user code, and these are on descriptors of our own.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TextIO
 
 
-@dataclass(slots=True)
 class _Own:
     stdin: TextIO | None = None
     stdout: TextIO | None = None

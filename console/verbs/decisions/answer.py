@@ -7,10 +7,10 @@ import os
 import pwd
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import click
+from msgspec import Struct
 
 from console.exit_codes import FAILED
 from console.linear.grant_preview import grant_preview_lines
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from runtime.record.state.events import IncidentOpened
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
+class _Given(Struct, frozen=True, kw_only=True):
     """What was given beside the incident and the option, by the names of the flags below."""
 
     reach: Reach | None = None
@@ -67,7 +66,7 @@ class _Given:
 
     @classmethod
     def from_flags(cls, flags: Mapping[str, Any]) -> Self:
-        own = {name: value for name, value in flags.items() if name in cls.__dataclass_fields__}
+        own = {name: value for name, value in flags.items() if name in cls.__struct_fields__}
         return cls(**own, params=given_params({name: value for name, value in flags.items() if name not in own}))
 
     @property

@@ -10,8 +10,9 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from orbiter.models.status import PHRASES
 from runtime.record.state.fault_taxonomy import Effect, Origin
@@ -49,8 +50,7 @@ _AWS_CODE = re.compile(r"\bAn error occurred \((\w{3,80})\) when calling\b")
 # botocore's ClientError: the service's code stands in its text.
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What rules look at.
 
     `names` are exception class names, own class first, each also with its module; `codes` the provider's types,
@@ -67,7 +67,7 @@ class Evidence:
     names: tuple[str, ...] = ()
     text: str = ""
     where: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     body: Any = None
     code: str = ""
     origin: Origin | None = None
@@ -78,7 +78,7 @@ class Evidence:
     retry_after: float | None = None
     recoverable: bool = False
     said_recoverable: bool | None = None
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = {}
     from_api: bool = False
     logged: bool = False
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from orbiter.errors import cause_of, causes, text_of
 from runtime.judgement.faults.evidence import (

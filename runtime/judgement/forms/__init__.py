@@ -1,4 +1,4 @@
 """Forms for foreign JSON schemas: the fields that a schema asks for, and the value that filled fields make.
 
-Imports `orbiter` and `orbiter.parsing`.
+Imports `orbiter`, `orbiter.parsing` and `msgspec`.
 """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 FieldKind = Literal["text", "number", "integer", "boolean", "choice", "several", "list", "json"]
 """`choice`: one of the choices; `several`: any number of them; `list`: a list of texts, numbers or yes and no; `json`:
@@ -24,16 +25,14 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One value that may be chosen, and what it is called."""
 
     value: Any
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Struct, frozen=True):
     """One field.
 
     Texts (`title`, `description`, titles of choices, names in `path`) are the schema's own, cut to a length: they pass
@@ -51,7 +50,7 @@ class FormField:
     nullable: bool = False
     secret: bool = False
     """Not shown while it is typed, and not kept in the clear."""
-    schema: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, Any] = {}
     """What the field's value has to fit, references resolved at its top."""
 
     @property
@@ -65,8 +64,7 @@ class FormField:
         return self.title or (self.path[-1] if self.path else "")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldGroup:
+class FieldGroup(Struct, frozen=True):
     """An object whose members are fields of the form."""
 
     path: FieldPath
@@ -75,8 +73,7 @@ class FieldGroup:
     nullable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """The fields of a schema, in its order. One of three shapes: `fields` of an object, with `rest` for members without
     a field; one field with an empty path, which is the whole value; no field, and `rest` is the whole value as JSON.
     """

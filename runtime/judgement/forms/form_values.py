@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from orbiter.json_schema import locate_problems
 from runtime.judgement.forms.fields import UNSET, FieldPath, Form, FormField, field_name
@@ -13,8 +14,7 @@ from runtime.judgement.forms.typed_text import UnreadableText, read_text
 from runtime.judgement.forms.wanted import example_of
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Struct, frozen=True):
     """A text that a person typed for a field; other values are JSON and are taken as they are."""
 
     text: str
@@ -24,8 +24,7 @@ Filled = Mapping[FieldPath, Any]
 """What stands in the fields, by path: `Typed` texts and JSON values. A field that is missing is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldProblem:
+class FieldProblem(Struct, frozen=True):
     """What is wrong with one field, or with the whole where `field` is None."""
 
     field: FormField | None

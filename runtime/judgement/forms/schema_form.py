@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from orbiter.json_schema import MAX_DEPTH, MAX_SCHEMA_SIZE, find_problems, size_of
 from runtime.judgement.forms.fields import UNSET, Choice, FieldGroup, FieldKind, FieldPath, Form, FormField

@@ -6,8 +6,9 @@ Loads neither pydantic nor an event, so that screens may have labels and keys be
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from runtime.record.state.operator_terms import Reach
 
@@ -93,8 +94,7 @@ def pressed_label(label: str, press: KeyPress, *, second: str = "y", ellipsis: s
     return {"acts": label, "opens": f"{label}{ellipsis}", "asks": f"{label} (then {second})"}[press]
 
 
-@dataclass(frozen=True, slots=True)
-class ParamChoice:
+class ParamChoice(Struct, frozen=True):
     """One of the values of a parameter. `key` chooses it in a prompt."""
 
     value: str
@@ -102,8 +102,7 @@ class ParamChoice:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OptionParam:
+class OptionParam(Struct, frozen=True):
     """A parameter of an option, by its name in events, on the link and (with two dashes) on the command line."""
 
     name: str
@@ -128,8 +127,7 @@ class OptionParam:
         return "text" if self.kind == "text" else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class OfferContext:
+class OfferContext(Struct, frozen=True):
     """What an option's own `offered` decides by."""
 
     fault: Classification
@@ -140,8 +138,7 @@ class OfferContext:
     """Something was finished that can be accepted as it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OptionSpec:
+class OptionSpec(Struct, frozen=True, kw_only=True):
     """All that there is to know of an option. Every surface derives from it; see `option_table`."""
 
     id: str
@@ -156,11 +153,11 @@ class OptionSpec:
     """How far it can go."""
     reach: Reach = "attempt"
     """How far it goes where nothing is said."""
-    outcomes: Mapping[OutcomeCase, tuple[str, ...]] = field(default_factory=dict)
+    outcomes: Mapping[OutcomeCase, tuple[str, ...]] = {}
     """What it will do, in this run's names: templates of facts (`runtime.judgement.reports.explanation`), of which the
     first is told whose facts are all known; of the narrowest case that has words.
     """
-    confirm: Mapping[Confirmation, str] = field(default_factory=dict)
+    confirm: Mapping[Confirmation, str] = {}
     """When it takes a second key, each with what that key confirms; the first that applies is asked. `{rewind}` stands
     for what starts a run again from a step.
     """

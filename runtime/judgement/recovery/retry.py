@@ -10,8 +10,9 @@ import math
 import random
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
+
+from msgspec import Struct
 
 from orbiter.policy import ErrorHandlingConfig
 from runtime.record.state.fault_taxonomy import (
@@ -28,8 +29,7 @@ _DEFAULTS: Final = ErrorHandlingConfig()
 """The settings `[errors]` where none is set: the one place of the defaults below (DESIGN section 8)."""
 
 
-@dataclass(slots=True, frozen=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """How often, and how far apart. Seconds throughout; `max_attempts` counts all attempts, the first one too.
 
     Without `fixed`, the wait after attempt n is ``base * factor ** (n - 1)``, changed by up to ``jitter`` (a share)
@@ -115,8 +115,7 @@ def _number(value: Mapping[str, Any], default: float, *names: str) -> float:
     return default
 
 
-@dataclass(slots=True, frozen=True)
-class RetryDecision:
+class RetryDecision(Struct, frozen=True):
     """What is done about a fault after attempt `attempt`. `delay_s` None: not to be waited for here.
 
     A `WAIT_RETRY` without `delay_s` means that the wait (the fault's `retry_after_s`) is too long to sit through: park.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from runtime.judgement.faults.classify import classify_record
 from runtime.judgement.faults.rules.rule import Rule

@@ -10,9 +10,10 @@ read_file`` + ``failed after 1.2s: …``. A narration with `whole` names its sub
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
+
+from msgspec import Struct
 
 _ERRORS: Final = frozenset({"failed", "timed_out", "aborted", "interrupted"})
 _WARNINGS: Final = frozenset({"waiting", "retrying", "degraded", "skipped", "warning"})
@@ -22,37 +23,32 @@ NarrationWeight = Literal["main", "detail", "noise"]
 """For every reader; for those who want each step; says again what another event says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(Struct, frozen=True):
     """Text of a model, a tool, a file or a person, raw; `limit` is how many characters of it are worth showing."""
 
     text: str
     limit: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Seconds:
+class Seconds(Struct, frozen=True):
     """A duration."""
 
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """A number that may be large."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(Struct, frozen=True):
     """A time of day."""
 
     value: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """A time of day that is waited for; a printer that knows what time it is says how long that is from now."""
 
     value: datetime
@@ -62,8 +58,7 @@ Part = str | Foreign | Seconds | Count | Instant | Due
 """A piece of a sentence; a `str` is ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Narration:
+class Narration(Struct, frozen=True):
     """What an event says.
 
     Attributes:

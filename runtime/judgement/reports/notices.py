@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Self, get_args
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from runtime.judgement.fault_handling import Channel, FaultHandling
 from runtime.record.state import events as ev
@@ -28,11 +29,10 @@ QUIET_S: Final = 10.0
 """How long, in seconds, a channel stays quiet after a notice: a storm makes one bell."""
 
 
-@dataclass(slots=True, frozen=True)
-class NoticeRules:
+class NoticeRules(Struct, frozen=True):
     """Which channel is told of what, by how loud it is. A channel that is not named is silent."""
 
-    channels: Mapping[Channel, Severity] = field(default_factory=dict)
+    channels: Mapping[Channel, Severity] = {}
     webhook: str = ""
     """The address that is posted to."""
     quiet_s: float = QUIET_S
@@ -79,13 +79,12 @@ def _is_address(url: str) -> bool:
         return False
 
 
-@dataclass(slots=True, frozen=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """What one channel is to be told now."""
 
     channel: Channel
     incidents: tuple[ev.IncidentOpened, ...]
-    titles: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = {}
     """Titles of their runs, by id, as far as they are known."""
 
     @property

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from time import monotonic
+
+from msgspec import Struct, field
 
 HEARTBEAT_S = 1.0
 """Seconds between two looks."""
@@ -30,8 +31,7 @@ SHOWN_CHANGE = 0.3
 """By which part the average must leave what is shown, before something else is shown: a screen must come to rest."""
 
 
-@dataclass(slots=True)
-class Heartbeat:
+class Heartbeat(Struct):
     """Fed by the connection; read by what shows the state of the link."""
 
     clock: Callable[[], float] = monotonic
@@ -42,7 +42,7 @@ class Heartbeat:
     silent: int = 0
     """Beats since a byte came, while an answer is due."""
     _beats: int = 0
-    _sent: dict[int, float] = field(default_factory=dict)
+    _sent: dict[int, float] = {}
     _next: int = 0
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=LOOKED_BACK))
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from runtime.link.wire import protocol as p
 from runtime.link.wire.link_status import LinkLost
 
 
-@dataclass(slots=True)
-class PendingCommand:
+class PendingCommand(Struct):
     """A command that was sent and has no reply yet."""
 
     id: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class StreamedText:
+class StreamedText(Struct):
     """A reply while it streams."""
 
     attempt: int

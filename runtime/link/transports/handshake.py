@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from runtime.link.transports.transport import Transport, Unreachable
 from runtime.link.wire import limits
@@ -22,8 +23,7 @@ class IncompatibleVersion(Exception):
     """The runtime is of another version; trying again does not help until it is another one."""
 
 
-@dataclass(slots=True)
-class HandshakeResult:
+class HandshakeResult(Struct):
     """One connection."""
 
     writer: asyncio.StreamWriter

@@ -17,8 +17,9 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runtime.record.sqlite.statements import POSITION
 from runtime.record.sqlite.wal_loss import WAL_HEADER_BYTES, read_mark
@@ -29,8 +30,7 @@ _TIMESTAMP_SETTLE_S = 0.1
 """Seconds since its last change after which a file is at rest: more than the resolution of its time stamps."""
 
 
-@dataclass(slots=True, frozen=True)
-class ContentMark:
+class ContentMark(Struct, frozen=True):
     """What a database file has without its write-ahead log. `token` is empty where there is no table for it."""
 
     token: str

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from runtime.record.journal import JournalError
 from runtime.record.sqlite.content_check import ContentWatch
 
 
-@dataclass(slots=True, frozen=True)
-class FileIdentity:
+class FileIdentity(Struct, frozen=True):
     """A file that was opened, by device and inode."""
 
     path: Path

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -24,8 +23,7 @@ TOLERANCE_S = 1.0
 """By how many seconds clocks may differ without one of them counting as wrong."""
 
 
-@dataclass(slots=True, frozen=True)
-class _Anchor:
+class _Anchor(msgspec.Struct, frozen=True):
     at_s: float
     """The time (UTC) in seconds."""
     ticks: float

@@ -26,9 +26,9 @@ class ForkOrigin(NamedTuple):
     seq: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False, repr=False, eq=False)
 class RunData:
-    """One run, as far as its events tell."""
+    """One run, as far as its events tell. What makes one of it is `DurableRun`."""
 
     id: str = ""
     ref: str = ""

@@ -12,9 +12,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.secret_vault import make_redactor

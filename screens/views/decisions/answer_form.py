@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from runtime.judgement.forms.fields import FieldPath, Form, FormField, field_name
 from runtime.judgement.forms.form_values import FieldProblem, Filled, default_values, entered_values, split_value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from runtime.operations.requests.runs import AbortRun, FreezeRuns, ThawRuns
 from runtime.operations.requests.struct import Request
@@ -34,16 +35,14 @@ def order_question(verb: str, what: str) -> str:
     return f"{verb.capitalize()} {what}? {CONSEQUENCES[verb]}"
 
 
-@dataclass(frozen=True, slots=True)
-class BatchItem:
+class BatchItem(Struct, frozen=True):
     """One of them; `title` is clean."""
 
     key: str
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class BatchOutcome:
+class BatchOutcome(Struct, frozen=True):
     """What it came to: a state of the theme (for sign and colour), the word for it, and more about it, foreign."""
 
     state: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from runtime.judgement.recovery.answer_wording import wording_of
 from runtime.judgement.recovery.option_table import effect_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from runtime.judgement.forms.schema_form import form_of
 from runtime.judgement.forms.secret_schema import is_secret
@@ -16,8 +17,7 @@ from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceOffer:
+class ChoiceOffer(Struct, frozen=True):
     """What there is to choose; `several`: any number of them."""
 
     values: tuple[Any, ...]

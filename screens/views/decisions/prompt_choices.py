@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runtime.judgement.comparison.file_write import FileState
 from runtime.judgement.recovery.option_spec import Confirmation, KeyPress, OptionParam, pressed_label
@@ -29,8 +31,7 @@ LATER_OPTION: Final = "later"
 """The choice that does nothing. The prompt begins with it, so that a stray `enter` decides nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptChoice:
+class PromptChoice(Struct, frozen=True):
     """One line of a prompt. `enter`: whether the enter key may choose it; grants are chosen by their letter alone."""
 
     key: str

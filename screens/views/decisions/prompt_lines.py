@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runtime.judgement.comparison.file_write import FileState
 from runtime.judgement.forms.url_host import url_host
@@ -31,8 +33,7 @@ _MODEL, _ORIGIN, _TRIED, _WHY, _TRY = 5, 4, 3, 2, 1
 """Which blocks give way, the highest first (screens.md section 3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptContent:
+class PromptContent(Struct, frozen=True):
     """An incident, and what is known of it that its prompt says.
 
     Attributes:

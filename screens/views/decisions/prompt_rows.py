@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from screens.render.layout import Spans
 from screens.views.decisions.prompt_block import Block
@@ -35,8 +36,7 @@ class PromptSpace(NamedTuple):
     head_rows: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PromptRows:
+class PromptRows(Struct, frozen=True):
     """The rows of one prompt on one screen.
 
     Attributes:

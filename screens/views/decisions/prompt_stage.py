@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from screens.render.confusables import mark_confusables
 from screens.render.layout import Spans, span
@@ -30,8 +32,7 @@ _SAID_BEFORE: Final = ("Why", "Safe")
 """Blocks that were read before a second key is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptStage:
+class PromptStage(Struct, frozen=True):
     """How far a prompt is.
 
     Attributes:

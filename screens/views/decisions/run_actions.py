@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from runtime.judgement.recovery.input_validation import json_object
@@ -40,8 +40,7 @@ _MAX_NAMED: Final = 8
 """Nodes that are named; of the rest only the number is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionField:
+class ActionField(Struct, frozen=True):
     """What can be typed for an act: the parameter's name, what it is, and what stands there at first."""
 
     name: str
@@ -55,8 +54,7 @@ class ActionField:
     """Raises `ValueError` for what would be refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunAction:
+class RunAction(Struct, frozen=True):
     """One thing to do: the request, and all that has to be read before."""
 
     request: Request[Any]

@@ -7,8 +7,9 @@ took, and in a team the lead stands before those it delegates to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from runtime.judgement.reports.waiting_nodes import holding_nodes
 from runtime.record.state.durable_run import DurableRun, Node
@@ -41,8 +42,7 @@ class GraphPart(NamedTuple):
     node_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmGraph:
+class SwarmGraph(Struct, frozen=True):
     """The lines of a graph, and where its members stand."""
 
     lines: tuple[Spans, ...] = ()

@@ -1,4 +1,4 @@
 """What several views use: render context, filters, sorting, caches, sentences of events.
 
-Imports `runtime.judgement.reports`, `runtime.link.client` and `screens.render`.
+Imports `runtime.judgement.reports`, `runtime.link.client`, `screens.render` and `msgspec`.
 """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from screens.render.layout import Span, Spans, span, width_of
 from screens.render.wrapping import wrap_spans
@@ -16,8 +17,7 @@ _KEY_CELLS: Final = 10
 _MOST_KEYS: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLine:
+class KeyLine(Struct, frozen=True):
     """What one action does, in clean words, and its keys: as they are named, and as the program calls them."""
 
     keys: tuple[str, ...]
@@ -25,8 +25,7 @@ class KeyLine:
     bound: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyGroup:
+class KeyGroup(Struct, frozen=True):
     """Keys that belong together."""
 
     title: str

@@ -6,8 +6,9 @@ Pure, but that it remembers: rows keep their places until some come or go, or un
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from screens.render.layout import (
     Column,
@@ -53,8 +54,7 @@ class StableOrder:
         return self._keys
 
 
-@dataclass
-class ListState:
+class ListState(Struct):
     """See the module. `columns` are those that it can be sorted by."""
 
     columns: Sequence[Column]
@@ -63,15 +63,15 @@ class ListState:
     """The last one that was in force, to be typed again."""
     sort: RowSort = field(default_factory=RowSort)
     faults_only: bool = False
-    selected: set[str] = field(default_factory=set)
+    selected: set[str] = set()
     found_elsewhere: Callable[[Row], bool] | None = None
     """Whether what a row stands for has the words of the filter where the row does not show it."""
     left_out: int = 0
     """Rows that the filter, or `faults_only`, leaves out."""
     shown: tuple[str, ...] = ()
     """Keys of the rows that are left and stand for one thing each."""
-    _folds: dict[str, bool] = field(default_factory=dict)
-    _places: dict[str, int] = field(default_factory=dict)
+    _folds: dict[str, bool] = {}
+    _places: dict[str, int] = {}
     _seen: dict[str, datetime] | None = None
 
     # -- what is asked of it ---------------------------------------------------------------------------------

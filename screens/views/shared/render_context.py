@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct
 
 from screens.render.formatting import pluralize
 from screens.render.glyphs import (
@@ -17,15 +18,14 @@ from screens.render.layout import Span, Spans, join_spans, span
 from screens.render.sanitize import sanitize_line, sanitize_text
 
 
-@dataclass(frozen=True, slots=True)
-class RenderContext:
+class RenderContext(Struct, frozen=True):
     """`now` is UTC. With ASCII glyphs foreign text is shown in ASCII too. `keys` has the key of each action in words,
     and nothing where all are the usual ones. `partial`: rows are still to come.
     """
 
     now: datetime
     glyphs: Glyphs = UNICODE_GLYPHS
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = {}
     partial: bool = False
 
     @property

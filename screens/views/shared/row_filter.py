@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from msgspec import Struct
 
 from screens.render.layout import Row, plain_text
 
@@ -19,8 +20,7 @@ _REGEX_SIGNS: Final = frozenset("\\^$*+?{}[]|()")
 """What makes a pattern a regular expression. A dot alone does not: names of files have dots."""
 
 
-@dataclass(frozen=True)
-class RowFilter:
+class RowFilter(Struct, frozen=True, dict=True):
     """A pattern as it was typed. One that cannot be read leaves nothing out, and `problem` says why."""
 
     text: str = ""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from screens.render.glyphs import Glyphs
 from screens.render.layout import (
@@ -22,8 +24,7 @@ LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Where what has no time yet is sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowSort:
+class RowSort(Struct, frozen=True):
     """By which column, and whether the other way round. No column: as the view has them."""
 
     column: str = ""

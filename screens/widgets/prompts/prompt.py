@@ -6,9 +6,9 @@ Its manners are rules (`arms after a moment`, `enter never grants`, …), each w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from msgspec.structs import replace
 from textual import events
 
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_the_inbox_has_what_needs_a_decision_first_then_work_then_what_is_done()
 
 def test_the_inbox_says_who_proposes_which_answer() -> None:
     (found,) = waiting_of(story := digest())
-    proposed = replace(found, proposed="retry", proposed_by="Claude Code (ada)")
+    proposed = msgspec.structs.replace(found, proposed="retry", proposed_by="Claude Code (ada)")
     rows = inbox_rows(summaries_of(story), [proposed], at(story))
     assert texts(rows)[1] == (
         f"◆ needs you | weekly digest | Claude Code: retry? · asks permission · write_file · {NEED} |  |  | 3m"

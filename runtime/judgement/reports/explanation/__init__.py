@@ -4,7 +4,6 @@ By rules from what the journal holds, at once and offline. A sentence is a templ
 options); a fact knows the events that say it; a sentence of which a fact is not known is left out.
 
 Imports `orbiter.models.endpoints`, `orbiter.redaction`, `runtime.judgement`, `runtime.judgement.recovery`,
-`runtime.judgement.reports.narration`, `runtime.judgement.reports.report_types`,
-`runtime.judgement.reports.tracebacks`, `runtime.judgement.reports.transcript`,
-`runtime.judgement.reports.waiting_nodes` and `runtime.record.state`.
+`runtime.judgement.reports.narration`, `runtime.judgement.reports.report_types`, `runtime.judgement.reports.tracebacks`,
+`runtime.judgement.reports.transcript`, `runtime.judgement.reports.waiting_nodes`, `runtime.record.state` and `msgspec`.
 """

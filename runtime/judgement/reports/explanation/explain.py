@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from runtime.judgement.recovery.budget_extension import proposed_extension
 from runtime.judgement.recovery.option_table import OPTIONS, effect_of
@@ -38,8 +39,7 @@ MAX_CITED: Final = 4
 """Events that a printer names behind sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """What an operator decides from, in the order in which it is read.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from orbiter.models.endpoints import ENDPOINTS
 from runtime.judgement.recovery.option_table import effect_of
@@ -16,8 +17,7 @@ MAX_MODELS: Final = 6
 """So many are named; the latest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True):
     """A model of the run.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from runtime.judgement.reports.explanation.incident_kind import incident_kind
 from runtime.judgement.reports.explanation.sentence import one_line
@@ -13,8 +14,7 @@ from runtime.record.state.fault_taxonomy import Impact
 NoteState = Literal["not for this kind", "not asked yet", "under way", "there", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelNote:
+class ModelNote(Struct, frozen=True):
     """The state of the analysis of an incident. `words` are ours; `model` is who is asked, or who said it."""
 
     state: NoteState

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from runtime.judgement.reports.explanation.sentence import Fact
 from runtime.judgement.reports.narration import Foreign
@@ -12,8 +13,7 @@ from runtime.judgement.reports.narration import Foreign
 _PATH_CHARS: Final = 120
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeHome:
+class RuntimeHome(Struct, frozen=True):
     """The runtime that a front end is connected to.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from runtime.judgement.reports.narration import Count, Due, Foreign, Instant, Part, Seconds
 
@@ -18,8 +19,7 @@ FactSource = Callable[[str], Fact | None]
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """One sentence in typed parts (`runtime.judgement.reports.narration`), and the events that back it."""
 
     parts: tuple[Part, ...]

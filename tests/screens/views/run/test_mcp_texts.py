@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -57,7 +56,7 @@ def test_no_screen_lets_a_servers_text_through(found: dict[str, Any]) -> None:
     opened = msgspec.structs.replace(incident.opened, answer_schema=asked["schema"], url=bad)
     form = form_of(asked["schema"])
     assert form.fields
-    waiting = [replace(each, proposed=bad or "x", proposed_by=bad) for each in waiting_of(story)]
+    waiting = [msgspec.structs.replace(each, proposed=bad or "x", proposed_by=bad) for each in waiting_of(story)]
     defused([
         *(cell for row in inbox_rows(summaries_of(story), waiting, context) for cell in row.cells),
         *(cell for key in story.state.nodes for cell in RunTree(story.state, context).row(key).cells),
