@@ -5,7 +5,6 @@ JSON is written in ASCII: what is invisible in a model's text stays visible as a
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -13,14 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-import msgspec
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from runtime.operations.requests.codec import encode
 from screens.render.sanitize import sanitize_line, sanitize_text
 from screens.shell import streams
 
 if TYPE_CHECKING:  # a program that reads JSON waits for none of it
+    from msgspec import Struct
     from rich.console import Console
 
 _writing = threading.RLock()
@@ -85,8 +83,12 @@ def mask_value(value: Any) -> Any:
     return value if _mask is None else _mask.mask_value(value)
 
 
-def print_json(value: msgspec.Struct | Mapping[str, Any]) -> None:
+def print_json(value: Struct | Mapping[str, Any]) -> None:
     """One object as one line of JSON, to stdout."""
+    import json  # a reader of text waits for none of it
+
+    from runtime.operations.requests.codec import encode
+
     text = json.dumps(encode(value), default=str)
     if _mask is not None:
         text = json.dumps(_mask.mask_message(json.loads(text)))

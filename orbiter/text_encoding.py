@@ -31,9 +31,9 @@ def mend_json_text(text: str) -> str:
     """JSON in which halves of characters (escapes of lone surrogates) are replaced: a text that a program cut within
     one is JSON that strict readers refuse.
     """
-    return _HALF_CHARACTER.sub(r"\\ufffd", text)
+    return re.sub(_HALF_CHARACTER, r"\\ufffd", text)
 
 
-_HALF_CHARACTER = re.compile(
+_HALF_CHARACTER = (
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )

@@ -13,13 +13,11 @@ from textual.theme import Theme
 from textual.timer import Timer
 
 from console.app.messages import ShowMessage
-from console.app.palette_filter import PaletteFilter
 from console.preferences.schema import Preferences
 from console.preferences.state_file import save_theme
 from screens.render.plain_filters import AsciiFilter, NoColorFilter
 from themes.catalog import ThemeCatalog
 from themes.choice import BUILTIN_NAMES, PLAINEST_THEME, ColorDepth, ThemeError
-from themes.color_depth import theme_for_depth
 
 _DEPTHS: dict[str | None, ColorDepth] = {"standard": "16", "windows": "16", "256": "256"}
 """What Rich, which does the painting, calls a terminal that does not take each colour as it is."""
@@ -62,6 +60,8 @@ class ThemeController:
         self._app.no_color = self._colourless  # Textual takes an empty variable for one that is set
         self._depth = _DEPTHS.get(self._app.console.color_system, "truecolor")
         if self._depth == "256":
+            from console.app.palette_filter import PaletteFilter
+
             self._filters.insert(0, PaletteFilter())
         worn = self._catalog.theme(name)
         if self._colourless and not worn.ansi:
@@ -103,7 +103,10 @@ class ThemeController:
         self._show(f"{words}{over}", "info")
 
     def _learn(self, theme: Theme) -> None:
-        theme = theme_for_depth(theme, self._depth)
+        if self._depth != "truecolor":
+            from themes.color_depth import theme_for_depth  # knows all colours of a palette
+
+            theme = theme_for_depth(theme, self._depth)
         self._known[theme.name] = theme
         self._app.register_theme(theme)
 

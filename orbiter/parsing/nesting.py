@@ -18,9 +18,7 @@ _BRACKETS = b"[{]}"
 _STEPS = bytes.maketrans(_BRACKETS, bytes([1, 1, 255, 255]))  # 255 is -1 as a signed byte
 _NOT_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
 _NOT_STRUCTURE = bytes(set(_NOT_BRACKETS) - set(b'"'))
-_TOML_TEXTS = re.compile(
-    r'''"""(?:[^\\]|\\.)*?"{3,5}+|\'\'\'.*?\'{3,5}+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|#[^\n]*+''', re.DOTALL
-)
+_TOML_TEXTS = r'''(?s)"""(?:[^\\]|\\.)*?"{3,5}+|\'\'\'.*?\'{3,5}+|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|#[^\n]*+'''
 
 
 class NestedTooDeeply(ValueError):
@@ -54,7 +52,7 @@ def check_toml(text: str) -> None:
     """
     data = text.encode("utf-8", "surrogatepass")
     if _opened(data) > MAX_NESTING:
-        _check_brackets(_TOML_TEXTS.sub("", text).encode("utf-8", "surrogatepass"))
+        _check_brackets(re.sub(_TOML_TEXTS, "", text).encode("utf-8", "surrogatepass"))
 
 
 def check_value(value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,10 +10,11 @@ from orbiter.parsing.nesting import check_toml, check_value
 
 KeyPath = tuple[str | int, ...]
 
+# Patterns are compiled where a file is read: most workspaces have none.
 _NAME = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
-_KEY = re.compile(rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*=")
-_KEY_PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+)""")
-_HEADER = re.compile(r"\s*(\[\[|\[)\s*(.+?)\s*\]{1,2}\s*(?:#.*)?$")
+_KEY = rf"\s*({_NAME}(?:\s*\.\s*{_NAME})*)\s*="
+_KEY_PART = r""""((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+)"""
+_HEADER = r"\s*(\[\[|\[)\s*(.+?)\s*\]{1,2}\s*(?:#.*)?$"
 
 
 class InvalidToml(ValueError):
@@ -27,6 +27,8 @@ def parse_toml(text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     Raises:
         InvalidToml: it cannot be read; the message says why, with line and column where they are known.
     """
+    import tomllib  # not where there is no file
+
     try:
         check_toml(text)
         found = tomllib.loads(text)
@@ -47,7 +49,7 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     counts: dict[KeyPath, int] = {}
     table: KeyPath = ()
     for number, line in _statements(text):
-        header = _HEADER.match(line)
+        header = re.match(_HEADER, line)
         if header is not None:
             table = _header_path(_split_key(header[2]), counts)
             if header[1] == "[[":
@@ -55,7 +57,7 @@ def key_lines(text: str) -> dict[KeyPath, int]:
                 table = (*table, counts[table])
             found.setdefault(table, number)
             continue
-        key = _KEY.match(line)
+        key = re.match(_KEY, line)
         if key is not None:
             found.setdefault((*table, *_split_key(key[1])), number)
     return found
@@ -81,7 +83,7 @@ def _header_path(parts: KeyPath, counts: dict[KeyPath, int]) -> KeyPath:
 
 
 def _split_key(text: str) -> KeyPath:
-    return tuple(quoted or literal or bare for quoted, literal, bare in _KEY_PART.findall(text))
+    return tuple(quoted or literal or bare for quoted, literal, bare in re.findall(_KEY_PART, text))
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -90,12 +92,12 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not depth and not fence:
             yield number, line
-            if _HEADER.match(line):
+            if re.match(_HEADER, line):
                 continue
         depth, fence = _scan_line(line, depth, fence)
 
 
-_TOKENS = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
+_TOKENS = r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]'
 
 
 def _scan_line(line: str, depth: int, fence: str) -> tuple[int, str]:
@@ -107,7 +109,7 @@ def _scan_line(line: str, depth: int, fence: str) -> tuple[int, str]:
             if end < 0:
                 return depth, fence
             at, fence = end + 3, ""
-        found = _TOKENS.search(line, at)
+        found = re.compile(_TOKENS).search(line, at)
         if found is None:
             return depth, fence
         mark, at = found[0], found.end()

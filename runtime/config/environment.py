@@ -18,7 +18,7 @@ from runtime.record.user_directories import config_home
 
 _MAX_FILE_BYTES = 1024 * 1024
 """Bytes of an `env_file`: Linux takes no more for a whole environment than some of these."""
-_ASSIGNMENT_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)")
+_ASSIGNMENT_LINE = r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*)"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
 
@@ -101,7 +101,7 @@ def read_env_file(path: Path) -> dict[str, str]:
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
-        match = _ASSIGNMENT_LINE.fullmatch(stripped)
+        match = re.fullmatch(_ASSIGNMENT_LINE, stripped)
         if match is None:
             raise InvalidEnvironment(f"{path}, line {number}: write NAME=value, as in OPENAI_API_KEY=abc")
         if "\0" in stripped:

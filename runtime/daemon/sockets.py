@@ -9,13 +9,13 @@ another. Standard library only: `dial-stdio` must start fast.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import socket
 import stat
 import struct
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,19 +65,25 @@ def socket_path(directory: Path, role: Role) -> Path:
     return directory / f"{role}.sock"
 
 
-def socket_directories(state_dir: str | Path) -> list[Path]:
+def socket_directories(state_dir: str | Path) -> Iterator[Path]:
     """Directories in which the runtime's sockets may be, best first."""
-    state = Path(os.path.realpath(state_dir))
+    for place in _directories(Path(os.path.realpath(state_dir))):
+        if len(os.fsencode(socket_path(place, "operator"))) <= MAX_PATH_BYTES:
+            yield place
+
+
+def _directories(state: Path) -> Iterator[Path]:
+    yield state / "run"
+    import hashlib  # the first is almost always the one
+
     name = hashlib.sha256(os.fsencode(state)).hexdigest()[:16]
-    found = [state / "run"]
     with suppress(RuntimeError):  # an account without a home
-        found.append(shared_state() / "run" / name)
+        yield shared_state() / "run" / name
     # Behind the home: systemd clears it at the last logout, which a runtime in the background is there to outlive.
     login = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
     if login.is_dir():
-        found.append(login / "orbiter" / name)
-    found.append(Path("/tmp") / f"orbiter-{os.getuid()}" / name)  # noqa: S108 - checked to be ours before use
-    return [place for place in found if len(os.fsencode(socket_path(place, "operator"))) <= MAX_PATH_BYTES]
+        yield login / "orbiter" / name
+    yield Path("/tmp") / f"orbiter-{os.getuid()}" / name  # noqa: S108 - checked to be ours before use
 
 
 def listen(state_dir: str | Path) -> Sockets:

@@ -15,7 +15,6 @@ from orbiter.redaction import (
     MIN_LENGTH_ANYWHERE,
     MIN_SECRET_LENGTH,
     REDACTED,
-    Redactor,
     environment_secrets,
     held_secrets,
     mask_secrets,
@@ -24,6 +23,7 @@ from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
 
 if TYPE_CHECKING:
+    from orbiter.redaction import Redactor
     from orbiter.steps import Step
 
 
@@ -87,6 +87,8 @@ VAULT = SecretVault()
 
 def make_redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
     """The redactor of this process: it knows what was opened here, and the secrets in the environment as it is now."""
+    from orbiter.redaction import Redactor
+
     return Redactor(patterns, (*VAULT.known_values(), *environment_secrets()), addresses=addresses)
 
 

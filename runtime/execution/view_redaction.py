@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orbiter.redaction import REDACTED, Redactor
+from orbiter.redaction import REDACTED
 from runtime.execution.secret_vault import make_redactor
+
+if TYPE_CHECKING:
+    from orbiter.redaction import Redactor
 
 _OWN_FIELDS = frozenset(
     {

@@ -9,7 +9,6 @@ there. The store is imported when a journal is opened: a console that only talks
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 from collections.abc import Callable
@@ -164,6 +163,8 @@ def make_state_directory(url: str, state: Path | None = None) -> Path:
     if address is None:
         raise JournalError(f"a workspace is named by an address, for example {EXAMPLE}; a directory by --state")
     if state is None:
+        import hashlib
+
         digest = hashlib.sha256(address.url.encode()).hexdigest()[:12]
         state = shared_state() / "workspaces" / f"{address.workspace}-{digest}"
     _write_address(state, address)

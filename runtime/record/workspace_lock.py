@@ -11,7 +11,6 @@ process of this user takes the lock of a directory that was made again at the sa
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import logging
 import os
@@ -143,6 +142,8 @@ def path_lock(state_dir: str | Path) -> Path:
         places = shared_state() / "locks"
     except RuntimeError as exc:
         raise FileNotFoundError(f"no home directory: {exc}") from exc
+    import hashlib  # not to see who holds the lock
+
     digest = hashlib.sha256(os.fsencode(os.path.realpath(state_dir))).hexdigest()[:32]
     return places / f"{digest}.lock"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
@@ -83,6 +82,8 @@ def compare_write(written: WrittenText, before: bytes | None, *, size: int = 0, 
         size: the bytes of the file.
         problem: why it was not read, if it was not.
     """
+    import hashlib  # not where the types alone are needed
+
     after = written.text.encode("utf-8", "surrogatepass")
 
     def found(state: FileState, *, detail: str = "", lines: int = 0, rows: tuple[str, ...] = ()) -> FileComparison:

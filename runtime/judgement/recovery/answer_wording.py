@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from runtime.judgement.recovery.option_table import effect_of
@@ -25,5 +24,7 @@ def wording_of(asked: IncidentOpened, option_id: str) -> str:
     need, action = str(asked.action.get("permission", "")), asked.action
     if not need or ":" in need:
         return need
+    import json  # not for a list, which says it of proposals alone
+
     arguments = json.dumps(action.get("arguments", {}), ensure_ascii=False, sort_keys=True, default=str)
     return f"{need}: {action.get('tool', '')} {arguments}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,7 +50,7 @@ class PendingRequests:
 
     def ping(self) -> tuple[p.Ping, asyncio.Future[None]]:
         """A ping to be sent, and what is done when its answer is here."""
-        ping = p.Ping(id=secrets.randbits(48))
+        ping = p.Ping(id=int.from_bytes(os.urandom(6)))
         answered = self._pings[ping.id] = asyncio.get_running_loop().create_future()
         answered.add_done_callback(lambda _: self._pings.pop(ping.id, None))
         return ping, answered

@@ -6,9 +6,10 @@ what broke them, and never hands out half a line (`facts/remote.md` section 2).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from io import StringIO
+
+import msgspec
 
 MAX_LINE_BYTES = 1024 * 1024
 """The longest line that either side may send, its line feed not counted."""
@@ -69,7 +70,7 @@ def split_into_parts(line: bytes, key: int) -> Iterator[bytes]:
     for start in range(0, len(text), MAX_PART_CHARS):
         last = start + MAX_PART_CHARS >= len(text)
         part = {"t": "part", "key": key, "last": last, "data": text[start : start + MAX_PART_CHARS]}
-        yield json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        yield msgspec.json.encode(part) + b"\n"
 
 
 class PartAssembler:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TypeVar
 
@@ -52,7 +51,7 @@ def _parse(decoder: msgspec.json.Decoder[M], line: bytes) -> M:
         raise InvalidMessage("not_json", f"the line is not JSON: {exc}", _message_id(line)) from exc
 
 
-_TAG = re.compile(r"Invalid value (.*) - at `\$\.t`", re.DOTALL)
+_TAG = r"(?s)Invalid value (.*) - at `\$\.t`"
 
 
 def _explain(exc: msgspec.ValidationError) -> tuple[str, str]:
@@ -60,23 +59,25 @@ def _explain(exc: msgspec.ValidationError) -> tuple[str, str]:
     if said == "t: is missing":
         return "unknown_message", "the message has no field 't' that says what it is"
     if said.startswith("t: "):
-        name = _TAG.fullmatch(str(exc))
+        name = re.fullmatch(_TAG, str(exc))
         return "unknown_message", f"no message is called {name[1] if name is not None else 'so'!s:.80}"
     return "bad_message", said
 
 
-_ID = re.compile(rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)')
+_ID = rb'\s*\{\s*(?:"t"\s*:\s*"\w{1,20}"\s*,\s*)?"id"\s*:\s*(?:"([^"\\]{1,100})"|(\d{1,18})\b)'
 
 
 def _message_id(line: bytes) -> str:
     """The id of a message that cannot be read; empty if it has none that is recognised. Python's own reader takes some
     JSON that the one of messages does not: lone surrogates, NaN.
     """
+    import json
+
     try:
         check_json(line)
         said = json.loads(line.decode())
     except ValueError:
-        found = _ID.match(line)
+        found = re.match(_ID, line)
         return (found[1] or found[2]).decode(errors="replace") if found else ""
     number = said.get("id") if isinstance(said, dict) else None
     return str(number).encode(errors="replace").decode()[:100] if isinstance(number, str | int) else ""

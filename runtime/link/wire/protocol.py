@@ -15,7 +15,7 @@ reader does not know are ignored; a message that it does not know is answered wi
 
 from __future__ import annotations
 
-import secrets
+import os
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -275,4 +275,4 @@ ConsoleMessage = Identify | Attach | Watch | Unwatch | Command | Ack | Ping | Me
 
 def new_command_id() -> str:
     """An id for a command. It begins with the time, which a run that it starts takes over into its own id."""
-    return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{secrets.token_hex(12)}"
+    return f"{datetime.now(UTC):%y%m%d-%H%M%S}-{os.urandom(12).hex()}"

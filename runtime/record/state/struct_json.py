@@ -12,8 +12,8 @@ from orbiter.text_encoding import drop_surrogates_in
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_AT = re.compile(r"(.*?)(?: - at `\$\.?([^`]*)`)?", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_AT = r"(?s)(.*?)(?: - at `\$\.?([^`]*)`)?"
+_MISSING = r"Object missing required field `(\w+)`"
 
 
 def encode_struct(value: Any) -> bytes:
@@ -51,10 +51,10 @@ def explain(exc: msgspec.ValidationError, otherwise: str) -> str:
     """What is wrong, beginning with the field; `otherwise` where it is the whole."""
     if isinstance(exc.__cause__, ValueError):  # of a `__post_init__`, which says it in words
         return str(exc.__cause__)
-    said = _AT.fullmatch(str(exc))
+    said = re.fullmatch(_AT, str(exc))
     text, path = (said[1], said[2] or "") if said is not None else (str(exc), "")
     field = re.sub(r"\[.*?\]", "", path).rpartition(".")[2]
-    missing = _MISSING.fullmatch(text)
+    missing = re.fullmatch(_MISSING, text)
     if missing is not None:
         return f"{field}: {missing[1]} is missing" if field else f"{missing[1]}: is missing"
     return f"{field}: {text[:400]}" if field else otherwise
