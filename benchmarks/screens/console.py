@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import Ratio
+from benchmarks.idle import cpu_s
 from runtime.daemon import daemon
 from runtime.record.state import events as ev
 from tests.runtime.link.link_bench import Bench
@@ -100,8 +101,7 @@ class Watched:
 
     def cpu_s(self) -> float:
         """CPU that its threads have had until now, in seconds."""
-        threads = Path(f"/proc/{self._process.pid}/task").glob("*/schedstat")
-        return sum(int(each.read_text().split()[0]) for each in threads) / 1e9
+        return cpu_s(self._process.pid)
 
     @property
     def written(self) -> int:

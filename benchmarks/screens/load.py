@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import Ratio
+from benchmarks.idle import cpu_s
 from runtime.record.state import events as ev
 from tests.console.pseudo_terminal import Terminal
 from tests.runtime.link.link_bench import Bench
@@ -187,10 +188,10 @@ def measure(*arguments: str, rate: int = 0) -> Measured:
     with Throttled(*arguments, rate=rate) as screen:
         screen.until(node(20), seconds=60)
         screen.quiet(SETTLE_S)
-        before, began, bytes_before = _cpu(screen.process.pid), time.monotonic(), len(screen.output)
+        before, began, bytes_before = cpu_s(screen.process.pid), time.monotonic(), len(screen.output)
         took = [pressed(screen, number) for number in range(KEYS)]
         spent = time.monotonic() - began
-        cpu = (_cpu(screen.process.pid) - before) / spent * 100
+        cpu = (cpu_s(screen.process.pid) - before) / spent * 100
         kib = (len(screen.output) - bytes_before) / 1024 / spent
     return Measured(statistics.median(took), statistics.quantiles(took, n=20)[-1], cpu, kib)
 
@@ -204,12 +205,6 @@ def pressed(screen: Terminal, number: int) -> float:
     screen.press(key)
     screen.until(node(index), seconds=60)
     return (time.monotonic() - began) * 1000
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of CPU that a process has had."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def run() -> list[Ratio]:
@@ -228,10 +223,10 @@ def _compared(work: Work, where: str, near: int) -> Sequence[Ratio]:
     work.near = near
     bare = measure("-c", BARE, str(NODES), str(UPDATES), str(TICKS), str(near))
     ours = measure("-c", OURS, str(work.state_dir))
-    note = f"{ours.p95:.0f} / {bare.p95:.0f} ms; p50 {ours.p50:.0f} / {bare.p50:.0f}"
+    note = f"{ours.p95:.1f} / {bare.p95:.1f} ms; p50 {ours.p50:.1f} / {bare.p50:.1f}"
     return [
         Ratio(f"key to screen p95, changes {where} / bare tree", ours.p95 / bare.p95, 1.3, note),
-        Ratio(f"CPU, changes {where} / bare tree", ours.cpu / bare.cpu, 2.0, f"{ours.cpu:.0f} / {bare.cpu:.0f} %"),
+        Ratio(f"CPU, changes {where} / bare tree", ours.cpu / bare.cpu, 2.0, f"{ours.cpu:.1f} / {bare.cpu:.1f} %"),
         Ratio(
             f"bytes, changes {where} / bare tree", ours.kib / bare.kib, None, f"{ours.kib:.1f} / {bare.kib:.1f} KiB/s"
         ),

@@ -75,6 +75,7 @@ class RunScreen(RunActionScreen):
         self._decision = RunDecision(self, incident_id, self._progress)
         self._revealed = ""
         self._only: frozenset[str] | None = None
+        self._standing_of_link: tuple[object, ...] = ()
         self._pages = DetailPages(session)
 
     def body(self) -> ComposeResult:
@@ -87,6 +88,14 @@ class RunScreen(RunActionScreen):
 
     def on_unmount(self) -> None:
         self.link.unwatch(self.run_id)
+
+    def link_changed(self) -> None:
+        """What changed in nodes out of sight alone is left to the clock: the figures of the head, once a second."""
+        link = self.link
+        state, standing = link.run(self.run_id), (link.status.phase, len(link.incidents))
+        if state is None or link.loading or standing != self._standing_of_link or not self.panes.as_shown(state):
+            self._standing_of_link = standing
+            super().link_changed()
 
     def on_resize(self) -> None:
         self.pace.request()

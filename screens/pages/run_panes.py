@@ -56,6 +56,11 @@ class RunPanes(Container):
         self.page = page
         self._session = session
         self._since: datetime | None = None
+        self._shown: tuple[object, ...] = ()
+        """Where the run stood that was shown last, but for its nodes out of sight."""
+        self._last_seq = 0
+        self.in_sight: tuple[str, ...] = ()
+        """The nodes that were in sight then, and the one under the cursor."""
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -77,6 +82,16 @@ class RunPanes(Container):
         words = Content("".join(piece.text for piece in title))
         if nodes.border_title != words.markup:
             nodes.border_title = words
+        self._shown, self._last_seq = _standing(state), state.last_seq
+        sight = nodes.lines_in_sight
+        self.in_sight = (nodes.cursor_key, *nodes.keys[sight.start : sight.stop])
+
+    def as_shown(self, state: DurableRun) -> bool:
+        """Whether nothing has changed in a run, since its nodes were shown, but nodes that were out of sight then."""
+        if _standing(state) != self._shown:
+            return False
+        nodes, last, text = state.nodes, self._last_seq, self._session.link.text
+        return not any(nodes[key].changed_seq > last or text(state.id, key) for key in self.in_sight if key in nodes)
 
     def _texts_of(self, run_id: str) -> Callable[[str], StreamedText | None]:
         return lambda node_id: self._session.link.text(run_id, node_id)
@@ -152,3 +167,8 @@ class RunPanes(Container):
             self.set_class(zoom == following, zoom)
         if following:
             self.query_one(f"#{following[1:]}").focus()
+
+
+def _standing(state: DurableRun) -> tuple[object, ...]:
+    """Equal as long as at most single nodes of a run have changed."""
+    return id(state), state.changed_seq, len(state.nodes)

@@ -9,7 +9,7 @@ from screens.pages.run import RunScreen
 from screens.pages.run_graph import GraphView
 from tests.console.app.console_bench import prompt_of
 from tests.screens.pages.run_page import opened, page_of, page_text, shown, tree_of
-from tests.screens.stories import Story, digest
+from tests.screens.stories import START, Story, digest
 from tests.screens.waiting import changed, press, until
 
 # -- looking around --------------------------------------------------------------------------------------------
@@ -138,3 +138,30 @@ async def test_a_graph_wider_than_the_page_stands_above_tree_and_page_where_ther
         await pilot.resize_terminal(200, 39)
         await until(pilot, lambda: not above.display)
         assert not beside.display
+
+
+# -- what is drawn when ------------------------------------------------------------------------------------------
+
+
+async def test_a_change_in_sight_is_drawn_soon_and_one_elsewhere_with_the_next_second() -> None:
+    story = Story("run-9", "a big run", START)
+    agent = story.open("agent", "a", story.begin())
+    steps = [story.start("tool", "look", agent, at) for at in range(60)]
+    async with opened(story, size=(100, 20)) as (pilot, link):
+        screen = pilot.app.screen
+        assert isinstance(screen, RunScreen)
+        link.changed()  # the first time it learns how the link stands
+        await press(pilot, "home", then=lambda: screen.pace.idle and steps[0] in screen.panes.in_sight)
+        story.end(steps[-1], "seen")
+        link.changed()
+        assert screen.pace.idle
+        assert screen.panes.as_shown(story.state)
+        await until(pilot, lambda: shown(pilot, "59 running"))  # in the head
+        await until(pilot, lambda: screen.pace.idle)
+        story.end(steps[0], "seen")
+        link.changed()
+        assert not screen.pace.idle
+        await until(pilot, lambda: screen.pace.idle and screen.panes.as_shown(story.state))
+        story.finish()
+        link.changed()
+        assert not screen.pace.idle, "what changes more than one node is drawn wherever it stands"
