@@ -59,6 +59,8 @@ class Receiver:
                 # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
                 self.session.acknowledge()
                 await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
+                if not self._view.whole:  # who waits for the beginning of a picture has a turn before the rest is read
+                    await asyncio.sleep(0)
                 data = await reader.read(READ_BYTES)
                 if not data:
                     return

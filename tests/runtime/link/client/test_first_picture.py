@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from unittest import mock
@@ -10,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from runtime.link.client.change_signal import ChangeSignal
 from runtime.link.client.client import PictureProgress
+from runtime.link.client.heartbeat import Heartbeat
+from runtime.link.client.pending import PendingRequests
+from runtime.link.client.receiver import Receiver
 from runtime.link.client.workspace_view import WorkspaceView
 from runtime.link.server import picture_parts as parts
 from runtime.link.server.projection import WorkspaceProjection
+from runtime.link.transports.handshake import HandshakeResult
+from runtime.link.wire.framing import LineReader
 from runtime.link.wire.message_parser import parse_message
-from runtime.link.wire.protocol import InboxRow, PictureSize, SnapshotReason, WorkspaceChange, WorkspaceSnapshot
+from runtime.link.wire.protocol import Hello, InboxRow, PictureSize, SnapshotReason, WorkspaceChange, WorkspaceSnapshot
 from runtime.record.state.summary import Summary
 from runtime.record.state.workspace_events import GrantAdded
 from tests.screens.stories import START, limited, waiting_of
@@ -199,3 +206,27 @@ def test_in_the_end_it_is_the_picture_that_was_sent(
         view.apply_change(change)
     assert (view.whole, view.progress, view.position) == (True, None, made.position)
     assert shows(view) == of(made)
+
+
+# -- while the rest comes ------------------------------------------------------------------------------------------
+
+
+async def test_who_waits_for_the_beginning_has_a_turn_before_the_rest_is_read() -> None:
+    first, *rest = picture(parts.ROWS_PER_PART * 3).snapshot("first")
+    view, signal, reader = WorkspaceView(), ChangeSignal(), asyncio.StreamReader()
+    reader.feed_data(b"".join(line + b"\n" for line in rest))
+    reader.feed_eof()
+    session = HandshakeResult(
+        mock.Mock(spec=asyncio.StreamWriter), Hello(epoch="e", position=0, role="operator", peer="me", program="p")
+    )
+    receiver = Receiver(session, view, PendingRequests(), Heartbeat(), signal.mark)
+
+    async def whole_when_begun() -> bool:
+        await signal.wait_until(lambda: bool(view.summaries))
+        return view.whole
+
+    waiting = asyncio.create_task(whole_when_begun())
+    await asyncio.sleep(0)
+    await receiver.listen(reader, LineReader(), [first])
+    assert view.whole
+    assert not await waiting
