@@ -6,16 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
 from console.verbs.run_operation import is_driven
 from console.workspace import workspace
-from runtime.operations.requests.workers import ListWorkers, UnservedRuns
 from runtime.record.journal import Journal, JournalError
 from runtime.record.state.summary import PublicSummary
 from runtime.record.workspace_lock import holder
 from screens.render.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from runtime.operations.requests.workers import UnservedRuns
 
 _SHOWN = 5
 
@@ -23,6 +26,8 @@ _SHOWN = 5
 async def note_unserved_runs(journal: Journal | None) -> None:
     """Look for them, and say so."""
     if journal is not None:
+        from runtime.operations.requests.workers import ListWorkers
+
         print_unserved((await operations_on(journal).run(ListWorkers(), cli_origin())).unserved)
 
 
