@@ -32,7 +32,7 @@ async def answering(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Pilo
         await settled(pilot)
         await until(pilot, lambda: prompt_of(pilot).armed)
         await press(pilot, "r", then=lambda: "answer" in [verb for verb, _ in link.said])
-        await until(pilot, lambda: "run-1-inc-1" not in link.incidents)
+        await until(pilot, lambda: "run-1-inc-1" not in link.incidents and prompt_of(pilot).opened is None)
         yield pilot, link
 
 
