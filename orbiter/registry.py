@@ -87,20 +87,20 @@ class Registry(Generic[T]):
 
 
 def _calling_modules(frame: FrameType | None) -> list[ModuleSpec]:
-    """The modules from which something is done, from the caller out to the one that is being loaded."""
+    """The modules of files from which something is done, from the caller out to the one that is being loaded."""
     found: dict[str, ModuleSpec] = {}
     while frame is not None:
         spec = frame.f_globals.get("__spec__")
-        if spec is not None:
+        if spec is not None and spec.has_location:
             found.setdefault(spec.name, spec)
         frame = None if frame.f_code.co_name == "<module>" else frame.f_back
     return list(found.values())
 
 
 def _is_read_again(modules: list[ModuleSpec], before: list[ModuleSpec]) -> bool:
-    """Whether one of the modules is a later load of a file than one of those before."""
-    earlier = {each.origin: each for each in reversed(before) if each.origin is not None}
-    return any(each.origin in earlier and earlier[each.origin] is not each for each in modules)
+    """Whether the modules are of the same files as those before, and one of these was loaded again since."""
+    same_files = [each.origin for each in modules] == [each.origin for each in before]
+    return same_files and any(one is not other for one, other in zip(modules, before, strict=True))
 
 
 agent_registry: Registry[Any] = Registry("agent_registry")

@@ -97,8 +97,6 @@ class PatchedApp(App[None]):
 
     def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
         """Called before each screen that is shown."""
-        if self._screen_stack:
-            forget_repaint(self.screen)
         found = self.get_screen(screen)
         guard_handlers(found)
         read_screen_styles(self, found)
@@ -106,4 +104,6 @@ class PatchedApp(App[None]):
         forget_closed_watchers(self)
         shown = AwaitScreen(found, [] if found.is_running else self._register(self, found))
         self.call_next(shown)
+        if self._screen_stack and found is not self.screen:
+            forget_repaint(self.screen)
         return found, shown

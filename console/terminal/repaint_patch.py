@@ -3,11 +3,11 @@
 Textual 8.2.8 gives a screen the classes of its breakpoints only when it is told its size, after its first frame; when
 it has painted a screen that is shown, it paints all of it again, twice; and a change of a screen that is covered by an
 opaque one has that one painted whole (`textual/screen.py`, `_on_resize`, `_on_screen_resume`; `textual/widget.py`,
-`AwaitMount`; `textual/app.py`, `_background_screens`). One that is covered is marked to be painted, and so has the
-one above it painted again; one that comes back is painted again when that one is gone (`textual/app.py`, `push_screen`,
-`_prune`). So the inbox came in two layouts, one after the other, and 65 kB
-went to the terminal for a frame of 12. And where the focus goes from one widget to another, which paint themselves, it
-paints all of the screen (`textual/screen.py`, `focused`).
+`AwaitMount`; `textual/app.py`, `_background_screens`). One that is covered is marked to be painted, and so has the one
+above it painted again; one that comes back is painted again when that one is gone (`textual/app.py`, `push_screen`,
+`_prune`). So the inbox came in two layouts, one after the other, and 65 kB went to the terminal for a frame of 12. And
+where the focus goes from one widget to another, which paint themselves, it paints all of the screen
+(`textual/screen.py`, `focused`).
 """
 
 from __future__ import annotations

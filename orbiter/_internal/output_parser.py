@@ -71,7 +71,7 @@ def reply_output(response: Any) -> AgentOutput:
     for name in ("content", "tool_calls", "usage"):
         if not hasattr(response, name):
             raise TypeError(f"{reprlib.repr(response)} has no {name}; return {_EXAMPLE}")
-    content, calls = response.content, response.tool_calls or ()
+    content, calls = response.content, tuple(response.tool_calls or ())
     if content is not None and not isinstance(content, str):
         raise TypeError(f"its content must be a text; got {reprlib.repr(content)}")
     for call in calls:

@@ -188,7 +188,7 @@ def get_provider(
             provider=config.provider, model_name=config.model_name, api_key=api_key, base_url=base_url, **fields
         )
     built: ModelProvider = model_registry.get(config.provider)(config, **options)
-    if not hasattr(built, "complete"):
+    if not (hasattr(built, "complete") or hasattr(built, "stream")):
         raise ModelError(
             f"What is registered as provider '{config.provider}' made {reprlib.repr(built)}, which has no complete()",
             model=model,

@@ -134,14 +134,18 @@ class EventWriter:
     def _append(self, events: list[ev.JournalEvent], *, release: bool = False) -> Awaitable[Sequence[ev.JournalEvent]]:
         summary = self._state.summary()
         self._writing += 1
-        return self._journal.append(
-            self._lease,
-            events,
-            summary=summary,
-            seen=self.seen_seq,
-            release=release,
-            ended=self._write_ended,
-        )
+        try:
+            return self._journal.append(
+                self._lease,
+                events,
+                summary=summary,
+                seen=self.seen_seq,
+                release=release,
+                ended=self._write_ended,
+            )
+        except BaseException:  # a fault of this program: nothing has begun that could end
+            self._writing -= 1
+            raise
 
     def _write_ended(self, written: Sequence[ev.JournalEvent] | JournalError) -> None:
         self._writing -= 1

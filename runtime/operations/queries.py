@@ -126,7 +126,7 @@ async def read_grant_preview(
     if grant.lifetime == "run":
         return preview_grant(grant, [fold_events(await journal.read(grant.scope))], root=root, verbs=verbs)
     wanted = [each for each in await journal.runs(_ALL_MARKS) if grant.lifetime == "always" or each.ref == grant.scope]
-    states = [fold_events(events) for events in await _read_all(journal, [each.id for each in reversed(wanted)])]
+    states = [fold_events(await journal.read(each.id)) for each in reversed(wanted)]
     return preview_grant(grant, states, root=root, verbs=verbs)
 
 

@@ -106,6 +106,11 @@ async def test_tokens_are_whole_numbers_and_not_negative(usage: Any, counted: tu
     assert type(used.input_tokens) is int
 
 
+async def test_tool_calls_may_be_an_iterator() -> None:
+    found = await came_of(SimpleNamespace(content="", tool_calls=iter([*call()]), usage=None))
+    assert [each.name for each in found.output.tool_calls] == [each.name for each in call()]
+
+
 async def test_what_a_reply_may_leave_out_is_empty() -> None:
     came = await came_of(SimpleNamespace(content=None, tool_calls=None, usage=None))
     assert (came.output.text, came.output.tool_calls, came.provider_data) == ("", [], None)

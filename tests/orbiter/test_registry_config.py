@@ -73,6 +73,10 @@ def test_a_file_that_is_read_again_gives_its_names_again(tmp_path: Path, monkeyp
     with pytest.raises(RegistryError) as taken:
         read("other")
     assert f"{tmp_path / 'first.py'} has it" in str(taken.value.hint)
+    (tmp_path / "also_by_helper.py").write_text("import registering_helper\nregistering_helper.add()\n")
+    sys.modules.pop("registering_helper")
+    with pytest.raises(RegistryError, match="'owl' is already registered"):
+        read("also_by_helper")  # the helper is loaded again; the file is another one
     registry._items.clear()
     with pytest.raises(RegistryError, match="'x' is already registered"):
         read("twice")

@@ -174,9 +174,9 @@ def as_result(value: Any, name: str) -> RunResult:
         return value
     if isinstance(value, AgentOutput):
         return RunResult(output=value.text, usage=value.usage, steps=1, agent=name)
-    return RunResult(
-        output=text_of_foreign(value, name), usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name
-    )
+    said = getattr(value, "output", None)
+    text = said if isinstance(said, str) else text_of_foreign(value, name)
+    return RunResult(output=text, usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name)
 
 
 def conversation(result: RunResult) -> list[Message]:

@@ -64,7 +64,7 @@ class SystemMessage(Frozen):
 
 
 class AssistantMessage(Frozen):
-    """A model's reply. `provider_data` is opaque to all but the provider that wrote it and wants it back.
+    """A model's reply. `provider_data` is JSON that only the provider reads that wrote it and wants it back.
 
     Attributes:
         role: Always ``assistant``.

@@ -1,6 +1,6 @@
 """`scripted:`, a model whose replies are written in a file or in code: for tests, demos and drills.
 
-Imports `orbiter`, `orbiter.models`, `orbiter.parsing` and `yaml`.
+Imports `orbiter`, `orbiter._internal`, `orbiter.models`, `orbiter.parsing` and `yaml`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orbiter._internal.arguments import WHOLE
+
 
 def check_fault(fault: Any, kinds: Sequence[str]) -> None:
     """Refuse a fault where it is written, and not when a run comes to it.
@@ -15,7 +17,7 @@ def check_fault(fault: Any, kinds: Sequence[str]) -> None:
         TypeError: A field is of another kind.
     """
     status = fault.status
-    right = type(status) is int and 100 <= status <= 999
+    right = WHOLE.takes(status) and 100 <= status <= 999
     _check("status", status, right, "a status of HTTP, such as 503")
     _check("kind", fault.kind, fault.kind in kinds, f"one of {', '.join(kinds)}")
     for name in ("message", "type", "code", "text"):

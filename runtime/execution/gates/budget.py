@@ -236,11 +236,12 @@ def usage_fields(prices: PriceTable, model: str, usage: Usage | None, at: dateti
     """
     if usage is None:
         return {}
+    usage = usage.model_copy(update={name: 0 for name, count in usage if count < 0})
     cost = prices.cost(model, usage, at) if model else None
     return {
-        "input_tokens": max(0, usage.input_tokens),
-        "output_tokens": max(0, usage.output_tokens),
-        "cost_usd": cost if cost is None else max(0.0, cost),
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": cost,
         "unpriced": bool(model) and cost is None,
     }
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from runtime.record.journal import Unrecordable
 from runtime.record.state import events as ev
+from runtime.record.state.summary import Summary
 
 MAX_EVENT_BYTES = 500_000_000
 """Of one event's JSON, in bytes: half of the smallest limit of a store for a whole row (SQLite: a billion)."""
@@ -69,6 +70,14 @@ def _with_blobs(event: ev.JournalEvent, body: str) -> EventRow:
     if not names:
         return EventRow(event, body)
     return EventRow(event, f"{{{','.join(small)}}}", json.dumps(names), values)
+
+
+def encode_summary(summary: Summary) -> str:
+    """The stored text of a summary. Raises `Unrecordable` naming the run, if JSON cannot say it."""
+    try:
+        return summary.to_json()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise Unrecordable(f"the summary of run {summary.id} cannot be written as JSON: {exc}") from exc
 
 
 def decode_event(

@@ -24,7 +24,7 @@ from runtime.record.journal import (
 )
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.lease_writes import ClaimLease, ExpireLease, ReleaseLease, RenewLease
-from runtime.record.rules.rows import encode_event
+from runtime.record.rules.rows import encode_event, encode_summary
 from runtime.record.rules.run_search import RunSearch, SearchIndex
 from runtime.record.rules.search_texts import Mask
 from runtime.record.rules.stored_reader import StoredReader
@@ -134,9 +134,8 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         release: bool = False,
         ended: AppendEnded | None = None,
     ) -> Awaitable[Sequence[ev.JournalEvent]]:
-        # A future and no coroutine: what is written is queued in the order of the calls, and needs no task.
         try:
-            text = summary.to_json() if summary is not None else None
+            text = encode_summary(summary) if summary is not None else None
             drafts = [encode_event(event) for event in events]
             return self._write().submit(AppendEvents(lease, drafts, text, seen, release, ended))
         except JournalError as exc:

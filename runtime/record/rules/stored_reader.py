@@ -7,7 +7,10 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
+
+import msgspec
 
 from runtime.record.journal import AmbiguousId, Lease, OpenIncident, PlacedEvent, Unrecordable
 from runtime.record.rules.batch import WrittenEvent
@@ -15,11 +18,13 @@ from runtime.record.rules.rows import decode_event
 from runtime.record.rules.stored_summary import StoredSummary
 from runtime.record.rules.writes import RebuildSummary
 from runtime.record.state import events as ev
+from runtime.record.state.clock import Instant
 from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
 
 log = logging.getLogger(__name__)
 
+_INSTANT: Final = re.compile(r'"ts":"([^"\\]+)"')
 _INCIDENT_ID: Final = re.compile(r'"incident_id":"([^"\\]+)"')
 _INCIDENTS_AT_ONCE = 200
 CHUNK_ROWS = 1000
@@ -135,10 +140,11 @@ class StoredReader(ABC):
     async def latest(
         self, run_id: str | None, after: int, before: int | None, limit: int, marks: Sequence[str]
     ) -> list[PlacedEvent]:
-        """See `runtime.record.journal.Journal.latest`."""
+        """See `runtime.record.journal.Journal.latest`. Raises as `events_after`."""
         rows = await self.latest_rows(run_id, after, before, limit, marks)
         values = await self.values_of(rows)
-        return [PlacedEvent(row.pos, listed_event(row, values)) for row in reversed(rows)]
+        read = decoded_event if run_id is not None else listed_event
+        return [PlacedEvent(row.pos, read(row, values)) for row in reversed(rows)]
 
     async def values_of(self, rows: Iterable[StoredEvent]) -> dict[str, str]:
         """The values that the rows name, by their digests."""
@@ -231,7 +237,18 @@ def listed_event(row: StoredEvent, values: dict[str, str]) -> ev.JournalEvent:
         return decoded_event(row, values)
     except Unrecordable as exc:
         log.warning("%s", exc)
-        return ev.UnknownEvent(type=ev.type_in_line(row.body) or "?", run_id=row.run, seq=row.seq)
+        return ev.UnknownEvent(
+            type=ev.type_in_line(row.body) or "?", run_id=row.run, seq=row.seq, ts=_instant_in(row.body)
+        )
+
+
+def _instant_in(body: str) -> datetime:
+    """The instant that a row says, where it says one; else the beginning of time: it must not seem to be of now."""
+    found = _INSTANT.search(body)
+    try:
+        return msgspec.convert(found[1] if found else "", Instant)
+    except msgspec.ValidationError:
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _listed_incident(row: StoredEvent, values: dict[str, str]) -> ev.IncidentOpened:
@@ -244,11 +261,20 @@ def _listed_incident(row: StoredEvent, values: dict[str, str]) -> ev.IncidentOpe
         )
         found = _INCIDENT_ID.search(row.body)
         opened = ev.IncidentOpened(
-            run_id=row.run, seq=row.seq, incident_id=found[1] if found else "?", fault=fault, message=str(exc)
+            run_id=row.run,
+            seq=row.seq,
+            ts=_instant_in(row.body),
+            incident_id=found[1] if found else f"{row.run}#{row.seq}",
+            fault=fault,
+            message=str(exc),
         )
     assert isinstance(opened, ev.IncidentOpened)
     return opened
 
 
 def _title(summary: str | None) -> str:
-    return Summary.from_json(summary).shown_title if summary else ""
+    """The title of a run; empty where what is stored is no summary."""
+    try:
+        return Summary.from_json(summary).shown_title if summary else ""
+    except ValueError:
+        return ""

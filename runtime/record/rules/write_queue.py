@@ -80,8 +80,8 @@ class WriteQueue(ABC, Generic[Work]):
         """Let `work` have the connection. It may change any row."""
 
     def submit(self, op: Write) -> asyncio.Future[Any]:
-        """The operation's result, once committed. A caller that is cancelled may find it carried out all the same, and
-        finds it so where it is told of it (`Write.ended`).
+        """The operation's result, once committed. A caller that is cancelled may find it carried out all the same; one
+        with `Write.ended` always is.
         """
         return self._put(op)
 
@@ -135,7 +135,7 @@ class WriteQueue(ABC, Generic[Work]):
             )
 
     def _take(self) -> list[tuple[Write, asyncio.Future[Any]]]:
-        """The operations at the head of the queue; those whose caller has gone are dropped."""
+        """The operations at the head of the queue. One whose caller has gone is dropped, unless it has `ended`."""
         self._queue.extendleft(reversed(self._waiting))
         self._waiting.clear()
         taken: list[tuple[Write, asyncio.Future[Any]]] = []

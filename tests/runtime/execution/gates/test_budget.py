@@ -175,3 +175,5 @@ def test_negative_counts_give_nothing_back() -> None:
     prices = PriceTable().overridden({"own:m": {"input": 1.0, "output": 1.0}})
     used = usage_fields(prices, "own:m", Usage(input_tokens=-5, output_tokens=-5), datetime.now(UTC))
     assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (0, 0, 0.0)
+    used = usage_fields(prices, "own:m", Usage(input_tokens=1_000_000, output_tokens=-5), datetime.now(UTC))
+    assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (1_000_000, 0, 1.0), "nor of the cost"

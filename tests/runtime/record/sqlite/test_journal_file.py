@@ -195,7 +195,10 @@ async def test_one_row_that_cannot_be_read_hides_no_other(journal: SqliteJournal
     )
     with pytest.raises(Unrecordable, match="event 3 of run r1 cannot be read"):
         await journal.read("r1")
+    with pytest.raises(Unrecordable, match="event 3 of run r1 cannot be read"):
+        await journal.latest("r1")
     broken, whole = await journal.incidents()
+    assert broken.opened.ts <= whole.opened.ts, "its time is the one that it says"
     assert (broken.run_id, broken.opened.incident_id, broken.opened.options) == ("r1", "i1", ())
     assert broken.opened.what.startswith("event 3 of run r1 cannot be read: ")
     assert whole.opened.options == opened("i2").options
@@ -214,6 +217,7 @@ async def test_one_row_that_cannot_be_read_hides_no_other(journal: SqliteJournal
     assert (first.id, first.open_incidents) == ("r1", 1)
     assert first.error.startswith("event 3 of run r1 cannot be read: ")
     assert (other.id, other.ref) == ("r2", created("r2").ref)
+    assert [row.title for row in await journal.incidents()] == ["", other.shown_title]
 
 
 @pytest.mark.parametrize(("text", "kept"), [("\ud800", "\ufffd"), ("ok\udfff", "ok\ufffd")])
