@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from pathlib import Path
@@ -20,6 +21,7 @@ from screens.widgets.row_list import RowList
 from tests.console.app.console_bench import console, settled, text_of
 from tests.console.program import Program
 from tests.console.pseudo_terminal import ConsoleTerminal, Terminal
+from tests.patience import PATIENCE_S
 from tests.screens.stories import digest, finished
 from tests.screens.waiting import press, until
 
@@ -116,7 +118,9 @@ async def test_a_screen_that_fails_while_it_is_painted_is_closed(monkeypatch: py
         with monkeypatch.context() as broken:
             broken.setattr(NodeTree, "render_line", fails)
             pilot.app.screen.query_one(NodeTree).refresh()
-            await until(pilot, lambda: isinstance(pilot.app.screen, InboxScreen))
+            async with asyncio.timeout(PATIENCE_S):
+                while not isinstance(pilot.app.screen, InboxScreen):  # noqa: ASYNC110 - a pilot paints, and would fail
+                    await asyncio.sleep(0.01)
             await settled(pilot)
             await until(pilot, lambda: shows(pilot, "A screen failed and was closed"))
         await press(pilot, "n", then=RunScreen)
