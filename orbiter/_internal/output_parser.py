@@ -68,36 +68,46 @@ def reply_output(response: Any) -> AgentOutput:
         TypeError: One of them is of another kind.
         Exception: Of `UNUSABLE`.
     """
-    for name in ("content", "tool_calls", "usage"):
-        if not hasattr(response, name):
-            raise TypeError(f"{reprlib.repr(response)} has no {name}; return {_EXAMPLE}")
-    content, calls = response.content, tuple(response.tool_calls or ())
+    try:
+        content, calls, usage = response.content, tuple(response.tool_calls or ()), response.usage
+    except AttributeError as exc:
+        raise TypeError(f"{reprlib.repr(response)} has no {exc.name}; return {_EXAMPLE}") from exc
     if content is not None and not isinstance(content, str):
         raise TypeError(f"its content must be a text; got {reprlib.repr(content)}")
     for call in calls:
-        _check_call(call)
-    return parse_response(content=content, tool_calls=calls, usage=_counted(response.usage))
+        if not (
+            isinstance(call, ToolCall)
+            and isinstance(call.id, str)
+            and isinstance(call.name, str)
+            and isinstance(call.arguments, str)
+        ):
+            raise TypeError(_said_of_call(call))
+    return parse_response(content=content, tool_calls=calls, usage=_counted(usage))
 
 
-def _check_call(call: Any) -> None:
+def _said_of_call(call: Any) -> str:
+    """What is wrong with a tool call."""
     if not isinstance(call, ToolCall):
-        raise TypeError(f"its tool_calls must be orbiter.ToolCall objects; got {reprlib.repr(call)}")
-    for name in ("id", "name", "arguments"):
-        value = getattr(call, name)
-        if not isinstance(value, str):
-            kind = "a JSON text" if name == "arguments" else "a text"
-            raise TypeError(f"{name} of a tool call must be {kind}; got {reprlib.repr(value)}")
+        return f"its tool_calls must be orbiter.ToolCall objects; got {reprlib.repr(call)}"
+    name = next(name for name in ("id", "name", "arguments") if not isinstance(getattr(call, name), str))
+    kind = "a JSON text" if name == "arguments" else "a text"
+    return f"{name} of a tool call must be {kind}; got {reprlib.repr(getattr(call, name))}"
 
 
 def _counted(usage: Any) -> Usage:
     """Tokens as whole numbers, none of them negative: budgets count them."""
     if usage is None:
         return NO_USAGE
-    given = usage.__dict__ if isinstance(usage, Usage) else usage
+    given = usage
+    if isinstance(usage, Usage):
+        given = usage.__dict__
+        for count in given.values():
+            if type(count) is not int or count < 0:
+                break
+        else:
+            return usage
     if not isinstance(given, Mapping):
         raise TypeError(f"its usage must be an orbiter.Usage; got {reprlib.repr(usage)}")
-    if isinstance(usage, Usage) and all(type(count) is int and count >= 0 for count in given.values()):
-        return usage
     counts = Usage.model_validate(dict(given))
     return Usage(**{name: max(0, count) for name, count in counts.__dict__.items()})
 
