@@ -68,6 +68,7 @@ def reply_output(response: Any) -> AgentOutput:
         TypeError: One of them is of another kind.
         Exception: Of `UNUSABLE`.
     """
+    calls: tuple[Any, ...]
     try:
         content, calls, usage = response.content, tuple(response.tool_calls or ()), response.usage
     except AttributeError as exc:
@@ -75,23 +76,22 @@ def reply_output(response: Any) -> AgentOutput:
     if content is not None and not isinstance(content, str):
         raise TypeError(f"its content must be a text; got {reprlib.repr(content)}")
     for call in calls:
-        if not (
-            isinstance(call, ToolCall)
-            and isinstance(call.id, str)
-            and isinstance(call.name, str)
-            and isinstance(call.arguments, str)
-        ):
-            raise TypeError(_said_of_call(call))
+        usual = type(call) is ToolCall and type(call.id) is type(call.name) is type(call.arguments) is str
+        if not usual and (wrong := _said_of_call(call)) is not None:
+            raise TypeError(wrong)
     return parse_response(content=content, tool_calls=calls, usage=_counted(usage))
 
 
-def _said_of_call(call: Any) -> str:
-    """What is wrong with a tool call."""
+def _said_of_call(call: Any) -> str | None:
+    """What is wrong with a tool call; None: nothing is."""
     if not isinstance(call, ToolCall):
         return f"its tool_calls must be orbiter.ToolCall objects; got {reprlib.repr(call)}"
-    name = next(name for name in ("id", "name", "arguments") if not isinstance(getattr(call, name), str))
-    kind = "a JSON text" if name == "arguments" else "a text"
-    return f"{name} of a tool call must be {kind}; got {reprlib.repr(getattr(call, name))}"
+    texts: tuple[object, object, object] = (call.id, call.name, call.arguments)
+    for name, value in zip(("id", "name", "arguments"), texts, strict=True):
+        if not isinstance(value, str):
+            kind = "a JSON text" if name == "arguments" else "a text"
+            return f"{name} of a tool call must be {kind}; got {reprlib.repr(value)}"
+    return None
 
 
 def _counted(usage: Any) -> Usage:

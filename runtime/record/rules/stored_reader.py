@@ -273,7 +273,7 @@ def _listed_incident(row: StoredEvent, values: dict[str, str]) -> ev.IncidentOpe
 
 
 def _title(summary: str | None) -> str:
-    """The title of a run; empty where what is stored is no summary."""
+    """The title of a run; empty where something else than a summary is stored."""
     try:
         return Summary.from_json(summary).shown_title if summary else ""
     except ValueError:
