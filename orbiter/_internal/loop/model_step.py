@@ -9,7 +9,6 @@ import json
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.providers import provider_for_model
@@ -70,7 +69,7 @@ async def call_model(call: ModelCall) -> ModelReply:
     """Ask the provider once. Its exceptions pass as they are."""
     call.attempts += 1
     asked = call.provider.complete(list(call.messages), **call.settings)
-    if not isawaitable(asked):
+    if not hasattr(asked, "__await__"):
         raise unusable_reply(call.model, "its complete() must be 'async def'")
     return parse_reply(await asked, call.model)
 
@@ -82,7 +81,7 @@ async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
     call.attempts += 1
     assembly = StreamAssembly()
     chunks = call.provider.stream(list(call.messages), **call.settings)
-    if isawaitable(chunks):
+    if hasattr(chunks, "__await__"):
         chunks = await chunks
     async for chunk in chunks:
         try:
