@@ -35,7 +35,7 @@ def read_input(fileno: int, ended: threading.Event, take: Callable[[Message], ob
         take: Called with each message.
 
     Raises:
-        EOFError: there is no more input.
+        EOFError: the input has ended.
         OSError: the terminal is gone.
     """
     parser = XTermParser()

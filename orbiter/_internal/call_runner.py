@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import reprlib
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -185,13 +185,13 @@ def _result_of_foreign(
     return result_of(agent.name, whole, transcript, usage)
 
 
-def text_of_foreign(output: Any, name: str) -> str:
-    """What an agent that is not ours said.
+def text_of_foreign(output: Any, name: str, *, fields: Sequence[str] = ("text", "output")) -> str:
+    """What an agent that is not ours said: a text, or the first of these fields that has one.
 
     Raises:
         AgentError: It returned neither a text nor something that has one.
     """
-    for text in (output, getattr(output, "text", None), getattr(output, "output", None)):
+    for text in (output, *(getattr(output, each, None) for each in fields)):
         if isinstance(text, str):
             return text
     raise AgentError(

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
 from orbiter.errors import ModelError, OutputParseError
+from orbiter.parsing.nesting import is_deeper
 from orbiter.parsing.strict_json import load_json
 from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
@@ -169,12 +170,7 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
 
 def is_too_deep(text: str, arguments: Any) -> bool:
     """Whether arguments, and the text that they were, are nested beyond `MAX_ARGUMENT_NESTING`."""
-    return text.count("{") + text.count("[") > MAX_ARGUMENT_NESTING and _deeper(arguments, MAX_ARGUMENT_NESTING)
-
-
-def _deeper(value: Any, left: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return not left or any(_deeper(each, left - 1) for each in inner)
+    return text.count("{") + text.count("[") > MAX_ARGUMENT_NESTING and is_deeper(arguments, MAX_ARGUMENT_NESTING)
 
 
 def parse_tool_arguments(tool_calls: Sequence[ToolCall]) -> list[ActionModel]:

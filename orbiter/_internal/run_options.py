@@ -67,14 +67,12 @@ def read_run_options(function: str, given: O, defaults: O) -> O:
     """
     told = fill_keywords(function, given, defaults)
     retries, threshold, provider = told["max_retries"], told["loop_threshold"], told["provider"]
-    if not type(retries) is type(threshold) is int:
-        check_argument(f"{function}()", "max_retries", retries, WHOLE, example="3", error=TypeError)
-        check_argument(
-            f"{function}()", "loop_threshold", threshold, WHOLE, example="3, or 0 for no check", error=TypeError
-        )
+    owner = f"{function}()"
+    check_argument(owner, "max_retries", retries, WHOLE, example="3", error=TypeError)
+    check_argument(owner, "loop_threshold", threshold, WHOLE, example="3, or 0 for no check", error=TypeError)
     if not (provider is None or hasattr(provider, "complete") or hasattr(provider, "stream")):
         raise TypeError(
-            f"{function}(): provider must have 'async complete(messages, *, tools, temperature, max_tokens)', "
+            f"{owner}: provider must have 'async complete(messages, *, tools, temperature, max_tokens)', "
             f"such as get_provider('openai:gpt-4o') has; got {provider!r}"
         )
     return told

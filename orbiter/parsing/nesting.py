@@ -70,6 +70,12 @@ def check_value(value: Any) -> None:
     raise NestedTooDeeply
 
 
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether anything stands inside of so many lists and objects of a parsed document."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not levels or any(is_deeper(each, levels - 1) for each in inner)
+
+
 def _opened(data: bytes) -> int:
     return data.count(b"[") + data.count(b"{")
 

@@ -27,7 +27,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     Raises:
         InvalidToml: it cannot be read; the message says why, with line and column where they are known.
     """
-    import tomllib  # not where there is no file
+    import tomllib  # only where a file is read
 
     try:
         check_toml(text)

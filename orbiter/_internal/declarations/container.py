@@ -20,7 +20,7 @@ def members_by_name(agents: Iterable[Any], error: type[OrbiterError], kind: str,
     """The members of `place`, which is a `kind`, by name.
 
     Raises:
-        error: It is not a list, there are none, one of them is not a member, or two have one name.
+        error: `agents` is not a list, or is empty, one of them is not a member, or two have one name.
     """
     check_argument(kind, "agents", agents, SERIES, example="[writer, reviewer]", error=error)
     found: dict[str, Any] = {}

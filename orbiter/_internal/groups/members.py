@@ -174,8 +174,7 @@ def as_result(value: Any, name: str) -> RunResult:
         return value
     if isinstance(value, AgentOutput):
         return RunResult(output=value.text, usage=value.usage, steps=1, agent=name)
-    said = getattr(value, "output", None)
-    text = said if isinstance(said, str) else text_of_foreign(value, name)
+    text = text_of_foreign(value, name, fields=("output", "text"))
     return RunResult(output=text, usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.value_step import record_value
 from orbiter._internal.message_builder import build_messages
-from orbiter._internal.values.messages import MESSAGE_CLASSES
 from orbiter.errors import AgentError
 from orbiter.steps import Place, Scope
 from orbiter.text_encoding import drop_surrogates
@@ -47,7 +46,7 @@ def _check_conversation(name: str, input: Any, history: Any) -> None:
             suggestion="Pass what the user says; other content goes to messages, in a UserMessage.",
         )
     for said in history or ():
-        if isinstance(said, MESSAGE_CLASSES):
+        if isinstance(said, Message):
             continue
         raise AgentError(
             f"Agent '{name}': messages must be objects of orbiter.types, got {reprlib.repr(said)}",

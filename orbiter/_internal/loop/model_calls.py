@@ -18,10 +18,10 @@ from orbiter._internal.loop.model_step import (
 )
 from orbiter._internal.loop.tool_calls import hook_location
 from orbiter._internal.run_warnings import warn_needs_runtime
-from orbiter._internal.values.messages import MESSAGE_CLASSES
 from orbiter.errors import AgentError, HookError, ModelAPIError, OrbiterError, text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Step
+from orbiter.types import Message
 
 if TYPE_CHECKING:
     from orbiter._internal.loop.agent_run_data import AgentRunData
@@ -135,7 +135,7 @@ async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
     left: list[Any] = call.messages
     for said in left:
-        if not isinstance(said, MESSAGE_CLASSES):
+        if not isinstance(said, Message):
             run.hook_error = HookError(
                 f"A PRE_LLM_CALL hook of agent '{run.agent.name}' put a {type(said).__name__} among the messages",
                 hint='Put an object of orbiter.types there, such as UserMessage(content="Go on")',

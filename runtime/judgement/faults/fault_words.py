@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from orbiter.parsing.nesting import is_deeper
 from orbiter.redaction import REDACTED, Redactor, redact
 from runtime.judgement.faults import cause_text
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence, as_text
@@ -44,12 +45,7 @@ def plain_json(facts: Mapping[Any, Any]) -> dict[str, Any]:
         plain = json.loads(json.dumps(dict(facts), default=as_text, allow_nan=False, skipkeys=True))
     except (ValueError, TypeError, RecursionError):
         plain = {as_text(name): as_text(value) for name, value in facts.items()}
-    return {name: as_text(value) if _is_deeper(value, _MAX_LEVELS) else value for name, value in plain.items()}
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return not levels or any(_is_deeper(each, levels - 1) for each in inner)
+    return {name: as_text(value) if is_deeper(value, _MAX_LEVELS) else value for name, value in plain.items()}
 
 
 def _cut_long(value: Any) -> Any:

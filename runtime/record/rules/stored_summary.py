@@ -21,8 +21,8 @@ class StoredSummary(NamedTuple):
     open_incidents: int
 
     def cached(self) -> Summary | None:
-        """The summary that is stored; None where there is none, or that of another version of the fold, or something
-        else: it is made again then.
+        """The summary that is stored. None where it has to be made: nothing is stored, or something else than a summary
+        of this version of the fold.
         """
         try:
             found = Summary.from_json(self.summary) if self.summary else None
