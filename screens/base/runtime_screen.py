@@ -14,24 +14,11 @@ from textual.timer import Timer
 from runtime.link.client.client import LinkLost
 from screens.base.message_screen import MessageScreen
 from screens.base.screen_registry import SCREENS
-from screens.render.formatting import pluralize
-from screens.render.layout import (
-    Span,
-    Spans,
-    join_spans,
-    span,
-)
+from screens.base.status_bars import StatusBars
+from screens.render.layout import Span, Spans
 from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext, Link
-from screens.shell.messages import (
-    GoStep,
-    OpenHome,
-    OpenPlace,
-    OpenRun,
-)
-from screens.views.shared.link_loss import held_up_words, lost_words, phase_words
-from screens.views.shared.link_quality import link_words
-from screens.views.shared.picture_progress import progress_text
+from screens.shell.messages import GoStep, OpenHome, OpenPlace, OpenRun
 from screens.widgets.bar import Bar, MessageBar
 from screens.widgets.footer import KeyFooter
 from screens.widgets.redraw_throttle import RedrawThrottle
@@ -85,10 +72,9 @@ class RuntimeScreen(MessageScreen):
     def __init__(self, session: ConsoleContext) -> None:
         super().__init__(session)
         self.pace = RedrawThrottle(self, self._draw, governor=session.governor)
+        self._bars = StatusBars(self)
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
-        self._standing: object = None
-        self._holding = False
         self._next_waits = False
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
@@ -166,84 +152,25 @@ class RuntimeScreen(MessageScreen):
         if crumbs is None:  # the screen is being taken down
             return
         try:
-            crumbs.show(self.crumbs(), self._link_text())
-            self._draw_lost()
+            crumbs.show(self.crumbs(), self._bars.link_text())
+            self._bars.draw_lost()
             self.draw()
             self._note_waiting()
-            self._draw_hold()
+            self._bars.draw_hold(told_elsewhere=self.shows_hold)
             self.end_notice()
         except Exception as exc:  # one pane that fails must not take the console away from an operator
             self.report_failure(exc, "This screen could not be drawn whole")
         else:
             self.forget_failure()
 
-    def _draw_lost(self) -> None:
-        status = self.link.status
-        context = self.session.render_context()
-        bar = self.query_one("#lost", MessageBar)
-        if status.phase == "lost":
-            words = lost_words(status, self._reconnect_hint(), context)
-        else:
-            words = held_up_words(self.link.qualities, context)
-        bar.set_class(bool(words), "-shown")
-        if words:
-            bar.show(words)
-        standing = (status.phase, status.mismatch, self.link.role)
-        if standing != self._standing:
-            self._standing = standing
-            self.refresh_bindings()
-
     @property
     def shows_hold(self) -> bool:
         """Whether this screen says elsewhere how long an answer is held."""
         return False
 
-    def _draw_hold(self) -> None:
-        """The answer that can still be taken back, on every screen: it goes out wherever the operator is by then."""
-        hold, bar = self.session.hold, self.query_one("#held", MessageBar)
-        held = hold.held
-        bar.set_class(held is not None and not self.shows_hold, "-shown")
-        if held is not None:
-            key = self.session.render_context().key("app.take_back", "ctrl+t")
-            back = (Span(": ", "ink-muted"), Span(key, "ink-key"), Span(" takes it back", "ink-muted")) if key else ()
-            bar.show((*span(f"{held.words} sends in {hold.seconds_left} s", "state-waiting"), *back))
-        if (held is not None) is not self._holding:
-            self._holding = held is not None
-            self.refresh_bindings()
-
-    def _reconnect_hint(self) -> Spans:
-        action, words = ("app.login", " logs in again") if self.link.needs_login else ("app.revive", " brings it back")
-        active = (each.binding for each in self.active_bindings.values())
-        key = next((self.app.get_key_display(each) for each in active if each.id == action), "b")
-        return (Span(key, "ink-key"), Span(words))
-
-    def _link_text(self) -> Spans:
-        waiting = len(self.link.incidents)
-        context = self.session.render_context()
-        told = self.loading_text
-        count = (*context.state_spans("waiting", pluralize(waiting, "decision")),) if waiting and not told else ()
-        quality = self.session.governor.told_quality
-        line = () if quality == "good" else span(f"{quality} terminal link", "severity-warning")
-        return join_spans(
-            (
-                line,
-                count or span(told, "severity-warning"),
-                phase_words(self.link.status, context),
-                link_words(self.link.qualities, context),
-            )
-        )
-
-    # -- while parts of the picture are missing ---------------------------------------------------------------
-
-    @property
-    def loading_text(self) -> str:
-        """How much of all runs and decisions is there; empty where all are."""
-        link = self.link
-        return progress_text(link.loading, len(link.summaries), len(link.incidents)) if link.loading else ""
-
     def all_told(self) -> bool:
         """Whether all runs and decisions are there; if not, it is said: what acts on many waits for the rest."""
-        if told := self.loading_text:
+        if told := self._bars.loading_text:
             self.show_message(
                 f"This waits until all is loaded: {told} so far.", "warning", stands=lambda: bool(self.link.loading)
             )

@@ -10,9 +10,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from runtime.judgement.reports.wait_graph import wait_chain
 from runtime.link.client.client import LinkError
-from runtime.operations.requests.reports import ExportRun, ReadEvents
+from runtime.operations.requests.reports import ExportRun
 from runtime.record.state.durable_run import DurableRun
 from screens.base.screen_registry import SCREENS
 from screens.dialogs.confirm_action import RunActionScreen
@@ -21,21 +20,17 @@ from screens.pages.run_detail import DetailPages
 from screens.pages.run_filter import NodeFilter
 from screens.pages.run_graph import GraphView
 from screens.pages.run_head import RunHead
+from screens.pages.run_jumps import RunJumps
 from screens.pages.run_panes import RunPanes
 from screens.pages.run_progress import RunProgress
-from screens.render.layout import (
-    Spans,
-    span,
-)
+from screens.render.layout import Spans, span
 from screens.shell.answer_hold import HeldAnswer
 from screens.shell.context import ConsoleContext
 from screens.shell.messages import ExportReport, OpenComparison, OpenPlace
 from screens.views.decisions.prompt_rows import PromptSpace
 from screens.views.lists.runs import title_of
-from screens.views.shared.row_filter import RowFilter
 from screens.widgets.line_list import LineList
 from screens.widgets.node_tree import NodeTree
-from screens.widgets.pattern_input import PatternInput
 from screens.widgets.prompts.prompt import Prompt
 from screens.widgets.text_page import TextPage
 
@@ -68,13 +63,10 @@ class RunScreen(RunActionScreen):
     def __init__(self, session: ConsoleContext, run_id: str, incident_id: str = "") -> None:
         super().__init__(session)
         self.run_id = run_id
-        self.filter = NodeFilter()
-        self._field: PatternInput | None = None
-        """Where the filter is typed."""
+        self._filter = NodeFilter(self.pace.request, self._end_typing)
         self._progress = RunProgress(self)
         self._decision = RunDecision(self, incident_id, self._progress)
         self._revealed = ""
-        self._only: frozenset[str] | None = None
         self._standing_of_link: tuple[object, ...] = ()
         self._pages = DetailPages(session)
 
@@ -110,6 +102,10 @@ class RunScreen(RunActionScreen):
         """Asked for many times in each frame."""
         return self.query_one(RunPanes)
 
+    @cached_property
+    def _jumps(self) -> RunJumps:
+        return RunJumps(self, self.panes, self._pages, self._decision, self._filter)
+
     @property
     def nodes(self) -> NodeTree:
         return self.panes.nodes
@@ -128,7 +124,7 @@ class RunScreen(RunActionScreen):
         summary = self.link.summaries.get(self.run_id)
         context = self.session.render_context()
         here = self.trail(title_of(summary, context) if summary is not None else self.run_id)
-        return self.filter.crumbs(here, context)
+        return self._filter.crumbs(here, context)
 
     @property
     def incident_id(self) -> str:
@@ -145,7 +141,7 @@ class RunScreen(RunActionScreen):
             self.page.show([span(self.session.render_context().sanitize_line(problem), "severity-error")], "problem")
             return
         self.check_run_ended(state)
-        self._draw_tree(state)
+        self._filter.draw(state, self.panes)
         graph_is_wide = self.panes.show_graph(state)
         self._progress.tell(state, self.panes)
         incident = self._decision.choose(state, self.nodes.cursor_key)
@@ -180,15 +176,8 @@ class RunScreen(RunActionScreen):
 
     def on_graph_view_chosen(self, message: GraphView.Chosen) -> None:
         """To the member's node, as a click in the tree."""
-        self._widen_for(message.node_id)
-        self.nodes.reveal(message.node_id)
+        self._jumps.to_node(message.node_id)
         self.pace.request()
-
-    def _draw_tree(self, state: DurableRun) -> None:
-        only = self.filter.nodes(state)
-        if only != self._only:
-            self._only = only
-        self.panes.show_nodes(state, self._only)
 
     # -- looking around --------------------------------------------------------------------------------------
 
@@ -221,48 +210,18 @@ class RunScreen(RunActionScreen):
         self.pace.request()
 
     def action_waits(self) -> None:
-        """What the node under the cursor waits for; the cursor goes to what holds it up. Again: back to the page."""
-        state = self.link.run(self.run_id)
-        if state is None:
-            return
-        if self._pages.asks_waits:
-            self._pages.follow_cursor()
-        else:
-            asked = self.nodes.cursor_key
-            self._pages.ask_waits(asked)
-            found = wait_chain(state, asked)
-            if found.node_id:
-                self._widen_for(found.node_id)
-                self.panes.move_cursor(found.node_id)
-            if found.incident_id:
-                self._decision.wanted = found.incident_id
-        self.panes.show_beside()
+        """What the node under the cursor waits for, and back to its page."""
+        self._jumps.to_waits()
         self.pace.request()
 
-    def _widen_for(self, node_id: str) -> None:
-        """What is to be shown must not be left out."""
-        if self._only is not None and node_id not in self._only:
-            self._show_all()
+    def action_find_fault(self) -> None:
+        """The node that the decision is about, or the next one."""
+        self._jumps.to_fault()
 
     def on_text_page_followed(self, message: TextPage.Followed) -> None:
         """A reference to an event: show the event, and the node it is about."""
         number = "".join(filter(str.isdecimal, message.text))
-        self.run_worker(self._show_event(int(number)), group="event", exclusive=True, exit_on_error=False)
-
-    async def _show_event(self, seq: int) -> None:
-        try:
-            found = await self.link.ask(ReadEvents(run_id=self.run_id, after=seq - 1, limit=1))
-        except LinkError as exc:
-            self.show_message(str(exc), "error")
-            return
-        if not found:
-            self.show_message(f"This run has no event {seq}.", "warning")
-            return
-        self._pages.show_event(found[0])
-        if node_id := found[0].node_id:
-            self._widen_for(node_id)
-            self.panes.move_cursor(node_id)
-        self.pace.request()
+        self.run_worker(self._jumps.to_event(int(number)), group="event", exclusive=True, exit_on_error=False)
 
     def action_report(self) -> None:
         self.run_worker(self._export_report(), group="report", exclusive=True, exit_on_error=False)
@@ -299,18 +258,6 @@ class RunScreen(RunActionScreen):
         self.panes.zoom()
         self.pace.request()
 
-    def action_find_fault(self) -> None:
-        """Put the cursor on the node that the decision is about; on the next one, if it is there already."""
-        state = self.link.run(self.run_id)
-        waiting = [found for found in self.session.decisions() if found.run_id == self.run_id and found.opened.node_id]
-        if state is None or not waiting:
-            self.show_message("Nothing waits for a decision in this run.")
-            return
-        tree = self.nodes
-        nodes = [found.opened.node_id for found in waiting]
-        at = nodes.index(tree.cursor_key) + 1 if tree.cursor_key in nodes else 0
-        tree.reveal(nodes[at % len(nodes)])
-
     def action_log(self) -> None:
         self.post_message(OpenPlace("log", self.run_id))
 
@@ -318,34 +265,20 @@ class RunScreen(RunActionScreen):
 
     def action_faults_only(self) -> None:
         """Only what waits, failed or is tried again, and what is above it; and back."""
-        self.filter.faults_only = not self.filter.faults_only
+        self._filter.faults_only = not self._filter.faults_only
         self.pace.request()
 
     def action_filter(self) -> None:
-        """Type a pattern; the one in force stands there to be changed."""
-        if self._field is None:
-            self._field = PatternInput(self.filter.words.text, self._narrow, self._end_typing)
-            self.mount(self._field, before="#prompt")
-            self._field.focus()
-
-    def _narrow(self, text: str) -> None:
-        self.filter.words = RowFilter(text)
-        self.pace.request()
+        """Type a pattern."""
+        if (field := self._filter.begin_typing()) is not None:
+            self.mount(field, before="#prompt")
+            field.focus()
 
     def _end_typing(self) -> None:
-        if self._field is not None:
-            self._field.remove()
-            self._field = None
+        self._filter.end_typing()
         self.nodes.focus()
         self.refresh_bindings()
         self.pace.request()
-
-    def _show_all(self) -> None:
-        """Nothing is left out any more, at once."""
-        self.filter.clear()
-        state = self.link.run(self.run_id)
-        if state is not None:
-            self._draw_tree(state)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """In the prompt `escape` is the prompt's; it leads from the page to the tree; there it takes back what is left
@@ -354,7 +287,7 @@ class RunScreen(RunActionScreen):
         if action == "up" and self.is_mounted:
             if self.prompt.has_focus_within and self.prompt.mode not in ("held", "sent"):
                 return False
-            return self.page.has_focus or self._narrowed or super().check_action(action, parameters)
+            return self.page.has_focus or self._filter.is_on or super().check_action(action, parameters)
         if action == "log":
             return "log" in SCREENS
         if action == "compare":
@@ -370,16 +303,12 @@ class RunScreen(RunActionScreen):
         links = [each for each in self.link.qualities if each.host == where] or self.link.qualities
         return any(each.phase == "connected" for each in links)
 
-    @property
-    def _narrowed(self) -> bool:
-        return bool(self.filter) or self._field is not None
-
     def action_up(self) -> None:
         """From the page to the tree; show all again; where all is shown, go back."""
         if self.page.has_focus:
             self.panes.leave_page()
-        elif self._narrowed:
-            self._show_all()
+        elif self._filter.is_on:
+            self._jumps.show_all()
             self._end_typing()
         else:
             super().action_up()
