@@ -4,7 +4,7 @@ The names are loaded when they are first asked for: ``import orbiter`` itself co
 needs only a part of the package loads only that part. What agents, tools and swarms declare imports nothing of the
 engine: `run` looks it up.
 
-Imports `orbiter._internal.*`, `orbiter.models`, `orbiter.parsing`, `docstring_parser`, `jsonschema`, `pydantic`,
+Imports `orbiter._internal.*`, `orbiter.models`, `orbiter.parsing`, `jsonschema`, `pydantic`,
 `pydantic_core`, `re2`, `referencing` and `typing_extensions`.
 """
 

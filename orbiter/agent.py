@@ -24,8 +24,8 @@ from orbiter._internal.declarations.serialization import (
     tool_path,
 )
 from orbiter._internal.keywords import name_nearest_keyword
-from orbiter._internal.schema.tool_options import check_foreign_tool, foreign_schema
-from orbiter._internal.toolset import Toolset
+from orbiter._internal.tools.tool_options import check_foreign_tool, foreign_schema
+from orbiter._internal.tools.toolset import Toolset
 from orbiter.config import parse_model_string
 from orbiter.errors import AgentConfigurationError, AgentError
 from orbiter.hooks import Hook, HookManager, HookPoint

@@ -9,28 +9,24 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import FrameType, FunctionType, NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic import ValidationError as PydanticValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
-from orbiter._internal.schema.plain_function import PLAIN_DEFAULTS, PLAIN_TYPES, PlainFunction, plain_hints
+from orbiter._internal.schema.annotations import UNREADABLE, mentions, read_docstring, read_hints
+from orbiter._internal.schema.plain_function import PLAIN_DEFAULTS, PLAIN_TYPES, PlainFunction
 from orbiter._internal.schema.pydantic_schema import simplify_schema, with_current_typed_dicts
 
 __all__ = ["Signature", "describe_errors", "find_misfit", "json_schema", "result_schema", "signature_of"]
 
-_STRING = Annotated[Any, WithJsonSchema({"type": "string"})]
-"""What a parameter is to a model whose type says nothing to JSON: text, taken as it comes."""
 ReadSignature = Callable[[Callable[..., Any]], inspect.Signature]
-_CALLERS_READ: Final = 12
-"""Frames above a function whose variables an annotation in text may name."""
 
 
 class _Parameter(NamedTuple):
@@ -98,8 +94,8 @@ def _plain_signature(plain: PlainFunction) -> tuple[Signature, str]:
 
 
 def _read_signature(fn: Callable[..., Any], context_type: type | None, signature: inspect.Signature) -> Signature:
-    summary, texts = _docstring(fn)
-    hints = _type_hints(fn)
+    summary, texts = read_docstring(fn)
+    hints = read_hints(fn)
     taken: list[_Parameter] = []
     positional: list[str] = []
     context: str | None = None
@@ -108,8 +104,8 @@ def _read_signature(fn: Callable[..., Any], context_type: type | None, signature
         if parameter.kind is parameter.VAR_KEYWORD:
             open_ended = True
         elif parameter.kind is not parameter.VAR_POSITIONAL:
-            hint = hints.get(name, _STRING)
-            if context_type is not None and _mentions(hint, context_type):
+            hint = hints.get(name, UNREADABLE)
+            if context_type is not None and mentions(hint, context_type):
                 context = name
             else:
                 taken.append(_Parameter(name, hint, parameter.default, texts.get(name)))
@@ -139,7 +135,7 @@ def _read_signature(fn: Callable[..., Any], context_type: type | None, signature
 def _returned(kind: Any) -> Any:
     if get_origin(kind) in (Awaitable, Coroutine):
         kind = get_args(kind)[-1]
-    return None if kind in (Any, object, NoneType, _STRING) else kind
+    return None if kind in (Any, object, NoneType, UNREADABLE) else kind
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
@@ -208,79 +204,6 @@ def _describe_error(detail: Any) -> str:
     return f"{at}{message} (got {given if len(given) <= 80 else given[:77] + '…'})"
 
 
-# --- reading a function ---------------------------------------------------------------------------------------------
-
-
-def _docstring(fn: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """First line and parameter texts."""
-    text = inspect.getdoc(fn) or ""
-    first = text.strip().partition("\n")[0].strip()
-    return first, _parameter_texts(text) if "\n" in text.strip() else {}
-
-
-@lru_cache(maxsize=1024)
-def _parameter_texts(docstring: str) -> dict[str, str]:
-    """Read once: to parse a docstring takes longer than all else of a tool, which is made again for every run."""
-    import docstring_parser  # takes longer to import than all of this module
-
-    try:
-        parsed = docstring_parser.parse(docstring)
-    except docstring_parser.ParseError:  # a docstring is prose: what cannot be read describes nothing
-        return {}
-    described = (param for param in parsed.params if param.description)
-    return {param.arg_name.lstrip("*"): " ".join((param.description or "").split()) for param in described}
-
-
-def _type_hints(fn: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations, resolved where they can be. Types local to the function that defines the tool are found there."""
-    if type(fn) is FunctionType and not hasattr(fn, "__wrapped__") and (plain := plain_hints(fn)) is not None:
-        return dict(plain)
-    target = fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__
-    try:
-        return get_type_hints(target, include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError):
-        found: dict[str, Any] = {}
-        for name, annotation in getattr(inspect.unwrap(target), "__annotations__", {}).items():
-            found[name] = _resolved(annotation, inspect.unwrap(target))
-        return found
-
-
-def _resolved(annotation: Any, fn: Callable[..., Any]) -> Any:
-    if not isinstance(annotation, str):
-        return annotation
-    spaces = [getattr(fn, "__globals__", {}), *(frame.f_locals for frame in _callers())]
-    names = {name: value for space in reversed(spaces) for name, value in space.items()}
-    try:
-        return get_type_hints(_Holder(annotation), globalns=names, include_extras=True)["value"]
-    except Exception:  # an annotation is any expression; one that cannot be read is plain text to a model
-        return _STRING
-
-
-class _Holder:
-    """Carries one annotation to `get_type_hints`."""
-
-    def __init__(self, annotation: str) -> None:
-        self.__annotations__ = {"value": annotation}
-
-
-def _callers() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    for _ in range(_CALLERS_READ):
-        if frame is None:
-            return
-        yield frame
-        frame = frame.f_back
-
-
-def _mentions(hint: Any, kind: type) -> bool:
-    if isinstance(hint, type):
-        return issubclass(hint, kind)
-    return any(_mentions(part, kind) for part in get_args(hint))
-
-
-# --- building the schema --------------------------------------------------------------------------------------------
-
-
 def _is_plain(parameter: _Parameter) -> bool:
     """Whether it is the same for each function that writes it so."""
     default = parameter.default
@@ -337,7 +260,7 @@ def _usable(hint: Any, config: ConfigDict) -> Any:
         except (PydanticUserError, TypeError):
             continue
         return candidate
-    return _STRING
+    return UNREADABLE
 
 
 def _field(parameter: _Parameter) -> FieldInfo:

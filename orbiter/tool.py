@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Protocol, Unpack, overload
 
@@ -17,7 +15,8 @@ from pydantic import ValidationError as PydanticValidationError
 from typing_extensions import ParamSpec, TypeVar
 
 from orbiter._internal.keywords import fill_keywords, show_keywords
-from orbiter._internal.schema.tool_options import (
+from orbiter._internal.tools.tool_context import ToolContext, current_tool_context, tool_context
+from orbiter._internal.tools.tool_options import (
     TOOL_DEFAULTS,
     ToolOptions,
     check_failure,
@@ -28,7 +27,7 @@ from orbiter._internal.schema.tool_options import (
     check_timeout,
     tool_signature,
 )
-from orbiter._internal.tool_result import result_content
+from orbiter._internal.tools.tool_result import result_content
 from orbiter._internal.user_code import make_text_safe
 from orbiter._internal.worker_threads import run_in_thread
 from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
@@ -53,77 +52,8 @@ P = ParamSpec("P", default=...)
 R = TypeVar("R", default=Any)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
-    """What a tool may know of the call that it serves: annotate a parameter with it, and it is filled in.
-
-    Args:
-        agent: The name of the agent that calls.
-        tool_name: The tool's name.
-        tool_call_id: The model's own id of the call.
-        run_id: The run; empty under plain `run`.
-        node_id: The node of the call in the run's tree; empty under plain `run`.
-        attempt: Counted from 1.
-        scope: The open node (see orbiter.steps).
-        metadata: The agent's `context`.
-
-    Examples:
-        >>> from orbiter import ToolContext, tool
-        >>> @tool
-        ... def note(text: str, context: ToolContext) -> str:
-        ...     "Note something."
-        ...     return f"{context.agent}: {text}"
-        >>> list(note.parameters["properties"])
-        ['text']
-    """
-
-    agent: str = ""
-    tool_name: str = ""
-    tool_call_id: str = ""
-    run_id: str = ""
-    node_id: str = ""
-    attempt: int = 1
-    scope: Any = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-_NO_CONTEXT = ToolContext()
 _NOT_TOOL_FAILURES = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, Skipped)
 """What passes through a call without being its failure: the end of the task, of the process, or of the step."""
-_context: ContextVar[ToolContext | Callable[[], ToolContext]] = ContextVar("orbiter_tool_context", default=_NO_CONTEXT)
-
-
-def current_tool_context() -> ToolContext:
-    """The context of the tool call that this code serves; an empty one outside any.
-
-    Returns:
-        The context.
-
-    Examples:
-        >>> from orbiter.tool import current_tool_context
-        >>> current_tool_context().agent  # outside a call of a tool
-        ''
-    """
-    found = _context.get()
-    # An agent sets what makes the context, since most tools never ask for it.
-    return found if isinstance(found, ToolContext) else found()
-
-
-@contextmanager
-def tool_context(context: ToolContext) -> Iterator[None]:
-    """Make `context` the one that tools called inside get.
-
-    Args:
-        context: What they get.
-
-    Returns:
-        A context manager.
-    """
-    token = _context.set(context)
-    try:
-        yield
-    finally:
-        _context.reset(token)
 
 
 class Tool(ABC):

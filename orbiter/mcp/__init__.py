@@ -7,7 +7,7 @@ keeps one connection for each server and event loop; `sdk` loads the SDK, at the
 
 `tokens` is the file in which logins are kept, `login` the one thing of them that a person does.
 
-Imports `orbiter`, `orbiter._internal`, `orbiter.guests`, `orbiter.mcp.sdk`, `orbiter.models`, `orbiter.parsing`,
+Imports `orbiter`, `orbiter._internal.tools`, `orbiter.guests`, `orbiter.mcp.sdk`, `orbiter.models`, `orbiter.parsing`,
 `orbiter.redaction`, `mcp`, `mcp_types`, `pydantic` and `pydantic_core`.
 """
 

@@ -194,7 +194,7 @@ class ServerCallCodec(CallCodec[ServerCall, ServerResult]):
 
 def result_text(value: Any) -> str:
     """A value that was given in place of a result, as text."""
-    from orbiter._internal.tool_result import result_content
+    from orbiter._internal.tools.tool_result import result_content
 
     return content_text(result_content(value))
 

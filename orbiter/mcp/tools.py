@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.toolset import Toolset
+from orbiter._internal.tools.toolset import Toolset
 from orbiter.errors import AgentError, ToolError
 from orbiter.guests.tool_settings import ToolSettings
 from orbiter.mcp.call import ServerCall

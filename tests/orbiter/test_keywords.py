@@ -13,7 +13,7 @@ from orbiter import Agent, FunctionTool, ParallelGroup, Swarm, run, tool
 from orbiter._internal.call_runner import call_runner
 from orbiter._internal.keywords import fill_keywords
 from orbiter._internal.run_options import RUN_DEFAULTS, STREAM_DEFAULTS, RunOptions, StreamOptions
-from orbiter._internal.schema.tool_options import TOOL_DEFAULTS, ToolOptions
+from orbiter._internal.tools.tool_options import TOOL_DEFAULTS, ToolOptions
 
 CALM = Agent(name="calm", model="scripted:calm")
 SWARM = Swarm(agents=[CALM])

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orbiter import steps
-from orbiter._internal.schema.tool_options import check_retry_policy
+from orbiter._internal.tools.tool_context import TOOL_CONTEXT, ToolContext
+from orbiter._internal.tools.tool_options import check_retry_policy
 from orbiter.errors import ToolCallError, ToolExecutionError, text_of
 from orbiter.steps import NO_TRAITS, Codec, Traits
 from orbiter.text_encoding import drop_surrogates
-from orbiter.tool import Tool, ToolContext, _context, result_content
+from orbiter.tool import Tool, result_content
 from orbiter.types import ToolResult, content_text
 
 # A call that is refused before it runs touches nothing, so it may be refused again.
@@ -98,7 +99,7 @@ async def invoke_tool(invocation: ToolInvocation) -> ToolResult:
     if invocation.problem is not None:
         return tool_error_of(invocation, invocation.problem, invocation.hint)
     tool, arguments = invocation.tool, invocation.arguments
-    token = _context.set(invocation.context)
+    token = TOOL_CONTEXT.set(invocation.context)
     try:
         value = await (tool.invoke(arguments) if isinstance(tool, Tool) else tool.execute(**arguments))
     except asyncio.CancelledError as exc:
@@ -110,7 +111,7 @@ async def invoke_tool(invocation: ToolInvocation) -> ToolResult:
         said = "something that it waited for was cancelled"
         raise ToolExecutionError(f"Tool '{name}' failed: {said}", tool_name=name, execution_error=said) from exc
     finally:
-        _context.reset(token)
+        TOOL_CONTEXT.reset(token)
     return tool_result_of(invocation, value)
 
 
