@@ -170,7 +170,7 @@ class Attempt:
         execution, step = self.execution, self.execution.step
         effective = execution.overrides.as_changes()
         checked = None
-        if step.traits.permissions:
+        if step.traits.permissions and not execution.refused:
             checked = checked_arguments(step, execution.tool_arguments, execution.session.config)
         if checked is not None:
             self.arguments = step.codec.replace(self.arguments, {"arguments": checked})
@@ -178,7 +178,13 @@ class Attempt:
         node, state = execution.node, execution.state
         known = node is not None and node.requested == execution.requested
         event = ev.StepStarted(
-            **step_fields(step, execution.node_id, execution.parent_id, {} if known else execution.requested),
+            **step_fields(
+                step,
+                execution.node_id,
+                execution.parent_id,
+                {} if known else execution.requested,
+                refused=execution.refused,
+            ),
             attempt=self.number,
             epoch=execution.session.lease.epoch,
             effective=effective,

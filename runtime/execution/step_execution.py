@@ -39,8 +39,10 @@ class FinishedTwiceError(RuntimeError):
         super().__init__(f"the step {node_id!r} was ended a second time; each way of ending a step calls finish once")
 
 
-def step_fields(step: Step[Any, Any], node_id: str, parent_id: str, requested: dict[str, Any]) -> dict[str, Any]:
-    """The fields that every event has which introduces a step."""
+def step_fields(
+    step: Step[Any, Any], node_id: str, parent_id: str, requested: dict[str, Any], *, refused: bool
+) -> dict[str, Any]:
+    """The fields that every event has which introduces a step. `refused`: see `StepExecution.refused`."""
     return {
         "node_id": node_id,
         "parent_id": parent_id,
@@ -48,8 +50,8 @@ def step_fields(step: Step[Any, Any], node_id: str, parent_id: str, requested: d
         "name": step.name,
         "agent": step.agent,
         "requested": requested,
-        "idempotent": step.traits.idempotent,
-        "permissions": step.traits.permissions,
+        "idempotent": step.traits.idempotent or refused,
+        "permissions": () if refused else step.traits.permissions,
     }
 
 
@@ -94,9 +96,17 @@ class StepExecution:
         return self.step.failed if node is None or node.fault is None else None
 
     @property
+    def refused(self) -> bool:
+        """Whether the call cannot be made: it touches nothing, and no permission is asked for. Not once a person gave
+        other arguments: then it is a call like any other.
+        """
+        return self.step.refused and self.overrides.arguments is None
+
+    @property
     def repeatable(self) -> bool:
         """Whether beginning it a second time is safe, whatever came of the first."""
-        return self.step.kind != "tool" or self.step.traits.idempotent or self.failed_before is not None
+        step = self.step
+        return step.kind != "tool" or step.traits.idempotent or self.refused or self.failed_before is not None
 
     @property
     def last_answer(self) -> ev.IncidentAnswered | None:
@@ -135,8 +145,8 @@ class StepExecution:
     def breaker(self) -> StepBreaker | NoBreaker:
         """The breaker before the next attempt.
 
-        One that lets every call pass for value steps, where breakers are off, and in a run begun with ``breakers`` off:
-        a drill, whose invented failures say nothing of any service.
+        One that lets every call pass for value steps and refused calls, where breakers are off, and in a run begun with
+        ``breakers`` off: a drill, whose invented failures say nothing of any service.
         """
         model = self.model
         if self._breaker is None or self._breaker[0] != model:
@@ -145,7 +155,7 @@ class StepExecution:
 
     def _find_breaker(self, model: str) -> StepBreaker | NoBreaker:
         session, kind = self.session, self.step.kind
-        if kind == "value":
+        if kind == "value" or self.refused:
             return NO_BREAKER
         errors = errors_at(session, self.parent_id)
         if not errors.enable_circuit_breaker or session.state.options.get("breakers") is False:
@@ -163,9 +173,8 @@ class StepExecution:
         """
         node = self.node
         if node is None or not (node.recorded or node.hooks_due or node.requested == self.requested):
-            self.session.record_soon(
-                ev.StepRequested(**step_fields(self.step, self.node_id, self.parent_id, self.requested))
-            )
+            fields = step_fields(self.step, self.node_id, self.parent_id, self.requested, refused=self.refused)
+            self.session.record_soon(ev.StepRequested(**fields))
 
     def draft(self, blocked: Blocked, attempt: AttemptEnd | None = None) -> IncidentDraft:
         """What a person is to be told where the step cannot go on by itself.

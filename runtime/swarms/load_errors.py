@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import re
 import traceback
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
+import orbiter
+from orbiter import models
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.errors import OrbiterError
 from orbiter.guests.frameworks import FRAMEWORKS, framework_of, framework_of_module
 from orbiter.tool import Tool
 from runtime.judgement.reports.tracebacks import is_user_code
+
+_CANNOT_IMPORT: Final = re.compile(r"cannot import name '(?P<name>\w+)' from '(?P<package>[\w.]+)'")
+"""What Python says where a module is there and a name in it is not; its exception has the name from 3.12 on."""
 
 
 class SwarmLoadError(OrbiterError):
@@ -76,8 +84,25 @@ def _remedy(exc: BaseException) -> str:
     """What to do about an error in a user's file."""
     if not isinstance(exc, ImportError):
         return "correct it and try again"
+    if (missing := _CANNOT_IMPORT.match(str(exc))) is not None:
+        return _where_it_is(missing["name"], missing["package"])
     framework = framework_of_module(exc.name or "")
     return "install what it needs into this environment" + (f": {framework.install}" if framework is not None else "")
+
+
+def _where_it_is(name: str, package: str) -> str:
+    """Where to import a name from that the module does not have."""
+    homes = _homes_of(name) if package.partition(".")[0] == orbiter.__name__ else []
+    if homes:
+        return f"write: from {homes[0]} import {name}"
+    return f"correct the name, or install the version of {package} that has it"
+
+
+def _homes_of(name: str) -> list[str]:
+    """The public modules of the framework that offer this name."""
+    packages = {"orbiter.": orbiter.__path__, "orbiter.models.": models.__path__}
+    names = [each.name for prefix, path in packages.items() for each in iter_modules(path, prefix) if not each.ispkg]
+    return [each for each in names if name in getattr(import_module(each), "__all__", ())]
 
 
 def _is_named(value: Any) -> bool:

@@ -14,7 +14,6 @@ from orbiter import steps
 from orbiter._internal.concurrency import gather_fail_fast
 from orbiter._internal.loop.composite_tool import call_composite
 from orbiter._internal.loop.tool_step import (
-    REFUSED_TRAITS,
     TOOL_CODEC,
     ToolInvocation,
     invoke_tool,
@@ -105,16 +104,29 @@ def call_tool(run: AgentRunData, place: Place, invocation: ToolInvocation) -> Co
             before = partial(_run_pre_hooks, agent, where)
         if HookPoint.POST_TOOL_CALL in hooks:
             after = partial(_run_post_hooks, agent, where)
-    if invocation.problem is None and getattr(tool, "composite", False) is True:
+    composite = getattr(tool, "composite", False) is True
+    if composite and invocation.problem is None:
         return call_composite(scope, place, invocation, before, after)
-    traits = _traits(agent, tool) if invocation.problem is None else REFUSED_TRAITS
+    traits = _traits(agent, tool)
+    if composite:  # what it does is what its agents do, and they have steps of their own
+        traits = replace(traits, idempotent=True)
     if scope is not DIRECT:
         traits = steps.with_authors(traits)
     elif traits.permissions or traits.timeout is not None or traits.retry_policy is not None:
         warn_needs_runtime(f"Tool '{invocation.tool_name}' declares permissions, a time-out or a retry policy")
     return scope.step(
         Step(
-            "tool", invocation.tool_name, agent.name, place, invocation, invoke_tool, TOOL_CODEC, traits, before, after
+            "tool",
+            invocation.tool_name,
+            agent.name,
+            place,
+            invocation,
+            invoke_tool,
+            TOOL_CODEC,
+            traits,
+            before,
+            after,
+            refused=invocation.problem is not None,
         )
     )
 

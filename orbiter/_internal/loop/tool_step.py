@@ -21,8 +21,6 @@ from orbiter.text_encoding import drop_surrogates
 from orbiter.tool import Tool, result_content
 from orbiter.types import ToolResult, content_text
 
-# A call that is refused before it runs touches nothing, so it may be refused again.
-REFUSED_TRAITS = Traits(idempotent=True)
 _EMPTY: Mapping[str, Any] = {}
 
 
@@ -163,6 +161,18 @@ class ToolCodec(Codec[ToolInvocation, ToolResult]):
         if policy == "fail" and not isinstance(exc, ToolCallError):
             return None
         return tool_error_of(arguments, text_of(exc) or type(exc).__name__)
+
+    def misfit(self, arguments: ToolInvocation) -> ToolCallError | None:
+        """By the tool's own check, which may be its author's code."""
+        if not isinstance(arguments.tool, Tool):
+            return None
+        try:
+            arguments.tool.validate(_copied(arguments.arguments))
+        except ToolCallError as exc:
+            return exc
+        except Exception:  # not a matter of fitting: the call itself says what it is
+            return None
+        return None
 
     def by_hand(self, arguments: ToolInvocation, value: Any) -> ToolResult:
         return tool_result_of(arguments, value)

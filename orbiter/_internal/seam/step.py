@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
+    from orbiter.errors import ToolCallError
     from orbiter.types import Usage
 
 
@@ -131,6 +132,10 @@ class Codec(ABC, Generic[A, R]):
         """A failure as a result that the model can read; None if this kind of step has no such form."""
         return None
 
+    def misfit(self, arguments: A) -> ToolCallError | None:
+        """With what the call would fail because its arguments do not fit; None where it is not known to."""
+        return None
+
     def by_hand(self, arguments: A, value: Any) -> R:
         """A result that an operator gave in place of the step's own."""
         return self.load(value)
@@ -167,6 +172,8 @@ class Step(Generic[A, R]):
             second attempt and without asking a person.
         failed: With what an earlier step of this call failed, that was `handled`. It stands for the first attempt,
             which is not made.
+        refused: The call cannot be made as it was requested: it touches nothing, and needs no permission. Other
+            arguments may make it one that can.
     """
 
     kind: StepKind
@@ -185,3 +192,4 @@ class Step(Generic[A, R]):
     continues: tuple[Place, ...] = ()
     handled: bool = False
     failed: Exception | None = None
+    refused: bool = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
+from orbiter.steps import NO_TRAITS
 from runtime.execution.gates.blocked import Blocked
 from runtime.execution.gates.breakpoint import breakpoint_fault
 from runtime.execution.gates.budget import check_budget
@@ -33,9 +34,10 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
             stop = breakpoint_fault(session, node_id, "tool", step.name)
             if stop is not None:
                 return Blocked(stop)
-        if step.traits.server and (found := await check_server(session, step.agent, step.traits.server)) is not None:
+        traits = NO_TRAITS if execution.refused else step.traits
+        if traits.server and (found := await check_server(session, step.agent, traits.server)) is not None:
             return found
-        if step.traits.permissions:
+        if traits.permissions:
             found = await check_permission(session, node_id, step, execution.tool_arguments)
             if found is not None:
                 return found

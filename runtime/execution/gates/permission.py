@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from orbiter._internal.user_code import guard_user_code
 from orbiter.errors import OrbiterError, ToolCallError, causes
 from orbiter.steps import Aborted, Step, segment
 from runtime.execution.execution_config import ExecutionConfig
@@ -107,11 +109,13 @@ async def check_permission(
     except ObjectTooLargeError as exc:
         return _refused(Need(exc.verb), f"Denied: {exc}")
     except OrbiterError as exc:
-        return Blocked(config_fault(exc), exc)
+        return _unfit(step) or Blocked(config_fault(exc), exc)
     if missing is None:
         return None
     if missing.denied:
         return _refused(missing.need, f"Denied by the configuration: {missing.need} is not permitted")
+    if (unfit := _unfit(step)) is not None:
+        return unfit
     # A need without an object says nothing of what is to be done: the call does.
     call = "" if missing.need.object else f"{step.name} {json.dumps(dict(arguments), default=str)}"
     error = PermissionNeeded(missing.need, step.agent, call[:_CALL_CHARS])
@@ -121,19 +125,33 @@ async def check_permission(
     return Blocked(permission_fault(error), error, need=str(missing.need), action=who)
 
 
+def _unfit(step: Step[Any, Any]) -> Blocked | None:
+    """A call whose arguments do not fit cannot be made: the model is told, and no person is asked to permit it."""
+    with guard_user_code(f"{step.name!r} of agent {step.agent!r}"):
+        error = step.codec.misfit(step.arguments)
+    return None if error is None else _told_model(error, Cause.ARGS_INVALID, "arguments-unfit")
+
+
 def _refused(need: Need, text: str) -> Blocked:
-    """The model is told, as the result of its call, that what it wants is denied."""
+    """The model is told that what it wants is denied."""
+    return _told_model(PermissionDenied(text), Cause.POLICY_DENIED, "permission-policy", {"permission": str(need)})
+
+
+def _told_model(
+    error: ToolCallError, cause: Cause, rule_id: str, metadata: Mapping[str, Any] = MappingProxyType({})
+) -> Blocked:
+    """The model is told of the error as the result of its call, which is not made."""
     fault = Classification(
         origin=Origin.TOOL,
-        cause=Cause.POLICY_DENIED,
+        cause=cause,
         persistence=Persistence.NEEDS_CHANGE,
         effect=Effect.NOT_ATTEMPTED,
         impact=Impact.ABSORBED,
-        user_message=text,
-        rule_id="permission-policy",
-        metadata={"permission": str(need)},
+        user_message=str(error),
+        rule_id=rule_id,
+        metadata=dict(metadata),
     )
-    return Blocked(fault, PermissionDenied(text), refused=True)
+    return Blocked(fault, error, refused=True)
 
 
 async def is_granted(session: RunSession, node_id: str, agent: str, permission: str) -> bool:

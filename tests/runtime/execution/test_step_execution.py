@@ -14,6 +14,7 @@ from runtime.execution.durable_scope import DurableScope
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.stall_detector import let_go_on
 from runtime.execution.gates.blocked import Blocked
+from runtime.execution.gates.breaker import NO_BREAKER
 from runtime.execution.node_faults import answer_for_body
 from runtime.execution.resolution import apply_answer
 from runtime.execution.run_session import RunSession
@@ -259,3 +260,12 @@ async def test_every_effect_has_a_case_at_a_step_a_node_and_a_circle(execution: 
 async def test_the_word_of_a_newer_program_is_another_attempt_at_a_step(execution: StepExecution) -> None:
     assert await outcome(execution, _at_step, "levitate") is None
     assert await outcome(execution, _at_node, "levitate") == Answer("levitate", "by hand")
+
+
+async def test_a_refused_call_says_nothing_of_its_tool_until_a_person_gave_other_arguments(
+    execution: StepExecution,
+) -> None:
+    execution.step.refused = True
+    assert (execution.repeatable, execution.breaker) == (True, NO_BREAKER)
+    execution.overrides.arguments = {"text": "y"}
+    assert (execution.refused, execution.repeatable) == (False, False)

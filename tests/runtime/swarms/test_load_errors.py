@@ -135,6 +135,24 @@ def test_a_package_that_is_missing_is_named_with_the_command(
     assert re.search(rf"app\.py, line 2: .*install what it needs .*: pip install 'orbiter-console\[{extra}\]'$", said)
 
 
+@pytest.mark.parametrize(
+    ("line", "do"),
+    [
+        ("from orbiter import ToolError", "write: from orbiter.errors import ToolError"),
+        ("from orbiter import ModelResponse", "write: from orbiter.models.types import ModelResponse"),
+        ("from orbiter import Agnet", "correct the name, or install the version of orbiter that has it"),
+        ("from json import laods", "correct the name, or install the version of json that has it"),
+    ],
+)
+def test_a_name_that_a_module_does_not_have_is_told_from_a_package_that_is_missing(
+    tmp_path: Path, line: str, do: str
+) -> None:
+    (tmp_path / "app.py").write_text(f"x = 1\n{line}\n")
+    with pytest.raises(SwarmLoadError) as caught:
+        load_swarm("app.py:agent", tmp_path)
+    assert re.search(rf"app\.py, line 2: ImportError: .*: {re.escape(do)}$", str(caught.value))
+
+
 def test_what_was_meant_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text('from orbiter import FailurePolicy\nx = FailurePolicy(tool="contniue")\n')
     with pytest.raises(SwarmLoadError) as caught:

@@ -256,6 +256,7 @@ async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest
         breaker=SimpleNamespace(admit=awaits("breaker")),
         **dict.fromkeys(("node_id", "parent_id", "activity", "tool_arguments", "model"), ""),
         attempts=0,
+        refused=False,
     )
     assert await chain.check_gates(execution) is None
     assert asked == [*order, "budget"]  # once more, for what spent it while the breaker was asked
