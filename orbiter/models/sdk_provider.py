@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from orbiter.config import ModelConfig
 from orbiter.models import sdk_clients
+from orbiter.models.call_ids import give_each_call_an_id
 from orbiter.models.endpoints import Endpoint
 from orbiter.models.model_errors import CallContext
 from orbiter.models.provider import ModelProvider
@@ -116,7 +117,7 @@ class SdkProvider(ModelProvider):
         default = asked.temperature == self._endpoint.default_temperature
         fitting = replace(
             asked,
-            messages=names.messages(asked.messages),
+            messages=give_each_call_an_id(names.messages(asked.messages)),
             tools=names.tools(asked.tools),
             temperature=None if default else asked.temperature,
         )
