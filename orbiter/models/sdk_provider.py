@@ -13,12 +13,12 @@ from pydantic import BaseModel
 
 from orbiter.config import ModelConfig
 from orbiter.models import sdk_clients
-from orbiter.models.call_ids import give_each_call_an_id
 from orbiter.models.endpoints import Endpoint
 from orbiter.models.model_errors import CallContext
 from orbiter.models.provider import ModelProvider
 from orbiter.models.sdk_call import ChunkReader, SdkCall, supported_keywords
 from orbiter.models.timeouts import ModelTimeouts
+from orbiter.models.tool_call_pairs import pair_tool_calls
 from orbiter.models.tool_names import ToolNames
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message
@@ -117,7 +117,7 @@ class SdkProvider(ModelProvider):
         default = asked.temperature == self._endpoint.default_temperature
         fitting = replace(
             asked,
-            messages=give_each_call_an_id(names.messages(asked.messages)),
+            messages=pair_tool_calls(names.messages(asked.messages)),
             tools=names.tools(asked.tools),
             temperature=None if default else asked.temperature,
         )
