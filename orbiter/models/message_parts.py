@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
-from orbiter.json_schema import NAMED_SCHEMAS, PLAIN_VALUES
 from orbiter.models.types import ModelError
 from orbiter.types import AssistantMessage, ContentBlock, Message, TextBlock, ToolResult
 
@@ -77,11 +76,6 @@ def unsupported_error(block: ContentBlock, provider: str, model: str) -> ModelEr
     )
 
 
-def tool_functions(tools: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tools as `name`, `description`, `parameters`, from OpenAI's function form."""
-    return [tool.get("function", tool) for tool in tools]
-
-
 def split_runs(messages: Iterable[Message]) -> list[list[Message]]:
     """Messages in runs of tool results, and everything else one by one."""
     runs: list[list[Message]] = []
@@ -91,32 +85,3 @@ def split_runs(messages: Iterable[Message]) -> list[list[Message]]:
         else:
             runs.append([message])
     return runs
-
-
-def add_missing_items(schema: Any) -> Any:
-    """A JSON schema in which every list says of what: OpenAI's API refuses ``{"type": "array"}`` alone ("array schema
-    missing items"). The same object where nothing is missing.
-    """
-    if isinstance(schema, list):
-        members = [add_missing_items(each) for each in schema]
-        return members if any(new is not old for new, old in zip(members, schema, strict=True)) else schema
-    if not isinstance(schema, dict):
-        return schema
-    changed = {key: made for key, value in schema.items() if (made := _member(key, value)) is not value}
-    kinds = schema.get("type")
-    if "items" not in schema and "prefixItems" not in schema and (kinds == "array" or _lists(kinds)):
-        changed["items"] = {}
-    return {**schema, **changed} if changed else schema
-
-
-def _member(key: str, value: Any) -> Any:
-    if key in PLAIN_VALUES:
-        return value
-    if key in NAMED_SCHEMAS and isinstance(value, dict):
-        made = {name: add_missing_items(each) for name, each in value.items()}
-        return made if any(made[name] is not each for name, each in value.items()) else value
-    return add_missing_items(value)
-
-
-def _lists(kinds: Any) -> bool:
-    return isinstance(kinds, list) and "array" in kinds

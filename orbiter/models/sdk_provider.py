@@ -20,6 +20,7 @@ from orbiter.models.sdk_call import ChunkReader, SdkCall, supported_keywords
 from orbiter.models.timeouts import ModelTimeouts
 from orbiter.models.tool_call_pairs import pair_tool_calls
 from orbiter.models.tool_names import ToolNames
+from orbiter.models.tool_schemas import with_object_parameters
 from orbiter.models.types import ModelResponse, StreamChunk
 from orbiter.types import Message
 
@@ -118,7 +119,7 @@ class SdkProvider(ModelProvider):
         fitting = replace(
             asked,
             messages=pair_tool_calls(names.messages(asked.messages)),
-            tools=names.tools(asked.tools),
+            tools=with_object_parameters(names.tools(asked.tools)),
             temperature=None if default else asked.temperature,
         )
         call = CallContext(self._endpoint.name, self.config.model_name, (self._key,) if self._key else ())

@@ -19,9 +19,9 @@ from orbiter.models.message_parts import (
     result_parts,
     split_runs,
     to_valid_id,
-    tool_functions,
     unsupported_error,
 )
+from orbiter.models.tool_schemas import tool_functions
 from orbiter.models.types import FinishReason, ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import (
     AssistantMessage,

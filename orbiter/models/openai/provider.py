@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 from orbiter.config import ModelConfig
 from orbiter.models.endpoints import ENDPOINTS, Endpoint
-from orbiter.models.message_parts import add_missing_items
 from orbiter.models.model_errors import CallContext
 from orbiter.models.openai import responses
 from orbiter.models.openai.chat_stream import ChatStreamReader
@@ -19,6 +18,7 @@ from orbiter.models.openai.chat_wire import response_from_wire, to_wire
 from orbiter.models.response_format import reply_schema, schema_in_words
 from orbiter.models.sdk_call import ChunkReader
 from orbiter.models.sdk_provider import ModelRequest, SdkProvider
+from orbiter.models.tool_schemas import add_missing_items
 from orbiter.models.types import ModelResponse
 
 _RESPONSES_ONLY = re.compile(r"(?:o\d+|gpt-\d+(?:\.\d+)?)(?:-[a-z0-9.]+)*-pro\b|.*codex|.*deep-research|computer-use")

@@ -14,18 +14,17 @@ from functools import partial
 from typing import Any
 
 from orbiter.models.message_parts import (
-    add_missing_items,
     blocks_of,
     provider_data_of,
     render_result,
     result_parts,
     to_valid_id,
-    tool_functions,
     unsupported_error,
 )
 from orbiter.models.model_errors import CallContext
 from orbiter.models.response_format import reply_schema
 from orbiter.models.sdk_provider import ModelRequest
+from orbiter.models.tool_schemas import add_missing_items, tool_functions
 from orbiter.models.types import FinishReason, ModelError, ModelResponse, StreamChunk, ToolCallDelta
 from orbiter.types import (
     AssistantMessage,
