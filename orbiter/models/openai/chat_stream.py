@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from pydantic_core import from_json
+
 from orbiter.models.model_errors import CallContext
 from orbiter.models.openai.chat_wire import (
     RoundTripData,
+    arguments_text,
     error_in_body,
     finish_from_wire,
     reasoning_of,
@@ -29,6 +32,8 @@ class ChatStreamReader:
     _ids: list[str] = field(default_factory=list)
     _made: set[int] = field(default_factory=set)
     """Calls whose id is of our making."""
+    _said: dict[int, str] = field(default_factory=dict)
+    """The arguments of those so far."""
     _back: RoundTripData | None = None
     _refused: bool = False
 
@@ -81,13 +86,16 @@ class ChatStreamReader:
             self._ids.append(piece.id or f"call_{uuid4().hex[:24]}")
             if not piece.id:
                 self._made.add(slot)
+        arguments = arguments_text(function)
+        if slot in self._made:
+            self._said[slot] = self._said.get(slot, "") + arguments
         if self._back is not None:
             self._back.note_call(self._ids[slot], piece)
         return ToolCallDelta(
             index=slot,
             id=self._ids[slot] if opens else None,
             name=name if opens else None,
-            arguments=getattr(function, "arguments", None) or "",
+            arguments=arguments,
         )
 
     def _opens(self, slot: int | None, index: Any, call_id: str | None, name: str | None) -> bool:
@@ -97,4 +105,12 @@ class ChatStreamReader:
         if call_id:
             # An id that comes late belongs to the call that has none yet; with a name it is another call's.
             return call_id != self._ids[slot] and not (slot in self._made and not name)
-        return index is None and name is not None
+        return name is not None and (index is None or _is_object(self._said.get(slot, "")))
+
+
+def _is_object(text: str) -> bool:
+    """Whether these arguments are whole: then a name begins another call."""
+    try:
+        return isinstance(from_json(text), dict)
+    except ValueError:
+        return False

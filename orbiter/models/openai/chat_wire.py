@@ -5,6 +5,7 @@ Source: https://platform.openai.com/docs/api-reference/chat. Imports no SDK.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -160,6 +161,12 @@ def reasoning_of(message: Any) -> str:
     return ""
 
 
+def arguments_text(function: Any) -> str:
+    """The arguments of a call, or a piece of them, as text. Servers exist that send the object itself."""
+    given = getattr(function, "arguments", None)
+    return given if isinstance(given, str) else json.dumps(given) if given is not None else ""
+
+
 def finish_from_wire(reason: str, *, calls: bool) -> FinishReason:
     """Why the model stopped. Some servers say `stop` and call tools; a reason new to us is an ordinary stop."""
     found = _FINISH.get(reason, "stop")
@@ -226,7 +233,7 @@ def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
     for each in message.tool_calls or ():
         call_id = each.id or f"call_{uuid4().hex[:24]}"
         back.note_call(call_id, each)
-        calls.append(ToolCall(id=call_id, name=each.function.name, arguments=each.function.arguments or ""))
+        calls.append(ToolCall(id=call_id, name=each.function.name, arguments=arguments_text(each.function)))
     refusal = getattr(message, "refusal", None)
     return ModelResponse(
         id=reply.id or "",
@@ -242,11 +249,9 @@ def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
 
 def error_in_body(error: Any, call: CallContext) -> Exception:
     """An error body that came with status 200: its numeric code, if it has one, is the status that was meant."""
-    from json import dumps
-
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
     status = code if isinstance(code, int) and 400 <= code <= 599 else 200
     return call.http_error(
-        status, {}, dumps({"error": body}, default=str), where="stream" if status == 200 else "response"
+        status, {}, json.dumps({"error": body}, default=str), where="stream" if status == 200 else "response"
     )

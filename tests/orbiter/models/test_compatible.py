@@ -276,3 +276,24 @@ async def test_a_list_without_a_type_says_on_the_wire_that_it_is_of_anything(ser
     assert "items" not in sent[0]["nested"]
     assert sent[1]["enum"]["anyOf"] == [{"type": ["array", "null"], "items": {}}, kept]
     assert tool(pick).to_schema() == schema
+
+
+async def test_calls_that_a_server_gives_one_number_and_no_id_are_told_apart(server: Loopback) -> None:
+    pieces = [{"name": "f", "arguments": '{"a"'}, {"name": "f", "arguments": ": 1}"}, {"name": "g", "arguments": "{}"}]
+    server.answers = [chunks(*({"tool_calls": [{"index": 0, "function": each}]} for each in pieces), reason="stop")]
+    reply = await streamed(provider("vllm", server), tools=[TOOL])
+    assert [(call.name, call.arguments) for call in reply.tool_calls] == [("f", '{"a": 1}'), ("g", "{}")]
+    assert len({call.id for call in reply.tool_calls}) == 2
+
+
+async def test_arguments_that_a_server_sends_as_an_object_are_read(server: Loopback) -> None:
+    function: dict[str, Any] = {"name": "f", "arguments": {"a": 1}}
+    whole = json.loads(SAYS.whole("", [("c1", "f", "{}")]))
+    whole["choices"][0]["message"]["tool_calls"][0]["function"] = function
+    server.answers = [
+        chunks({"tool_calls": [{"index": 0, "id": "c1", "function": function}]}, reason="tool_calls"),
+        Answer(body=json.dumps(whole)),
+    ]
+    model = provider("ollama", server)
+    for reply in (await streamed(model, tools=[TOOL]), await model.complete(HELLO, tools=[TOOL])):
+        assert [(call.name, call.arguments) for call in reply.tool_calls] == [("f", '{"a": 1}')]
