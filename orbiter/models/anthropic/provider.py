@@ -12,6 +12,7 @@ import anthropic
 from orbiter.config import ModelConfig
 from orbiter.models.anthropic.wire import (
     AnthropicReader,
+    earlier_tools,
     is_thinking_missing,
     response_from_wire,
     to_wire,
@@ -52,6 +53,8 @@ class AnthropicProvider(SdkProvider):
         request |= {"model": "", "extra_body": {"model": model, **request.get("extra_body", {})}}
         if asked.tools:
             request["tools"] = tools_to_wire(asked.tools)
+        elif earlier := earlier_tools(asked.messages):
+            request |= {"tools": earlier, "tool_choice": {"type": "none"}}
         if asked.temperature is not None:
             request["temperature"] = asked.temperature
         if is_thinking_missing(asked.messages, call.provider):

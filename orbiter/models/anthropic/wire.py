@@ -92,6 +92,15 @@ def tools_to_wire(tools: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def earlier_tools(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The tools that were called in a conversation, for an agent that has none (it was handed over): "Requests which
+    include `tool_use` or `tool_result` blocks must define tools."
+    """
+    replies = (each for each in messages if isinstance(each, AssistantMessage))
+    names = dict.fromkeys(call.name for each in replies for call in each.tool_calls)
+    return [{"name": name, "description": "", "input_schema": {"type": "object", "properties": {}}} for name in names]
+
+
 def is_thinking_missing(messages: Iterable[Message], provider: str) -> bool:
     """Whether a tool loop is under way whose signed thoughts we lack: then thinking must be off for this call."""
     last = next((each for each in reversed(list(messages)) if not isinstance(each, ToolResult)), None)

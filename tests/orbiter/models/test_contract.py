@@ -296,3 +296,18 @@ async def test_aclose_waits_for_the_call_that_is_under_way(says: Says, server: L
     assert text == "One two"
     await ask(model, "stream")
     assert [asked.connection for asked in server.asked] == [1, 2]
+
+
+async def test_an_agent_without_tools_takes_over_a_conversation_with_calls(says: Says, server: Loopback) -> None:
+    server.answers = [reply(says, "complete", "Done")]
+    called = AssistantMessage(tool_calls=[ToolCall(id="a", name="read it", arguments="{}")])
+    said = [*HELLO, called, ToolResult(tool_call_id="a", tool_name="read it", content="A"), UserMessage(content="so?")]
+    await ask(provider(says, server), "complete", said)
+    body = server.asked[0].body
+    if says.name == "anthropic":
+        assert ([each["name"] for each in body["tools"]], body["tool_choice"]) == (
+            [to_valid_name("read it")],
+            {"type": "none"},
+        )
+    else:
+        assert "tools" not in body
