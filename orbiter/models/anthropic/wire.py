@@ -70,14 +70,14 @@ def to_wire(messages: Iterable[Message], *, provider: str, model: str) -> tuple[
             content = [_result(each, provider, model) for each in run if isinstance(each, ToolResult)]
         else:
             role = "user"
-            content = [_block(each, provider, model) for each in blocks_of(first.content)]
+            content = [_block(each, provider, model) for each in blocks_of(first.content) if not _is_blank(each)]
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"].extend(content)
         else:
             turns.append({"role": role, "content": content})
     for turn in turns:
         turn["content"] = turn["content"] or [{"type": "text", "text": "(no content)"}]
-    return "\n\n".join(text for text in system if text), turns
+    return "\n\n".join(text for text in system if text.strip()), turns
 
 
 def tools_to_wire(tools: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def _input(call: ToolCall) -> dict[str, Any]:
 def _result(result: ToolResult, provider: str, model: str) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     text = render_result(result)
-    if text:
+    if text.strip():
         content.append({"type": "text", "text": text})
     content += result_parts(result, partial(_block, provider=provider, model=model))
     found: dict[str, Any] = {"type": "tool_result", "tool_use_id": to_valid_id(result.tool_call_id, _ID, 32)}
@@ -141,6 +141,11 @@ def _result(result: ToolResult, provider: str, model: str) -> dict[str, Any]:
     if result.error is not None:
         found["is_error"] = True
     return found
+
+
+def _is_blank(block: ContentBlock) -> bool:
+    """Whether it is a text that the API refuses: "text content blocks must contain non-whitespace text"."""
+    return isinstance(block, TextBlock) and not block.text.strip()
 
 
 def _block(block: ContentBlock, provider: str, model: str) -> dict[str, Any]:

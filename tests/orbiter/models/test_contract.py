@@ -311,3 +311,18 @@ async def test_an_agent_without_tools_takes_over_a_conversation_with_calls(says:
         )
     else:
         assert "tools" not in body
+
+
+async def test_blank_texts_are_sent_in_a_form_that_is_taken(says: Says, server: Loopback) -> None:
+    server.answers = [reply(says, "complete", "Done")]
+    called = AssistantMessage(content=" \n", tool_calls=[ToolCall(id="a", name="read", arguments="{}")])
+    blank = UserMessage(content=[TextBlock(text="\t"), ImageDataBlock(data="aGk=")])
+    result = ToolResult(tool_call_id="a", tool_name="read", content="\n")
+    said: list[Message] = [UserMessage(content=" "), called, result, blank]
+    await ask(provider(says, server), "complete", said, tools=[TOOL])
+    if says.name == "anthropic":
+        asked, replied, told = (turn["content"] for turn in server.asked[0].body["messages"])
+        assert [block["text"] for block in asked] == ["(no content)"]
+        assert [block["type"] for block in replied] == ["tool_use"]
+        assert [block["type"] for block in told] == ["tool_result", "image"]
+        assert "content" not in told[0]
