@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import reprlib
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
+
+from pydantic import BaseModel
 
 from orbiter._internal.keywords import show_keywords
 from orbiter._internal.loop.agent_run import AgentRun
@@ -21,6 +23,7 @@ from orbiter._internal.loop.loop_detection import LoopDetector
 from orbiter._internal.loop.prepared_run import prepared_run
 from orbiter._internal.loop.run_results import result_of, sum_usage
 from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
+from orbiter._internal.values.field_check import wrong_field
 from orbiter.agent import Agent
 from orbiter.errors import AgentError, CallRunnerError
 from orbiter.steps import errors_of_run
@@ -134,9 +137,10 @@ async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | N
     provider = run.provider if run.provider is not None or run.resolve is None else run.resolve(agent)
     token = prepared_run.set(run)
     try:
-        return await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)
+        output = await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)
     finally:
         prepared_run.reset(token)
+    return read_returned(output, agent.name) if run.messages else output
 
 
 def _streamed(target: EventSink, agent: Agent, **settings: Any) -> AgentRun:
@@ -163,17 +167,12 @@ def _result_of_foreign(
     Raises:
         LoopDetectedError: The tool calls that it leaves open were left open too often.
     """
+    whole = read_returned(output, agent.name)
+    text, calls = whole.text, whole.tool_calls
     if isinstance(output, RunResult):
-        text, calls, usage, transcript = output.output, [], output.usage, list(output.messages)
+        transcript = list(output.messages)
     else:
-        text = text_of_foreign(output, agent.name)
-        calls = list(getattr(output, "tool_calls", None) or ())
-        usage = getattr(output, "usage", None) or NO_USAGE
-        transcript = [
-            *(messages or ()),
-            UserMessage(content=input),
-            AssistantMessage(content=text, tool_calls=calls),
-        ]
+        transcript = [*(messages or ()), UserMessage(content=input), AssistantMessage(content=text, tool_calls=calls)]
     if calls:
         loop = loop_detector.add_calls([(call.name, _arguments(call.arguments)) for call in calls])
         if loop is not None:
@@ -181,22 +180,47 @@ def _result_of_foreign(
     target = current_sink.get()
     if target is not None and text and "text" in target.wanted:
         target.put(TextEvent(text=text, agent_name=agent.name))
-    whole = AgentOutput(text=text, tool_calls=calls, usage=usage, parsed=getattr(output, "parsed", None))
-    return result_of(agent.name, whole, transcript, usage)
+    return result_of(agent.name, whole, transcript, whole.usage)
 
 
-def text_of_foreign(output: Any, name: str, *, fields: Sequence[str] = ("text", "output")) -> str:
-    """What an agent that is not ours said: a text, or the first of these fields that has one.
+def read_returned(value: Any, name: str, *, fields: Sequence[str] = ("text", "output")) -> AgentOutput:
+    """What an agent that is not ours returned: a text, or something with one in one of these fields.
 
     Raises:
-        AgentError: It returned neither a text nor something that has one.
+        AgentError: It has no text, or a field of it cannot be used.
     """
+    if isinstance(value, RunResult | AgentOutput):
+        kind = RunResult if isinstance(value, RunResult) else AgentOutput
+        _check_returned(value, kind, name)
+        if isinstance(value, AgentOutput):
+            return value
+        return AgentOutput.model_construct(text=value.output, usage=value.usage, parsed=value.parsed)
+    calls = getattr(value, "tool_calls", None) or []
+    whole = AgentOutput.model_construct(
+        text=_text_of(value, name, fields),
+        tool_calls=list(calls) if isinstance(calls, Iterable) else calls,
+        usage=getattr(value, "usage", None) or NO_USAGE,
+        parsed=getattr(value, "parsed", None),
+    )
+    _check_returned(whole, AgentOutput, name)
+    return whole
+
+
+def _check_returned(value: BaseModel, kind: type[BaseModel], name: str) -> None:
+    if (wrong := wrong_field(kind, value)) is not None:
+        raise _not_a_result(name, f"what cannot be used as its {kind.__name__}: {wrong}")
+
+
+def _text_of(output: Any, name: str, fields: Sequence[str]) -> str:
     for text in (output, *(getattr(output, each, None) for each in fields)):
         if isinstance(text, str):
             return text
-    raise AgentError(
-        f"run() of agent '{name}' returned {reprlib.repr(output)}",
-        hint="It returns a text, an AgentOutput or a RunResult.",
+    raise _not_a_result(name, reprlib.repr(output))
+
+
+def _not_a_result(name: str, what: str) -> AgentError:
+    return AgentError(
+        f"run() of agent '{name}' returned {what}", hint="It returns a text, an AgentOutput or a RunResult."
     )
 
 

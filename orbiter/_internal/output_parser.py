@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
+from orbiter._internal.values.field_check import first_error
 from orbiter.errors import ModelError, OutputParseError
 from orbiter.parsing.nesting import is_deeper
 from orbiter.parsing.strict_json import load_json
@@ -45,7 +46,7 @@ def unusable_reply(model: str, why: object) -> ModelError:
         model: The model string.
         why: What is wrong with the reply, or what reading it raised.
     """
-    said = _first_error(why) if isinstance(why, PydanticValidationError) else str(why)
+    said = first_error(why) if isinstance(why, PydanticValidationError) else str(why)
     return ModelError(
         f"The provider's reply cannot be used: {said}",
         model=model,
@@ -55,11 +56,6 @@ def unusable_reply(model: str, why: object) -> ModelError:
         where="response",
         hint=f"complete() of a provider returns orbiter.models.{_EXAMPLE}; stream() yields StreamChunk objects",
     )
-
-
-def _first_error(found: PydanticValidationError) -> str:
-    error = found.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}; got {reprlib.repr(error['input'])}"
 
 
 def reply_output(response: Any) -> AgentOutput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from orbiter import Agent, Swarm, ToolContext, run, steps, tool
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, HookError
 from orbiter.hooks import HookPoint
-from orbiter.types import ToolResult, UserMessage
+from orbiter.types import AssistantMessage, TextBlock, ToolResult, UserMessage
 from tests.orbiter.engine_fakes import ByAgent, Journal, Recording, Script, Stream, called, calls, said, text
 
 
@@ -226,16 +227,40 @@ async def test_no_error_hook_on_cancellation() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        ({"role": "user", "content": "go on"}, "messages: must be UserMessage; got dict"),
+        (UserMessage.model_construct(), "messages.1.user.content: Field required"),
+        (UserMessage.model_construct(content=5), "messages.1.user.content.str: Input should be a valid string; got 5"),
+        (UserMessage.model_construct(content=[TextBlock.model_construct()]), "messages.1.user.content.str: "),
+        (AssistantMessage.model_construct(content="", tool_calls=[object()]), "messages.1.assistant.tool_calls.0"),
+    ],
+)
 async def test_a_hook_that_leaves_something_else_among_the_messages_is_told_so(
-    entry: Callable[[Agent], Awaitable[None]],
+    entry: Callable[[Agent], Awaitable[None]], left: Any, said: str
 ) -> None:
     async def hook(messages: list[Any], **_: Any) -> None:
-        messages.append({"role": "user", "content": "go on"})
+        messages.append(left)
 
-    with pytest.raises(ValueError, match="A PRE_LLM_CALL hook of agent 'a' put a dict among the messages") as caught:
+    said = f"A PRE_LLM_CALL hook of agent 'a' left what cannot be used: {said}"
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
         await entry(Agent(name="a", tools=[add], hooks=[(HookPoint.PRE_LLM_CALL, hook)]))
     found: BaseException | None = caught.value
     while found is not None and not isinstance(found, HookError):
         found = found.__cause__
     assert found is not None
     assert 'UserMessage(content="Go on")' in (found.hint or "")
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("point", [HookPoint.POST_LLM_CALL, HookPoint.POST_TOOL_CALL])
+async def test_a_hook_that_changes_a_frozen_value_into_something_else_is_told_so(
+    entry: Callable[[Agent], Awaitable[None]], point: HookPoint
+) -> None:
+    async def hook(response: Any = None, result: Any = None, **_: Any) -> None:
+        changed = response.tool_calls[0] if result is None else result
+        vars(changed)["name" if result is None else "content"] = 7
+
+    with pytest.raises(HookError, match=f"A {point.name} hook of agent 'a' left what cannot be used: .*string; got 7"):
+        await entry(Agent(name="a", tools=[add], hooks=[(point, hook)]))

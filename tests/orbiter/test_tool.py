@@ -415,6 +415,15 @@ def test_content_blocks_stay_blocks() -> None:
     assert result_content([]) == "[]"
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [TextBlock.model_construct(), TextBlock.model_construct(text=7), TextBlock.model_construct(type="x", text="")],
+)
+def test_a_content_block_that_cannot_be_used_is_an_error(odd: TextBlock) -> None:
+    with pytest.raises(ToolError, match="The tool returned a TextBlock that cannot be used: t"):
+        result_content([TextBlock(text="a"), odd])
+
+
 def test_a_result_that_contains_itself_is_an_error() -> None:
     value: dict[str, Any] = {}
     value["self"] = value

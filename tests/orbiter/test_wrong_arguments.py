@@ -13,7 +13,7 @@ from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationErr
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Fault, Script
 from orbiter.steps import Traits
-from orbiter.types import UserMessage
+from orbiter.types import AgentOutput, RunResult, UserMessage
 from tests.orbiter import engine_fakes
 
 AGENT: Any = Agent
@@ -162,7 +162,22 @@ async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> Non
         await run(MEMBER, "q", messages=[UserMessage(content="before"), wrong], provider=provider)
 
 
-@pytest.mark.parametrize("odd", [None, 3, {"output": "x"}, SimpleNamespace(output=3)])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        3,
+        {"output": "x"},
+        SimpleNamespace(output=3),
+        SimpleNamespace(text="x", usage=7),
+        SimpleNamespace(text="x", tool_calls=7),
+        AgentOutput.model_construct(text=7),
+        AgentOutput.model_construct(text="x", usage=object()),
+        AgentOutput.model_construct(text="x", tool_calls=[{"id": "1", "name": "add"}]),
+        RunResult.model_construct(output="x", messages=[UserMessage.model_construct(content=5)]),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("many", [False, True])
 async def test_an_agent_that_is_not_ours_and_returns_something_else_is_named(odd: Any, many: bool) -> None:
     class Other:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from orbiter import steps
-from orbiter._internal.call_runner import run_agent, text_of_foreign
+from orbiter._internal.call_runner import read_returned, run_agent
 from orbiter._internal.declarations.container import Container, run_declared
 from orbiter._internal.loop.agent_run_data import ExplainPeer
 from orbiter._internal.loop.providers import provider_for
@@ -18,7 +18,7 @@ from orbiter._internal.loop.tool_step import as_text
 from orbiter._internal.run_options import RunSettings
 from orbiter.agent import Agent
 from orbiter.steps import DIRECT, Aborted, HandedBack, Place, Scope
-from orbiter.types import NO_USAGE, AgentOutput, Message, RunResult, SystemMessage, Usage
+from orbiter.types import Message, RunResult, SystemMessage, Usage
 
 logger = logging.getLogger("orbiter")
 
@@ -170,12 +170,10 @@ async def _run_own(member: Any, input: str, settings: RunSettings, messages: lis
 
 def as_result(value: Any, name: str) -> RunResult:
     """What a member that is not ours returned, as a `RunResult`."""
+    returned = read_returned(value, name, fields=("output", "text"))
     if isinstance(value, RunResult):
         return value
-    if isinstance(value, AgentOutput):
-        return RunResult(output=value.text, usage=value.usage, steps=1, agent=name)
-    text = text_of_foreign(value, name, fields=("output", "text"))
-    return RunResult(output=text, usage=getattr(value, "usage", None) or NO_USAGE, steps=1, agent=name)
+    return RunResult(output=returned.text, usage=returned.usage, steps=1, agent=name)
 
 
 def conversation(result: RunResult) -> list[Message]:

@@ -6,6 +6,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from orbiter import steps
 from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable
@@ -16,12 +18,12 @@ from orbiter._internal.loop.model_step import (
     call_model,
     stream_model,
 )
-from orbiter._internal.loop.tool_calls import hook_location
+from orbiter._internal.loop.tool_calls import check_left, hook_location
 from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter.errors import AgentError, HookError, ModelAPIError, OrbiterError, text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Step
-from orbiter.types import Message
+from orbiter.types import AgentInput, AgentOutput
 
 if TYPE_CHECKING:
     from orbiter._internal.loop.agent_run_data import AgentRunData
@@ -130,22 +132,29 @@ async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
     """PRE_LLM_CALL hooks get the live list and may edit it.
 
     Raises:
-        HookError: What a hook has put there is not a message.
+        HookError: What a hook has left there cannot be used.
     """
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
-    left: list[Any] = call.messages
-    for said in left:
-        if not isinstance(said, Message):
-            run.hook_error = HookError(
-                f"A PRE_LLM_CALL hook of agent '{run.agent.name}' put a {type(said).__name__} among the messages",
-                hint='Put an object of orbiter.types there, such as UserMessage(content="Go on")',
-            )
-            raise run.hook_error
+    left = AgentInput.model_construct(query="", messages=call.messages)
+    _check_left(run, HookPoint.PRE_LLM_CALL, AgentInput, left)
 
 
 async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) -> None:
-    """POST_LLM_CALL hooks get what the provider returned."""
+    """POST_LLM_CALL hooks get what the provider returned.
+
+    Raises:
+        HookError: What a hook has changed in it cannot be used.
+    """
     await _run_hooks(run, HookPoint.POST_LLM_CALL, response=reply.output if reply.raw is None else reply.raw)
+    _check_left(run, HookPoint.POST_LLM_CALL, AgentOutput, reply.output)
+
+
+def _check_left(run: AgentRunData, point: HookPoint, kind: type[BaseModel], left: BaseModel) -> None:
+    try:
+        check_left(run.agent.name, point, kind, left)
+    except HookError as exc:
+        run.hook_error = exc
+        raise
 
 
 async def _run_hooks(run: AgentRunData, point: HookPoint, **data: Any) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import BaseModel
 from pydantic_core import from_json
 
 from orbiter import steps
@@ -21,7 +22,8 @@ from orbiter._internal.loop.tool_step import (
 )
 from orbiter._internal.output_parser import OutputParseError, is_too_deep, parse_tool_call
 from orbiter._internal.run_warnings import warn_needs_runtime
-from orbiter.errors import AgentError
+from orbiter._internal.values.field_check import wrong_field
+from orbiter.errors import AgentError, HookError
 from orbiter.hooks import HookPoint
 from orbiter.steps import DIRECT, Place, Scope, Step, Traits
 from orbiter.types import ToolCall, ToolResult
@@ -164,6 +166,20 @@ async def _run_post_hooks(
         tool_call_id=invocation.tool_call_id,
         **where,
     )
+    check_left(agent.name, HookPoint.POST_TOOL_CALL, ToolResult, result)
+
+
+def check_left(agent: str, point: HookPoint, kind: type[BaseModel], left: BaseModel) -> None:
+    """See to it that hooks left behind what can be used.
+
+    Raises:
+        HookError: They did not; it names the field.
+    """
+    if (wrong := wrong_field(kind, left)) is not None:
+        raise HookError(
+            f"A {point.name} hook of agent '{agent}' left what cannot be used: {wrong}",
+            hint='Leave objects of orbiter.types there, such as UserMessage(content="Go on")',
+        )
 
 
 def hook_location(scope: Scope, turn: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from orbiter import types
+from orbiter._internal.values.field_check import wrong_field
 from orbiter.errors import ToolError
 
 _BLOCKS = (
@@ -38,13 +39,16 @@ def result_content(value: Any) -> Any:
         What the model gets: text, or content blocks.
 
     Raises:
-        ToolError: The value contains itself.
+        ToolError: The value contains itself, or a content block has a field of another type.
     """
     if isinstance(value, str):
         return value
     if type(value) in _SCALARS:
         return str(value)
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, _BLOCKS) for item in value):
+        for item in value:
+            if (wrong := wrong_field(type(item), item)) is not None:
+                raise ToolError(f"The tool returned a {type(item).__name__} that cannot be used: {wrong}")
         return list(value)
     if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):
         return str(value)

@@ -170,6 +170,33 @@ async def test_what_a_hook_leaves_that_can_be_written_as_text_is_taken(bench: Be
         assert (await bench.ended(await bench.decisions.start("hooked.py:date", "go", by=ME))).output == "done"
 
 
+UNCHECKED = """
+from orbiter import Agent, AgentOutput, UserMessage
+from orbiter.hooks import HookPoint
+from orbiter.models.scripted.provider import script
+script("user/unchecked", ["done"])
+def leave(messages, **told):
+    messages.append(UserMessage.model_construct(content=5))
+class Own(Agent):
+    async def run(self, *args, **options):
+        return AgentOutput.model_construct(text=5)
+hook = Agent(name="a", model="scripted:user/unchecked", hooks=[(HookPoint.PRE_LLM_CALL, leave)])
+agent = Own(name="a", model="scripted:user/unchecked")
+"""
+
+
+@pytest.mark.parametrize("odd", ["hook", "agent"])
+async def test_a_value_that_was_made_past_its_checks_is_the_fault_of_the_code_that_made_it(
+    bench: Bench, odd: str
+) -> None:
+    (bench.root / "unchecked.py").write_text(UNCHECKED)
+    async with bench.driving():
+        (incident,) = await bench.incidents(await bench.decisions.start(f"unchecked.py:{odd}", "go", by=ME))
+    fault = incident.opened.fault
+    assert (fault.origin, fault.cause) == (odd, Cause.CONFIG_INVALID)
+    assert "Input should be a valid string; got 5" in incident.opened.message
+
+
 def why(state: DurableRun, asked: OpenIncident) -> list[str]:
     return [each.text for each in explain(state.incidents[asked.opened.incident_id], state).why]
 

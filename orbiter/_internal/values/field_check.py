@@ -1,0 +1,55 @@
+"""What is wrong with a field of a value that was made or changed past its class: `model_construct` checks nothing."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from typing import Final
+
+from pydantic import BaseModel
+from pydantic import ValidationError as PydanticValidationError
+
+_UNREADABLE: Final = (AttributeError, TypeError, ValueError, RecursionError)
+"""What reading a value raises that does not have the fields of its class."""
+_EXPECTED: Final = re.compile(
+    r"Expected `([^`]+)` - .*?\[field_name='(\w+)', input_value=.*?, input_type=(\w+)\]", re.DOTALL
+)
+
+
+def wrong_field(kind: type[BaseModel], value: BaseModel) -> str | None:
+    """The first field of `value`, or of what it holds, that is not as `kind` declares it; None: all are.
+
+    `parsed` is left out: it is of a class of the user's.
+    """
+    try:
+        kind.model_validate({name: each for name, each in vars(value).items() if name != "parsed"}, strict=True)
+        # An object of the right class is taken as it is: what it holds is seen only when it is taken apart.
+        kind.model_validate(value.model_dump(exclude={"parsed"}, warnings="error"), strict=True)
+    except PydanticValidationError as exc:
+        return first_error(exc)
+    except _UNREADABLE as exc:
+        return _said_by_validation(kind, value) or _said_by_dump(exc)
+    return None
+
+
+def first_error(found: PydanticValidationError) -> str:
+    """The first of what a validation found, with its field."""
+    error = found.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}; got {reprlib.repr(error['input'])}"
+
+
+def _said_by_validation(kind: type[BaseModel], value: BaseModel) -> str:
+    """The same in better words, where they are to be had."""
+    try:
+        kind.model_validate(value.model_dump(exclude={"parsed"}, warnings=False), strict=True)
+    except PydanticValidationError as exc:
+        return first_error(exc)
+    except _UNREADABLE:
+        return ""
+    return ""
+
+
+def _said_by_dump(exc: Exception) -> str:
+    """Of an object in the place of another, which becomes the same when it is written."""
+    found = _EXPECTED.search(str(exc))
+    return f"{found[2]}: must be {found[1]}; got {found[3]}" if found is not None else str(exc)
