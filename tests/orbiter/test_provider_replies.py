@@ -10,8 +10,9 @@ import pytest
 
 from orbiter._internal.loop.model_step import ModelCall, ModelReply, call_model, stream_model
 from orbiter.agent import Agent
-from orbiter.errors import ModelError
+from orbiter.errors import CallRunnerError, ModelError, causes
 from orbiter.models import ModelResponse, StreamChunk, get_provider, model_registry
+from orbiter.runner import run
 from orbiter.types import ToolCall, Usage
 
 CALL = {"id": "c1", "name": "add", "arguments": "{}"}
@@ -121,25 +122,36 @@ async def test_complete_that_is_no_coroutine_is_named() -> None:
         await call_model(question(Waits(reply())))
 
 
-@pytest.mark.parametrize(
-    "pieces",
-    [
-        [None],
-        ["text"],
-        [SimpleNamespace(delta=5)],
-        [SimpleNamespace(delta=b"abc")],
-        [SimpleNamespace(delta="a", reasoning_content=["x"])],
-        [StreamChunk(delta="a"), SimpleNamespace(delta="", usage="12")],
-        [SimpleNamespace(delta="a", finish_reason=7)],
-        [SimpleNamespace(delta="", tool_call_deltas=[{"index": 0}])],
-    ],
-    ids=str,
-)
+ODD_PIECES = [
+    [None],
+    ["text"],
+    [SimpleNamespace(delta=5)],
+    [SimpleNamespace(delta=b"abc")],
+    [SimpleNamespace(delta="a", reasoning_content=["x"])],
+    [StreamChunk(delta="a"), SimpleNamespace(delta="", usage="12")],
+    [SimpleNamespace(delta="a", finish_reason=7)],
+    [SimpleNamespace(delta="", tool_call_deltas=[{"index": 0}])],
+    [SimpleNamespace(delta="", tool_call_deltas=[SimpleNamespace(index=0, name="add", arguments={"a": 1})])],
+    [StreamChunk.model_construct(**{**vars(StreamChunk()), "delta": 5})],
+    [StreamChunk(delta="a"), StreamChunk.model_construct(**{**vars(StreamChunk()), "usage": "12"})],
+]
+
+
+@pytest.mark.parametrize("pieces", ODD_PIECES, ids=str)
 async def test_a_stream_with_an_odd_piece_is_refused(pieces: list[Any]) -> None:
     said: list[str] = []
     with pytest.raises(ModelError, match="reply cannot be used"):
         await stream_model(question(Returns(pieces)), lambda _, text: said.append(text))
     assert all(isinstance(each, str) for each in said)
+
+
+@pytest.mark.parametrize("pieces", ODD_PIECES, ids=str)
+async def test_a_stream_with_an_odd_piece_is_refused_without_a_runtime_too(pieces: list[Any]) -> None:
+    stream = run.stream(Agent(name="bird", model="odd:m"), "q", provider=Returns(pieces), max_retries=1)
+    with pytest.raises(CallRunnerError, match="reply cannot be used") as refused:
+        async for _ in stream:
+            pass
+    assert any(isinstance(link, ModelError) and link.code == "unusable_reply" for link in causes(refused.value))
 
 
 async def test_a_stream_may_be_awaited_for() -> None:

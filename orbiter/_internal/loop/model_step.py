@@ -6,7 +6,6 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from orbiter.types import AgentInput, AgentOutput, Message, Usage
 
 if TYPE_CHECKING:
     from orbiter.agent import Agent
-    from orbiter.models.reply_assembly import StreamAssembly
 
 
 @dataclass(slots=True, eq=False)
@@ -76,43 +74,20 @@ async def call_model(call: ModelCall) -> ModelReply:
 
 async def stream_model(call: ModelCall, emit: Emit) -> ModelReply:
     """Ask the provider once and hand out the pieces on the way; the assembled reply is the result."""
-    from orbiter.models.reply_assembly import StreamAssembly
+    from orbiter._internal.loop.streamed_reply import StreamedReply  # only who streams pays for it
 
     call.attempts += 1
-    assembly = StreamAssembly()
+    reply = StreamedReply(call.model)
     chunks = call.provider.stream(list(call.messages), **call.settings)
     if hasattr(chunks, "__await__"):
         chunks = await chunks
     async for chunk in chunks:
-        try:
-            assembly.add(chunk)
-            _hand_out(chunk, emit)
-        except UNUSABLE as exc:
-            raise unusable_reply(call.model, f"of a piece of its stream, {exc}") from exc
-    return parse_assembled(assembly, call.model)
-
-
-def _hand_out(chunk: Any, emit: Emit) -> None:
-    reasoning, delta = getattr(chunk, "reasoning_content", ""), chunk.delta
-    if reasoning:
-        emit("reasoning", _piece(reasoning))
-    if delta:
-        emit("text", _piece(delta))
-
-
-def _piece(said: Any) -> str:
-    if not isinstance(said, str):
-        raise TypeError(f"what it says must be a text; got {reprlib.repr(said)}")
-    return drop_surrogates(said)
-
-
-def parse_assembled(assembly: StreamAssembly, model: str) -> ModelReply:
-    """The reply whose pieces have come. Raises as `parse_reply`."""
-    try:
-        response = assembly.response()
-    except UNUSABLE as exc:
-        raise unusable_reply(model, exc) from exc
-    return parse_reply(response, model)
+        piece = reply.add(chunk)
+        if piece.reasoning_content:
+            emit("reasoning", drop_surrogates(piece.reasoning_content))
+        if piece.delta:
+            emit("text", drop_surrogates(piece.delta))
+    return parse_reply(reply.response(), call.model)
 
 
 def parse_reply(response: Any, model: str) -> ModelReply:

@@ -126,7 +126,7 @@ class StreamedRun(AgentRun):
                     call = build_call(self)
                     if HookPoint.PRE_LLM_CALL in hooks:
                         await run_pre_hooks(self, call)
-                    parts, chunks = StreamedReply(), None
+                    parts, chunks = StreamedReply(call.model), None
                     try:
                         while True:
                             try:
@@ -138,7 +138,7 @@ class StreamedRun(AgentRun):
                             except Exception as exc:
                                 await _close(chunks)
                                 call = await self._retry_or_raise(exc, call, parts.said)
-                                parts, chunks = StreamedReply(), None
+                                parts, chunks = StreamedReply(call.model), None
                                 continue
                             if chunk.reasoning_content and "reasoning" in wanted:
                                 yield ReasoningEvent(text=chunk.reasoning_content, agent_name=name)

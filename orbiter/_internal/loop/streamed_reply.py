@@ -2,41 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any
+import reprlib
+from typing import Any, TypeVar
 
+from pydantic import BaseModel
+from pydantic import ValidationError as PydanticValidationError
+
+from orbiter._internal.output_parser import UNUSABLE, unusable_reply
+from orbiter._internal.values.field_check import first_error
 from orbiter.models.reply_assembly import StreamAssembly
 from orbiter.models.types import ModelResponse, StreamChunk, ToolCallDelta
-from orbiter.types import Usage
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class StreamedReply:
     """Adds chunks up. `said`: something came that cannot be taken back, so the call cannot be tried again."""
 
-    __slots__ = ("_assembly", "_plain", "said")
+    __slots__ = ("_assembly", "_model", "_plain", "said")
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._assembly = StreamAssembly()
         # Most chunks are a piece of text and nothing else: these are only kept until another kind comes.
         self._plain: list[str] = []
         self.said = False
 
     def add(self, chunk: Any) -> StreamChunk:
-        """Take the next chunk, of ours or of a provider's own making, and return it as one of ours."""
-        piece = chunk if isinstance(chunk, StreamChunk) else _ours(chunk)
-        if piece.delta and len(piece.model_fields_set) == 1:
-            self._plain.append(piece.delta)
-            self.said = True
-            return piece
-        self._flush()
-        self._assembly.add(piece)
-        if piece.delta or piece.tool_call_deltas:
+        """Take the next chunk, of ours or of a provider's own making, and return it as one of ours.
+
+        Raises:
+            ModelError: It is of another kind.
+        """
+        try:
+            piece = chunk if isinstance(chunk, StreamChunk) else _read_chunk(chunk)
+            delta = piece.delta
+            if delta and len(piece.model_fields_set) == 1 and type(delta) is str:
+                self._plain.append(delta)
+                self.said = True
+                return piece
+            _check_texts(piece)
+            self._flush()
+            self._assembly.add(piece)
+        except UNUSABLE as exc:
+            said = first_error(exc) if isinstance(exc, PydanticValidationError) else exc
+            raise unusable_reply(self._model, f"of a piece of its stream, {said}") from exc
+        if delta or piece.tool_call_deltas:
             self.said = True
         return piece
 
     def response(self) -> ModelResponse:
-        """The whole reply."""
-        self._flush()
-        return self._assembly.response()
+        """The whole reply.
+
+        Raises:
+            ModelError: Its pieces make none.
+        """
+        try:
+            self._flush()
+            return self._assembly.response()
+        except UNUSABLE as exc:
+            raise unusable_reply(self._model, exc) from exc
 
     def _flush(self) -> None:
         if self._plain:
@@ -44,33 +69,22 @@ class StreamedReply:
             self._plain = []
 
 
-def _ours(chunk: Any) -> StreamChunk:
-    """A chunk that only has some of the fields, or has them as stand-ins of a test."""
-    usage = getattr(chunk, "usage", None)
-    reason = getattr(chunk, "finish_reason", None)
-    return StreamChunk(
-        delta=_text(chunk, "delta"),
-        tool_call_deltas=[_call(delta) for delta in getattr(chunk, "tool_call_deltas", None) or ()],
-        finish_reason=reason if reason in ("stop", "tool_calls", "length", "content_filter") else None,
-        usage=usage if isinstance(usage, Usage) else Usage(),
-        reasoning_content=_text(chunk, "reasoning_content"),
-        id=_text(chunk, "id"),
-        model=_text(chunk, "model"),
-    )
+def _read_chunk(given: Any) -> StreamChunk:
+    """A chunk of another making, which may lack all fields but `delta`."""
+    deltas = getattr(given, "tool_call_deltas", None)
+    calls = {"tool_call_deltas": [_read(ToolCallDelta, each, "index") for each in deltas]} if deltas else {}
+    return _read(StreamChunk, given, "delta", **calls)
 
 
-def _call(delta: Any) -> ToolCallDelta:
-    if isinstance(delta, ToolCallDelta):
-        return delta
-    index = getattr(delta, "index", 0)
-    return ToolCallDelta(
-        index=index if isinstance(index, int) else 0,
-        id=_text(delta, "id") or None,
-        name=_text(delta, "name") or None,
-        arguments=_text(delta, "arguments"),
-    )
+def _read(kind: type[M], given: Any, needed: str, **read: Any) -> M:
+    if not hasattr(given, needed):
+        raise TypeError(f"{reprlib.repr(given)} has no {needed}")
+    fields = {name: value for name in kind.model_fields if (value := getattr(given, name, None))}
+    return kind.model_validate({**fields, **read}, strict=True)
 
 
-def _text(thing: Any, name: str) -> str:
-    value = getattr(thing, name, "")
-    return value if isinstance(value, str) else ""
+def _check_texts(piece: StreamChunk) -> None:
+    """Of a chunk that was made without a check: what is shown before the reply is whole."""
+    for text in (piece.delta, piece.reasoning_content):
+        if not isinstance(text, str):
+            raise TypeError(f"what it says must be a text; got {reprlib.repr(text)}")
