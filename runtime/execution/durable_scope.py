@@ -50,6 +50,7 @@ from runtime.execution.secret_vault import recorded_arguments
 from runtime.execution.step_execution import StepExecution
 from runtime.execution.step_runner import run_step
 from runtime.execution.wait_tracker import Activity
+from runtime.judgement.faults.fault_words import error_message, shortened
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Classification,
@@ -189,10 +190,9 @@ class DurableScope(steps.Scope):
         if isinstance(exc, Skipped):
             return ev.NodeClosed(node_id=self.path, parent_id=parent, state="skipped", output=str(exc.value))
         if exc is not None:
-            error = str(exc) or type(exc).__name__
             over = is_out_of_time(self._session, self._session.state.nodes[self.path])
             state: Literal["timed_out", "failed"] = "timed_out" if over else "failed"
-            return ev.NodeClosed(node_id=self.path, parent_id=parent, state=state, error=error)
+            return ev.NodeClosed(node_id=self.path, parent_id=parent, state=state, error=error_message(exc))
         closed = self._outcome or ev.NodeClosed(node_id=self.path, parent_id=parent, state="succeeded")
         return msgspec.structs.replace(closed, state="skipped") if self._skipped else closed
 
@@ -204,11 +204,11 @@ class DurableScope(steps.Scope):
             parent_id=self._parent.path if self._parent is not None else "",
             state=state,
             output="" if state == "failed" else output[:_OUTPUT_CHARS],
-            error=output[:_OUTPUT_CHARS] if state == "failed" else note,
+            error=output[:_OUTPUT_CHARS] if state == "failed" else shortened(note),
         )
 
     def warn(self, text: str) -> None:
-        node = self._session.state.nodes.get(self.path)
+        node, text = self._session.state.nodes.get(self.path), shortened(text)
         if node is None or text not in node.warnings:
             self._session.record_soon(ev.Warned(node_id=self.path, text=text))
 

@@ -20,6 +20,7 @@ from runtime.execution.run_session import RunSession
 from runtime.execution.secret_vault import VAULT
 from runtime.execution.wait_tracker import Activity
 from runtime.judgement.faults import fingerprint
+from runtime.judgement.faults.fault_words import shortened
 from runtime.judgement.faults.suggestions import fitting_suggestions
 from runtime.judgement.forms.secret_schema import is_secret
 from runtime.judgement.recovery import options
@@ -132,7 +133,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         incident_id=f"i-{new_id()}",
         fault=_fault_with(draft.fault, fitting_suggestions(draft.fault.suggestions, offered)),
         error_type=error_type,
-        message=redact(draft.message, masked) if masked else draft.message,
+        message=shortened(redact(draft.message, masked) if masked else draft.message),
         traceback=redact(_traceback(draft.error), masked) if question is None else "",  # nothing failed
         causes=tuple(redact(link, masked) for link in error_chain(draft.error)),
         fingerprint=fingerprint.fingerprint(draft.fault, draft.alike or draft.message, place),

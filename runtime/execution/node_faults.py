@@ -21,6 +21,7 @@ from runtime.execution.resolution import ending_reason, retry_time
 from runtime.execution.run_session import RunSession
 from runtime.execution.wait_tracker import Activity
 from runtime.judgement.faults.classify import classify
+from runtime.judgement.faults.fault_words import error_message
 from runtime.judgement.faults.fingerprint import message_template
 from runtime.judgement.faults.severity import ask_author
 from runtime.judgement.recovery.option_spec import FaultSite
@@ -178,7 +179,7 @@ def answer_for_body(session: RunSession, answer: ev.IncidentAnswered, exc: Excep
             raise Aborted(ending_reason(answer, session.state.incidents[answer.incident_id].opened)) from exc
         case "acknowledge":
             # Noted, and not to be mended: what was asked about here is not asked about again further up.
-            raise Aborted(str(exc) or type(exc).__name__) from exc
+            raise Aborted(error_message(exc)) from exc
         case "skip":
             raise Skipped(value if value is not None else "")
         case "retry" | "wait_retry" | "grant":

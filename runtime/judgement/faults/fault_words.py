@@ -50,7 +50,17 @@ def plain_json(facts: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _cut_long(value: Any) -> Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+    return value if len(text) <= MAX_TEXT else shortened(text)
+
+
+def shortened(text: str) -> str:
+    """A text of user code as it is kept for lists and pages: of a long one its beginning, and how long it was."""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)"
+
+
+def error_message(exc: BaseException) -> str:
+    """What an error says, shortened; its class where it says nothing."""
+    return shortened(str(exc) or type(exc).__name__)
 
 
 def mask_secrets(text: str) -> str:
