@@ -24,6 +24,10 @@ class ServerLost(ConnectionError):
     """A server went away while it worked on a request: whether that took effect is not known."""
 
 
+class UnusableToolList(OrbiterError):
+    """A server answered, and what it gave for the list of its tools is not one."""
+
+
 class LoginNeeded(OrbiterError):
     """A server wants a login, and none that it takes is kept."""
 

@@ -53,6 +53,7 @@ async def list_tools(request: ListingRequest) -> Listing:
 
     Raises:
         ServerUnreachable: The server cannot be reached.
+        UnusableToolList: What it gives is not a list of tools.
         ConfigurationError: It is not known, not approved, or wants a login.
     """
     table, name = request.table, request.server

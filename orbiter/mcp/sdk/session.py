@@ -24,7 +24,15 @@ from pydantic import ValidationError
 from orbiter import errors
 from orbiter.json_schema import find_problems
 from orbiter.mcp.definition import Server
-from orbiter.mcp.failures import LoginNeeded, ServerLost, ServerUnreachable, invalid_parts, leaf_error, said_by
+from orbiter.mcp.failures import (
+    LoginNeeded,
+    ServerLost,
+    ServerUnreachable,
+    UnusableToolList,
+    invalid_parts,
+    leaf_error,
+    said_by,
+)
 from orbiter.mcp.foreign_text import clean_line
 from orbiter.mcp.open_calls import OpenCall, OpenCalls
 from orbiter.mcp.sdk.http_transport import Outcome, failed_call
@@ -137,8 +145,8 @@ class Session:
         """The server's tools by name, not older than `fresh_s` seconds.
 
         Raises:
-            ServerUnreachable: The server is gone, or gives no valid list. A list has no effect, so it may be asked for
-                again.
+            ServerUnreachable: The server is gone, or refuses. A list has no effect, so it may be asked for again.
+            UnusableToolList: What it gives is not a list of tools.
         """
         async with self._listing:
             if time.monotonic() - self._listed_at >= fresh_s:
@@ -148,7 +156,9 @@ class Session:
                 except (TimeoutError, ServerLost, MCPError, ValidationError) as exc:
                     if self._watch.session_over:
                         self.ended.set()  # the next try begins another
-                    raise ServerUnreachable(
+                    unusable = isinstance(exc, ValidationError) or getattr(exc, "code", None) == types.PARSE_ERROR
+                    kind = UnusableToolList if unusable else ServerUnreachable
+                    raise kind(
                         f"the MCP server {self.server.name!r} does not list its tools: {_why_not_listed(exc)}"
                     ) from exc
                 self._listed_at = time.monotonic()

@@ -56,7 +56,7 @@ CAUSE_TEXT: dict[Cause, str] = {
     Cause.TIMEOUT: "No answer came in time",
     Cause.EMPTY_COMPLETION: "The model answered with nothing",
     Cause.REFUSED: "The content was refused",
-    Cause.OUTPUT_INVALID: "The model's output could not be read",
+    Cause.OUTPUT_INVALID: "The answer could not be read",
     Cause.ARGS_INVALID: "The arguments are not valid",
     Cause.WRONG_TARGET: "The task went to the wrong agent",
     Cause.MISSING_INPUT: "An input is missing",

@@ -100,6 +100,8 @@ def serve(broken: str) -> None:
             reply(number, result={**version, "capabilities": {"tools": {}}})
         elif method == "tools/list" and broken == "error":
             reply(number, error={"code": -32603, "message": "\x1b[2Jno"})
+        elif method == "tools/list" and broken == "nested":
+            nested(number)
         elif method == "tools/list":
             schema = [1] if broken == "schema" else SCHEMA
             tools: list[dict[str, Any]] = [{"name": each, "inputSchema": schema} for each in NAMES]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orbiter.mcp.call import ServerCall, ServerResult, call_tool_with_progress
-from orbiter.mcp.failures import ServerLost, ServerUnreachable
+from orbiter.mcp.failures import ServerLost, ServerUnreachable, UnusableToolList
 from orbiter.mcp.listing import MAX_TOOLS, ListingRequest, list_tools
 from orbiter.mcp.table import ServerTable
 from orbiter.mcp.tool_names import distinct_names
@@ -68,11 +68,15 @@ async def test_tools_whose_names_are_equal_for_a_model_are_told_apart_by_their_o
 
 
 @pytest.mark.parametrize(
-    ("broken", "words"),
-    [("schema", r"not valid \(tools.0.inputSchema: Input should be a valid dictionary"), ("error", r"\[2Jno$")],
+    ("broken", "words", "kind"),
+    [
+        ("schema", r"not valid \(tools.0.inputSchema: Input should be a valid dictionary", UnusableToolList),
+        ("nested", r"not valid \(the message: Invalid JSON: recursion limit exceeded", UnusableToolList),
+        ("error", r"\[2Jno$", ServerUnreachable),
+    ],
 )
 async def test_a_list_of_tools_that_cannot_be_used_is_a_fault_of_the_server(
-    tmp_path: Path, broken: str, words: str
+    tmp_path: Path, broken: str, words: str, kind: type[Exception]
 ) -> None:
-    with pytest.raises(ServerUnreachable, match=f"'ref' does not list its tools: {words}"):
+    with pytest.raises(kind, match=f"'ref' does not list its tools: {words}"):
         await list_tools(ListingRequest(hostile(tmp_path, broken), "ref"))
