@@ -30,6 +30,22 @@ def load_json(text: str) -> Any:
     return _decoder.decode(text)
 
 
+def dump_json(value: Any) -> str:
+    """A value of JSON as text. A number that JSON does not have is written as its name: ``"NaN"``."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # found on the way, which costs nothing where there is none
+        return json.dumps(_named_numbers(value), ensure_ascii=False)
+
+
+def _named_numbers(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        return {name: _named_numbers(each) for name, each in value.items()}
+    return list(map(_named_numbers, value)) if isinstance(value, list) else value
+
+
 def _refuse(word: str) -> Any:
     raise NotANumber(word, f"{word} is not a number in JSON")
 

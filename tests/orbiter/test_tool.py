@@ -401,6 +401,7 @@ class Pair:
         ({"p": Point(x=1), "c": Colour.RED}, '{"p": {"x": 1, "y": 0}, "c": "red"}'),
         (Pair(1, Colour.RED), '{"left": 1, "right": "red"}'),
         ({1: ValueError("odd")}, '{"1": "odd"}'),
+        ({"x": float("nan"), "y": [float("-inf"), 1.5]}, '{"x": "NaN", "y": ["-Infinity", 1.5]}'),
     ],
     ids=str,
 )

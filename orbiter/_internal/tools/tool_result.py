@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import is_dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from pydantic_core import to_jsonable_python
 from orbiter import types
 from orbiter._internal.values.field_check import wrong_field
 from orbiter.errors import ToolError
+from orbiter.parsing.strict_json import dump_json
 
 _BLOCKS = (
     types.TextBlock,
@@ -29,8 +29,8 @@ _SCALARS = (int, float, bool, type(None))
 def result_content(value: Any) -> Any:
     """What a tool returned, as a message's content.
 
-    Text and lists of content blocks stay; mappings, sequences, dataclasses and pydantic models become JSON; anything
-    else its `str`.
+    Text and lists of content blocks stay; mappings, sequences, dataclasses and pydantic models become JSON, with
+    numbers that JSON does not have as texts (``"NaN"``); anything else its `str`.
 
     Args:
         value: What the tool returned.
@@ -53,6 +53,6 @@ def result_content(value: Any) -> Any:
     if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):
         return str(value)
     try:
-        return json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+        return dump_json(to_jsonable_python(value, fallback=str))
     except ValueError as exc:
         raise ToolError(f"The tool's result cannot be written as JSON: {exc}") from exc

@@ -6,8 +6,8 @@ An agent that has our middleware runs fine: each model and tool call is a step (
 user's message.
 
 Imports `orbiter`, `orbiter.guests`, `orbiter._internal.concurrency`, `orbiter._internal.keywords`,
-`orbiter._internal.loop.value_step`, `orbiter.parsing`, `pydantic`, `pydantic_core`, `langchain`,
-`langchain_core` and `langgraph`.
+`orbiter._internal.loop.value_step`, `orbiter._internal.output_parser`, `orbiter.parsing`, `pydantic`, `pydantic_core`,
+`langchain`, `langchain_core` and `langgraph`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from orbiter.errors import AgentError
 from orbiter.guests.langgraph.messages import to_ours, to_theirs
 from orbiter.guests.langgraph.model_call import usage_of
 from orbiter.guests.typed_values import as_text
+from orbiter.parsing.nesting import check_json
+from orbiter.parsing.strict_json import load_json
 from orbiter.types import Message, RunResult, Usage
 
 
@@ -41,7 +43,8 @@ def graph_input(graph: Any, text: str, messages: Sequence[Message]) -> Any:
     if "messages" in fields:
         return conversation
     try:
-        given = json.loads(text)
+        check_json(text)
+        given = load_json(text)
     except ValueError:
         given = text
     if isinstance(given, dict) or not fields:

@@ -5,6 +5,6 @@ that they call, `model` and `model_request` are for model calls, `tool_call` and
 `context_changes` for what calls change, `approvals` and `sessions` for what they are named after, `life` counts places,
 `messages` translates conversations, and `sdk` holds what is used of the SDK beyond its documented names.
 
-Imports `orbiter`, `orbiter.guests`, `orbiter._internal.concurrency`, `orbiter._internal.keywords`, `pydantic`,
-`pydantic_core`, `openai` and `agents`.
+Imports `orbiter`, `orbiter.guests`, `orbiter._internal.concurrency`, `orbiter._internal.keywords`,
+`orbiter._internal.output_parser`, `pydantic`, `pydantic_core`, `openai` and `agents`.
 """

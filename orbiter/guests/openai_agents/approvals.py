@@ -7,16 +7,15 @@ hosted MCP tools) are asked about in a step of their own, which does nothing els
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from agents import RunResult
+from agents import ModelBehaviorError, RunResult
 from agents.items import ToolApprovalItem
 from agents.run_state import RunState
 
 from orbiter._internal.concurrency import gather_fail_fast
 from orbiter.guests.openai_agents.life import Life
-from orbiter.guests.openai_agents.messages import call_arguments
+from orbiter.guests.openai_agents.messages import call_arguments, read_arguments
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, value_of
 from orbiter.guests.tool_settings import approval_of
 from orbiter.steps import Step, Traits
@@ -39,10 +38,10 @@ async def _decide_one(life: Life, state: RunState[Any], item: ToolApprovalItem) 
         return
     name, call_id = item.tool_name or str(raw.get("type")), str(raw.get("call_id") or raw.get("id") or "")
     try:
-        given = json.loads(call_arguments(raw))
-    except ValueError:
-        given = call_arguments(raw)
-    answer = await ask_permission(life, name, call_id, given if isinstance(given, dict) else {"input": given})
+        given = read_arguments(name, call_arguments(raw))
+    except ModelBehaviorError:
+        given = {"input": call_arguments(raw)}
+    answer = await ask_permission(life, name, call_id, given)
     if "error" in answer:
         state.reject(item, rejection_message=answer["error"])
     else:

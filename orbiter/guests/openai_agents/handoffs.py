@@ -10,6 +10,7 @@ from typing import Any
 from agents import Agent, Handoff, RunContextWrapper, handoff
 
 from orbiter.guests.openai_agents.life import Life, current_life
+from orbiter.guests.openai_agents.messages import read_arguments
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, outcome
 from orbiter.guests.tool_settings import read_tool_settings
 from orbiter.steps import Step
@@ -59,7 +60,7 @@ async def _call_as_step(life: Life, found: Handoff[Any, Any], context: RunContex
     async def explain(_: Exception) -> str | None:
         return None
 
-    given = json.loads(arguments) if arguments else {}
+    given = read_arguments(found.tool_name, arguments)
     name, call_id = found.tool_name, life.calls.get(found.tool_name, "")
     settings = read_tool_settings(name, life.declared(name), life.root.tool_settings(name))
     ask = ToolAsk(name, call_id, given, make, explain, failure=settings.failure, context=context.context)

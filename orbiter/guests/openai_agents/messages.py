@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from agents import ModelBehaviorError
+
+from orbiter._internal.output_parser import OutputParseError, parse_tool_call
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, UserMessage, content_text
 
 
@@ -52,6 +55,18 @@ def call_arguments(item: Mapping[str, Any]) -> str:
         if given is not None:
             return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     return "{}"
+
+
+def read_arguments(name: str, arguments: str) -> dict[str, Any]:
+    """The arguments of a call, as they are recorded, shown and compared.
+
+    Raises:
+        agents.ModelBehaviorError: They are not an object of JSON, as the SDK raises it.
+    """
+    try:
+        return parse_tool_call(ToolCall(id="", name=name, arguments=arguments)).arguments
+    except OutputParseError as exc:
+        raise ModelBehaviorError(f"Invalid JSON input for tool {name}: {exc}") from exc
 
 
 def text_of(content: Any) -> str:

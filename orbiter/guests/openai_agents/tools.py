@@ -6,13 +6,14 @@ import copy
 import json
 from typing import Any
 
-from agents import FunctionTool
+from agents import FunctionTool, ModelBehaviorError
 from agents.tool_context import ToolContext
 
 from orbiter import steps
 from orbiter.guests.openai_agents import sdk
 from orbiter.guests.openai_agents.approvals import allowed_arguments, ask_permission
 from orbiter.guests.openai_agents.life import Life, current_life, telling
+from orbiter.guests.openai_agents.messages import read_arguments
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, outcome
 from orbiter.guests.tool_settings import ToolSettings, approval_of, read_tool_settings
 from orbiter.steps import Skipped, Step
@@ -25,10 +26,12 @@ def durable_tool(tool: FunctionTool) -> FunctionTool:
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         life = current_life()
-        given = _object(arguments)
-        if life is None or given is None:
-            # What is not a JSON object is the model's mistake, which the SDK tells it of.
+        if life is None:
             return await tool.on_invoke_tool(context, arguments)
+        try:
+            given = read_arguments(tool.name, arguments)
+        except ModelBehaviorError as exc:
+            return await _tell_mistake(tool, context, exc)
         settings = read_tool_settings(tool.name, life.declared(tool.name), life.root.tool_settings(tool.name))
         if settings.composite or tool._is_agent_tool:
             return await _call_as_node(life, tool, context, given, settings)
@@ -49,12 +52,12 @@ def _policy(tool: FunctionTool) -> Any:
     return needs_approval
 
 
-def _object(arguments: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+async def _tell_mistake(tool: FunctionTool, context: ToolContext[Any], mistake: ModelBehaviorError) -> str:
+    """The model is told of its mistake, as the SDK does. The tool is not called: no step would have recorded it."""
+    told = await sdk.failure_text(tool, context, mistake)
+    if told is None:
+        raise mistake
+    return told
 
 
 async def _call_as_step(

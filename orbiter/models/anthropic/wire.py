@@ -23,6 +23,8 @@ from orbiter.models.message_parts import (
 )
 from orbiter.models.tool_schemas import tool_functions
 from orbiter.models.types import FinishReason, ModelResponse, StreamChunk, ToolCallDelta
+from orbiter.parsing.nesting import check_json
+from orbiter.parsing.strict_json import load_json
 from orbiter.types import (
     AssistantMessage,
     ContentBlock,
@@ -123,7 +125,8 @@ def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]
 def _input(call: ToolCall) -> dict[str, Any]:
     """The arguments as the object that the API demands; other text is kept, so that the model sees its mistake."""
     try:
-        value = json.loads(call.arguments or "{}")
+        check_json(call.arguments)
+        value = load_json(call.arguments or "{}")
     except (ValueError, RecursionError):
         return {"invalid_json": call.arguments}
     return value if isinstance(value, dict) else {"invalid_arguments": value}

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 from agents import (
     Agent,
+    FunctionTool,
     GuardrailFunctionOutput,
     InputGuardrail,
     ModelResponse,
@@ -226,6 +227,33 @@ async def dawdle() -> str:
     return "at last"
 
 
+async def _take(context: Any, arguments: str) -> str:
+    effect(f"note took {len(arguments)}")
+    return "taken"
+
+
+def _odd_call(name: str, call_id: str, arguments: str) -> ResponseFunctionToolCall:
+    return call(name, call_id).model_copy(update={"arguments": arguments})
+
+
+odd_arguments = Agent(
+    "odd_arguments",
+    model=Scripted(
+        "m",
+        [
+            _odd_call("stumble", "m.0.0", '{"step": NaN}'),
+            _odd_call("stumble", "m.0.1", f'{{"step": {"[" * 150}{"]" * 150}}}'),
+            _odd_call("stumble", "m.0.2", "{broken"),
+        ],
+        lambda items: f"heard: {results(items)}",
+    ),
+    tools=[stumble],
+)
+taking = Agent(
+    "taking",
+    model=Scripted("m", [_odd_call("take", "m.0.0", '{"seats": Infinity}')], "done"),
+    tools=[FunctionTool("take", "Takes it.", {"type": "object", "properties": {}}, _take, strict_json_schema=False)],
+)
 clumsy = Agent(
     "clumsy",
     model=Scripted(

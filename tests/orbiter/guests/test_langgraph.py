@@ -163,6 +163,14 @@ def test_conversations_go_there_and_back() -> None:
     assert to_ours(to_theirs(ours)) == ours
 
 
+@pytest.mark.parametrize("odd", ["{broken", '{"x": NaN}', "[1]", '{"x": ' + "[" * 150 + "]" * 150 + "}"])
+def test_arguments_that_are_not_an_object_of_json_are_kept_as_text(odd: str) -> None:
+    said = AssistantMessage(content="wait", tool_calls=[ToolCall(id="1", name="look", arguments=odd)])
+    (theirs,) = to_theirs([said])
+    assert isinstance(theirs, AIMessage)
+    assert theirs.tool_calls[0]["args"] == {"invalid_json": odd}
+
+
 INVALID: Literal["invalid_tool_call"] = "invalid_tool_call"
 
 

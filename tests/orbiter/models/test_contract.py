@@ -96,7 +96,10 @@ async def test_a_tool_may_have_any_name_though_the_apis_take_few(says: Says, ser
     assert before.tool_calls[0].name == names[2]
 
 
-async def test_a_conversation_with_tools_and_images_in_each_wire_form(says: Says, server: Loopback) -> None:
+@pytest.mark.parametrize("broken", ["{broken", '{"x": NaN}'])
+async def test_a_conversation_with_tools_and_images_in_each_wire_form(
+    says: Says, server: Loopback, broken: str
+) -> None:
     server.answers = [reply(says, "complete", "Done")]
     said: list[Message] = [
         *HELLO,
@@ -104,7 +107,7 @@ async def test_a_conversation_with_tools_and_images_in_each_wire_form(says: Says
             content="Looking",
             tool_calls=[
                 ToolCall(id="call:1/x", name="read", arguments='{"path": "a"}'),
-                ToolCall(id="two", name="shot", arguments="{broken"),
+                ToolCall(id="two", name="shot", arguments=broken),
             ],
         ),
         ToolResult(tool_call_id="call:1/x", tool_name="read", content="A"),
@@ -117,7 +120,7 @@ async def test_a_conversation_with_tools_and_images_in_each_wire_form(says: Says
         assert [turn["role"] for turn in wire] == ["user", "assistant", "user"]
         used = wire[1]["content"]
         assert [block["type"] for block in used] == ["text", "tool_use", "tool_use"]
-        assert used[2]["input"] == {"invalid_json": "{broken"}
+        assert used[2]["input"] == {"invalid_json": broken}
         results = wire[2]["content"]
         assert [block["type"] for block in results] == ["tool_result", "tool_result", "text", "image"]
         assert [block["tool_use_id"] for block in results[:2]] == [block["id"] for block in used[1:]]

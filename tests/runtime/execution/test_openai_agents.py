@@ -28,6 +28,18 @@ async def test_a_failure_that_the_sdk_tells_the_model_of_is_told(bench: Bench) -
     assert effects(bench) == ["note stumbled 1"]
 
 
+async def test_arguments_that_are_not_json_call_no_tool(bench: Bench) -> None:
+    """The SDK reads ``NaN`` and what is nested deeply: such a call would be made, and no step would record it."""
+    async with bench.driving():
+        state = await bench.ended(await start(bench, "odd_arguments"))
+        assert state.output == "heard: " + "; ".join(
+            ["An error occurred while running the tool. Please try again."] * 3
+        )
+        (asked,) = await bench.incidents(await start(bench, "taking"))
+        assert "Infinity is not a number in JSON" in asked.opened.message
+    assert effects(bench) == []
+
+
 async def test_a_handoff_is_a_node_and_what_it_does_besides_a_step(bench: Bench) -> None:
     async with bench.driving():
         (asked,) = await bench.incidents(await start(bench, "triage"))
