@@ -54,6 +54,7 @@ class JournalCare(Journal, Protocol):
         max_bytes: int | None = None,
         export: BeforeForgetting | None = None,
         whole_partitions: bool = False,
+        dry_run: bool = False,
     ) -> list[str]:
         """Forget finished runs untouched for `older_than`, then the oldest until the data fits in `max_bytes`.
 
@@ -67,6 +68,8 @@ class JournalCare(Journal, Protocol):
                 changes after it was called stays.
             whole_partitions: Leave a run that is old enough for later, where the partition of its events cannot go as a
                 whole yet. Only where the store has partitions.
+            dry_run: Only give the ids of those that would be forgotten now. Nothing is changed, `export` is not called,
+                and the journal may have been opened to be read.
         """
         ...
 

@@ -48,6 +48,11 @@ def skip_waits(monkeypatch: pytest.MonkeyPatch, *also: str) -> list[float]:
     return seen
 
 
+def unchecked(kind: Any, **fields: Any) -> Any:
+    """A value of a pydantic class that was made past its checks."""
+    return kind.model_construct(**fields)
+
+
 def text(content: str) -> ModelResponse:
     """A reply without tool calls."""
     return ModelResponse(content=content, usage=ONE)

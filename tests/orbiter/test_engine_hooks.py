@@ -14,7 +14,18 @@ from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, HookError
 from orbiter.hooks import HookPoint
 from orbiter.types import AssistantMessage, TextBlock, ToolResult, UserMessage
-from tests.orbiter.engine_fakes import ByAgent, Journal, Recording, Script, Stream, called, calls, said, text
+from tests.orbiter.engine_fakes import (
+    ByAgent,
+    Journal,
+    Recording,
+    Script,
+    Stream,
+    called,
+    calls,
+    said,
+    text,
+    unchecked,
+)
 
 
 @tool
@@ -231,10 +242,10 @@ async def test_no_error_hook_on_cancellation() -> None:
     ("left", "said"),
     [
         ({"role": "user", "content": "go on"}, "messages: must be UserMessage; got dict"),
-        (UserMessage.model_construct(), "messages.1.user.content: Field required"),
-        (UserMessage.model_construct(content=5), "messages.1.user.content.str: Input should be a valid string; got 5"),
-        (UserMessage.model_construct(content=[TextBlock.model_construct()]), "messages.1.user.content.str: "),
-        (AssistantMessage.model_construct(content="", tool_calls=[object()]), "messages.1.assistant.tool_calls.0"),
+        (unchecked(UserMessage), "messages.1.user.content: Field required"),
+        (unchecked(UserMessage, content=5), "messages.1.user.content.str: Input should be a valid string; got 5"),
+        (unchecked(UserMessage, content=[unchecked(TextBlock)]), "messages.1.user.content.str: "),
+        (unchecked(AssistantMessage, content="", tool_calls=[object()]), "messages.1.assistant.tool_calls.0"),
     ],
 )
 async def test_a_hook_that_leaves_something_else_among_the_messages_is_told_so(

@@ -29,6 +29,7 @@ from orbiter.tool import (
     tool_context,
 )
 from orbiter.types import TextBlock
+from tests.orbiter.engine_fakes import unchecked
 
 _tenant: ContextVar[str] = ContextVar("tenant", default="none")
 
@@ -418,7 +419,7 @@ def test_content_blocks_stay_blocks() -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    [TextBlock.model_construct(), TextBlock.model_construct(text=7), TextBlock.model_construct(type="x", text="")],
+    [unchecked(TextBlock), unchecked(TextBlock, text=7), unchecked(TextBlock, type="x", text="")],
 )
 def test_a_content_block_that_cannot_be_used_is_an_error(odd: TextBlock) -> None:
     with pytest.raises(ToolError, match="The tool returned a TextBlock that cannot be used: t"):

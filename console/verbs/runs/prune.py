@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from console.output import print_json, print_line, print_note
 from console.verbs.base import BadInput, open_for_writing, verb
 from console.verbs.runs.export_directory import run_exporter
 from console.workspace import workspace
-from runtime.record.places import journal_exists
+from runtime.record.journal_care import JournalCare
+from runtime.record.places import journal_exists, open_journal
 
 _AGES = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -35,8 +38,15 @@ _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
     is_flag=True,
     help="Of a workspace on Postgres: leave old runs for later whose partition cannot go as a whole yet.",
 )
+@click.option("--dry-run", is_flag=True, help="Only print the runs that would be deleted; nothing is changed.")
 async def prune(
-    *, older_than: str | None, max_size: str | None, directory: str | None, whole_partitions: bool, as_json: bool
+    *,
+    older_than: str | None,
+    max_size: str | None,
+    directory: str | None,
+    whole_partitions: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Delete finished runs, and print their ids. A run that is not finished is never deleted.
 
@@ -52,16 +62,25 @@ async def prune(
     if not journal_exists(workspace().state):
         print_note("nothing was run here yet")
         return 0
-    async with open_for_writing() as journal:
-        export = run_exporter(journal, Path(directory)) if directory is not None else None
-        gone = await journal.prune(older_than=age, max_bytes=size, export=export, whole_partitions=whole_partitions)
+    opening = _open_to_look() if dry_run else open_for_writing()
+    async with opening as journal:
+        export = run_exporter(journal, Path(directory)) if directory is not None and not dry_run else None
+        gone = await journal.prune(
+            older_than=age, max_bytes=size, export=export, whole_partitions=whole_partitions, dry_run=dry_run
+        )
     for run_id in gone:
         if as_json:
-            print_json({"id": run_id, "state": "forgotten"})
+            print_json({"id": run_id, "state": "would be forgotten" if dry_run else "forgotten"})
         else:
             print_line(run_id)
-    print_note(f"{len(gone)} runs forgotten")
+    print_note(f"{len(gone)} runs {'would be ' if dry_run else ''}forgotten")
     return 0
+
+
+@asynccontextmanager
+async def _open_to_look() -> AsyncIterator[JournalCare]:
+    async with await open_journal(workspace().state, readonly=True) as journal:
+        yield journal
 
 
 def _age(text: str) -> timedelta:

@@ -156,11 +156,18 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
         max_bytes: int | None = None,
         export: BeforeForgetting | None = None,
         whole_partitions: bool = False,
+        dry_run: bool = False,
     ) -> list[str]:
         before = self._clock() - older_than if older_than is not None else None
-        self._write()  # not where it was opened to be read
+        if not dry_run:
+            self._write()  # not where it was opened to be read
         return await prune_runs(
-            self._address, before=before, max_bytes=max_bytes, export=export, whole_partitions=whole_partitions
+            self._address,
+            before=before,
+            max_bytes=max_bytes,
+            export=export,
+            whole_partitions=whole_partitions,
+            dry_run=dry_run,
         )
 
     async def backup(self, target: str | Path) -> None:

@@ -110,15 +110,18 @@ async def prune_runs(
     max_bytes: int | None,
     export: BeforeForgetting | None = None,
     whole_partitions: bool = False,
+    dry_run: bool = False,
 ) -> list[str]:
     """Forget finished runs last touched before `before`, then the oldest until the data fits in `max_bytes`.
 
     Runs that are not finished are never touched, nor is the workspace's stream. Gives the ids of the runs forgotten.
-    `runtime.record.journal_care.JournalCare.prune` says what `export` and `whole_partitions` are.
+    `runtime.record.journal_care.JournalCare.prune` says what the last three are.
     """
     connection = await connect(address, patient=True)
     try:
         with postgres_errors("cannot prune", address):
+            if dry_run:
+                return await _would_go(connection, before, max_bytes, whole_partitions=whole_partitions)
             gone: list[str] = []
             if before is not None:
                 limit = before.timestamp()
@@ -135,17 +138,43 @@ async def prune_runs(
     return gone
 
 
-async def _forget_partitions(
-    connection: Connection, before: float, export: BeforeForgetting | None
-) -> AsyncIterator[str]:
-    """The runs of partitions that can go as a whole, or nearly."""
+async def _would_go(
+    connection: Connection, before: datetime | None, max_bytes: int | None, *, whole_partitions: bool
+) -> list[str]:
+    """The runs that `prune_runs` would forget now."""
+    gone: dict[str, None] = {}
+    if before is not None:
+        limit = before.timestamp()
+        async for _, old in _partitions_to_empty(connection, limit):
+            gone |= dict.fromkeys(run.id for run in old)
+        for _, run_id, _ in () if whole_partitions else await _rows(connection, _OLD_RUNS, _old(0, _MAX_RID, limit)):
+            gone[run_id] = None
+    if max_bytes is not None:
+        sizes = {row[1]: row[3] for row in await _rows(connection, _OLDEST_FINISHED, {"finished": _FINISHED})}
+        used = await _used(connection) - sum(sizes.get(run_id, 0) for run_id in gone)
+        for run_id, size in sizes.items():
+            if used > max_bytes and run_id not in gone:
+                gone[run_id], used = None, used - size
+    return list(gone)
+
+
+async def _partitions_to_empty(connection: Connection, before: float) -> AsyncIterator[tuple[_Partition, list[_Run]]]:
+    """Partitions that can go as a whole, or nearly, each with its old runs."""
     for row in await _rows(connection, _PARTITIONS):
         part = _Partition(*row)
         given = _old(part.low, part.high, before)
         old = [_Run(*each) for each in await _rows(connection, _OLD_RUNS, given)]
         ((runs, staying),) = await _rows(connection, _STAYING, given)
-        if not (part.filled and not runs) and not _is_worthwhile(sum(run.last_seq for run in old), staying):
-            continue
+        if (part.filled and not runs) or _is_worthwhile(sum(run.last_seq for run in old), staying):
+            yield part, old
+
+
+async def _forget_partitions(
+    connection: Connection, before: float, export: BeforeForgetting | None
+) -> AsyncIterator[str]:
+    """The runs of partitions that can go as a whole, or nearly."""
+    async for part, old in _partitions_to_empty(connection, before):
+        given = _old(part.low, part.high, before)
         if export is not None:
             for run in old:
                 await export(run.id)

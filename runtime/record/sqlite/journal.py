@@ -292,10 +292,20 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
         max_bytes: int | None = None,
         export: BeforeForgetting | None = None,
         whole_partitions: bool = False,
+        dry_run: bool = False,
     ) -> list[str]:
         if whole_partitions:
             raise JournalError(f"the journal {self._name} has no partitions: only one on Postgres has")
-        before = self._clock() - older_than if older_than is not None else None
+        now = self._clock()
+        before = now - older_than if older_than is not None else None
+        if dry_run:
+            if max_bytes is None or await maintenance.used_bytes(self._reader) <= max_bytes:
+                return await maintenance.old_runs(self._reader, before)
+            async with (
+                maintenance.page_copy(self.path) as path,
+                await SqliteJournal.open(path, clock=lambda: now) as copy,
+            ):
+                return await copy.prune(older_than=older_than, max_bytes=max_bytes)
         gone = await maintenance.prune_runs(self._write(), before=before, max_bytes=max_bytes, export=export)
         if gone:
             await self._search.forget_pruned()

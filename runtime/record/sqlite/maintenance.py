@@ -7,7 +7,8 @@ import asyncio
 import os
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -133,8 +134,7 @@ async def prune_runs(
     """
     gone: list[str] = []
     for rid, run_id, last_seq, updated_at in await writer.run_exclusive(_oldest_finished):
-        old = before is not None and updated_at < before.timestamp()
-        if not old and (max_bytes is None or await writer.run_exclusive(_used) <= max_bytes):
+        if not _is_old(updated_at, before) and (max_bytes is None or await writer.run_exclusive(_used) <= max_bytes):
             break  # the rest is younger still, and there is room for it
         if export is not None:
             await export(run_id)
@@ -142,6 +142,35 @@ async def prune_runs(
             gone.append(run_id)
     await writer.run_exclusive(partial(_tidy, before=before))
     return gone
+
+
+async def old_runs(reader: Reader, before: datetime | None) -> list[str]:
+    """The finished runs last touched before `before`, which `prune_runs` would forget."""
+    return [run_id for _, run_id, _, at in await reader.rows(_OLDEST_FINISHED) if _is_old(at, before)]
+
+
+async def used_bytes(reader: Reader) -> int:
+    """What the data takes, as `prune_runs` counts it."""
+    return int((await reader.rows(_USED_BYTES))[0][0])
+
+
+@asynccontextmanager
+async def page_copy(path: Path) -> AsyncIterator[Path]:
+    """A copy of the journal for a while, page by page: what `prune_runs` frees in it, it would free in the journal."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as directory:
+        target = Path(directory) / path.name
+        with sqlite_errors(f"cannot copy to {directory}", path):
+            await asyncio.to_thread(_copy_pages, path, target)
+        yield target
+
+
+def _copy_pages(path: Path, target: Path) -> None:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        rescue(connection, target)
+
+
+def _is_old(updated_at: float, before: datetime | None) -> bool:
+    return before is not None and updated_at < before.timestamp()
 
 
 def _oldest_finished(connection: sqlite3.Connection) -> list[tuple[int, str, int, float]]:

@@ -129,6 +129,11 @@ def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: 
     refused = program("doctor", "--backup", str(copy))
     assert refused.returncode == 1
     assert "it exists" in refused.stdout
+    for asked in (["--max-size", "1k"], ["--older-than", "0m", "--export", "nowhere"]):
+        assert program.json("prune", *asked, "--dry-run") == [{"id": run, "state": "would be forgotten"}]
+        assert program("prune", *asked, "--dry-run").stdout == f"{run}\n"
+    assert not (program.directory / "nowhere").exists()
+    assert [each["id"] for each in program.json("runs")] == [run]
     assert program.json("prune", "--max-size", "1k") == [{"id": run, "state": "forgotten"}]
     assert program.json("runs") == []
     with closing(sqlite3.connect(copy)) as journal, journal:

@@ -88,11 +88,14 @@ class Workspace:
 
         limit = (self.clock.now - n * HOUR).timestamp()
         due = {run_id for run_id, at in self.finished.items() if what == "prune all" or at < limit}
-        if what == "prune all":
-            gone = await self.journal.prune(max_bytes=0, export=export)
-        else:
-            retention.WORTHWHILE_EVENTS = 10**9 if what == "prune by row" else 0
-            gone = await self.journal.prune(older_than=n * HOUR, export=export, whole_partitions=what == "prune whole")
+        retention.WORTHWHILE_EVENTS = 10**9 if what == "prune by row" else 0
+        asked: dict[str, Any] = {"older_than": n * HOUR, "whole_partitions": what == "prune whole"}
+        asked = {"max_bytes": 0} if what == "prune all" else asked
+        would_go = await self.journal.prune(**asked, export=export, dry_run=True)
+        assert exported == []
+        assert {run.id for run in await self.journal.runs()} == set(kept)
+        gone = await self.journal.prune(**asked, export=export)
+        assert sorted(would_go) == sorted(gone)
         assert sorted(gone) == sorted(exported)
         assert set(gone) <= due
         if what != "prune whole":

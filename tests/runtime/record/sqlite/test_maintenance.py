@@ -119,7 +119,11 @@ async def test_old_finished_runs_are_forgotten(journal: SqliteJournal, clock: Cl
     await journal.append(waiting, [opened(), ev.RunParked(reason="waiting", ts=clock.now - timedelta(days=400))])
     await journal.command("old", {"n": 1})
     clock.jump(3600)
-    assert await journal.prune(older_than=timedelta(days=2, hours=12)) == ["done0", "done1"]
+    age = timedelta(days=2, hours=12)
+    async with await SqliteJournal.open(journal.path, readonly=True, clock=clock) as reader:
+        assert await reader.prune(older_than=age, dry_run=True) == ["done0", "done1"]
+    assert len(await journal.runs()) == 6
+    assert await journal.prune(older_than=age) == ["done0", "done1"]
     assert sorted(run.id for run in await journal.runs()) == ["done2", "done3", "queued", "waiting"]
     assert await journal.read("done0") == []
     assert len(await journal.read("done2")) == 103
@@ -143,6 +147,12 @@ async def test_retention_by_size_takes_the_oldest_and_shrinks_the_file(journal: 
         if number == 2:
             limit = size() * 11 // 10
     before = size()
+    files = sorted(journal.path.parent.iterdir())
+    for older_than in (None, timedelta(minutes=5, seconds=30)):
+        would_go = await journal.prune(older_than=older_than, max_bytes=limit, dry_run=True)
+        assert would_go == ["done0", "done1", "done2"]
+    assert await journal.prune(max_bytes=before, older_than=timedelta(minutes=5), dry_run=True) == ["done0"]
+    assert (size(), sorted(journal.path.parent.iterdir())) == (before, files)
     assert await journal.prune(max_bytes=limit) == ["done0", "done1", "done2"]
     assert size() <= limit < before
     assert await journal.prune(max_bytes=limit) == []
