@@ -25,9 +25,10 @@ from runtime.operations.decisions import Decisions
 from runtime.operations.lookup import find_incident
 from runtime.operations.queries import events_with_marks
 from runtime.operations.requests.answers import AnswerEqual
-from runtime.record.journal import AnswerAccepted, Journal, OpenIncident
+from runtime.record.journal import AnswerAccepted, Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.inbox_row import InboxRow
 
 _PENDING_STATES = "nothing happened yet: does anything drive it?"
 _NEEDS_LOOK = 50
@@ -87,7 +88,7 @@ async def answer_equal_incidents(
         for each in await equal_incidents(journal, opened)
         if not request.only or each.opened.incident_id in request.only
     ]
-    canary = OpenIncident(run_id, "", opened)
+    canary = InboxRow(run_id, opened)
     if answered is None:
         first = await _answer_one(decisions, journal, canary, request, by)
     else:
@@ -115,7 +116,7 @@ async def answer_equal_incidents(
     return [first, *(answered_.get(each.opened.incident_id) or _skip_reason(each, option) for each in others)]
 
 
-def _skip_reason(other: OpenIncident, option: str) -> BulkItem:
+def _skip_reason(other: InboxRow, option: str) -> BulkItem:
     if needs_look(other.opened, option):
         detail = f"it may have happened already: look whether it did, then answer {option!r} at this one by itself"
     else:
@@ -148,7 +149,7 @@ async def precedent(journal: Journal, opened: ev.IncidentOpened) -> Precedent | 
     return Precedent(run_id, first, answer, "not proven", "its step has not ended yet")
 
 
-async def equal_incidents(journal: Journal, opened: ev.IncidentOpened) -> Sequence[OpenIncident]:
+async def equal_incidents(journal: Journal, opened: ev.IncidentOpened) -> Sequence[InboxRow]:
     """The other open incidents with the same fingerprint, oldest first."""
     if not opened.fingerprint:
         return []
@@ -160,7 +161,7 @@ async def equal_incidents(journal: Journal, opened: ev.IncidentOpened) -> Sequen
 
 
 async def _answer_one(
-    decisions: Decisions, journal: Journal, found: OpenIncident, request: AnswerEqual, by: ev.Actor
+    decisions: Decisions, journal: Journal, found: InboxRow, request: AnswerEqual, by: ev.Actor
 ) -> BulkItem:
     item = BulkItem(found.opened.incident_id, found.run_id, "not proven", _PENDING_STATES)
     try:
@@ -174,7 +175,7 @@ async def _answer_one(
     return await _await_proof(journal, found, outcome.answer, request.proof_s)
 
 
-async def _await_proof(journal: Journal, found: OpenIncident, answer: ev.IncidentAnswered, proof_s: float) -> BulkItem:
+async def _await_proof(journal: Journal, found: InboxRow, answer: ev.IncidentAnswered, proof_s: float) -> BulkItem:
     """What came of an answer, within `proof_s`."""
     item = BulkItem(found.opened.incident_id, found.run_id, "not proven", _PENDING_STATES)
     proof = _Proof(found.opened, answer)

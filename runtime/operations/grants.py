@@ -15,8 +15,9 @@ from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.param_validation import parse_expiry
 from runtime.operations.answer_params import InvalidCommand
 from runtime.record.ids import new_id
-from runtime.record.journal import Journal, OpenIncident
+from runtime.record.journal import Journal
 from runtime.record.state import events as ev
+from runtime.record.state.inbox_row import InboxRow
 
 Lifetime = Literal["run", "swarm", "always"]
 
@@ -101,9 +102,7 @@ async def answer_covered(
         await answer_granted(journal, found, params, f"covered by the grant that was given at {first.incident_id}", by)
 
 
-async def answer_granted(
-    journal: Journal, found: OpenIncident, params: dict[str, Any], reason: str, by: ev.Actor
-) -> None:
+async def answer_granted(journal: Journal, found: InboxRow, params: dict[str, Any], reason: str, by: ev.Actor) -> None:
     """Answer another incident with what was granted at the first; an answer that came meanwhile stays."""
     answer = ev.IncidentAnswered.of(found.opened, found.run_id, "grant", params=params, reason=reason, by=by)
     await journal.answer(answer)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RunCreated,
         RunFrozen,
     )
+    from runtime.record.state.inbox_row import InboxRow
     from runtime.record.state.summary import Summary
 
 CLOCK_CORRECTION_S = 1.0
@@ -108,16 +109,6 @@ class AnswerRefused(Struct, frozen=True):
     reason: str
     detail: str = ""
     first: IncidentAnswered | None = None
-
-
-class OpenIncident(Struct, frozen=True):
-    """A row of the inbox. The journal does not fill in what agents propose."""
-
-    run_id: str
-    title: str
-    opened: IncidentOpened
-    proposed: str = ""
-    proposed_by: str = ""
 
 
 class PlacedEvent(Struct, frozen=True):
@@ -288,11 +279,11 @@ class Journal(WorkerRegistry, Protocol):
         """
         ...
 
-    async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
+    async def incidents(self, run_id: str | None = None) -> list[InboxRow]:
         """Open incidents, oldest first."""
         ...
 
-    def iterate_incidents(self, *, unmarked: str = "") -> AsyncIterator[OpenIncident]:
+    def iterate_incidents(self, *, unmarked: str = "") -> AsyncIterator[InboxRow]:
         """Open incidents, oldest first, read a few at a time: there may be very many. With `unmarked`, only those of
         which no later event of their run has this text in its stored JSON, beside the incident's id as `incident_id`.
         """

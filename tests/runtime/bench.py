@@ -11,10 +11,11 @@ from typing import Any
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
-from runtime.record.journal import AnswerAccepted, OpenIncident
+from runtime.record.journal import AnswerAccepted
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
+from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.supervisor import Supervisor
 from tests.patience import PATIENCE_S
 
@@ -62,22 +63,22 @@ class Bench:
     async def ended(self, run_id: str) -> DurableRun:
         return await self.until(run_id, lambda state: state.phase in RUN_TERMINAL)
 
-    async def incidents(self, run_id: str, count: int = 1) -> list[OpenIncident]:
+    async def incidents(self, run_id: str, count: int = 1) -> list[InboxRow]:
         await self.until(run_id, lambda state: len(state.open_incidents) >= count)
         return await self.journal.incidents(run_id)
 
-    async def asked(self, name: str, text: str = "go", **more: Any) -> tuple[str, OpenIncident]:
+    async def asked(self, name: str, text: str = "go", **more: Any) -> tuple[str, InboxRow]:
         """Start a run, and wait for the one incident that it waits with."""
         run_id = await self.start(name, text, **more)
         (incident,) = await self.incidents(run_id)
         return run_id, incident
 
-    async def answer(self, incident: OpenIncident, option: str, **more: Any) -> None:
+    async def answer(self, incident: InboxRow, option: str, **more: Any) -> None:
         params = {key: more.pop(key) for key in list(more) if key in PARAMS}
         given = await self.decisions.answer(incident.opened.incident_id, option, params, by=ME, **more)
         assert isinstance(given, AnswerAccepted), given
 
-    async def ended_by(self, incident: OpenIncident, option: str, **more: Any) -> DurableRun:
+    async def ended_by(self, incident: InboxRow, option: str, **more: Any) -> DurableRun:
         """Answer an incident: its run as it ended."""
         await self.answer(incident, option, **more)
         return await self.ended(incident.run_id)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.inbox_row import InboxRow
 from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import ME, Bench
 
@@ -28,7 +28,7 @@ def starts(file: Path) -> Callable[..., Awaitable[str]]:
     return start
 
 
-def options(incident: OpenIncident) -> list[str]:
+def options(incident: InboxRow) -> list[str]:
     return [option.id for option in incident.opened.options]
 
 
@@ -37,12 +37,12 @@ def effects(bench: Bench) -> list[str]:
     return [each for each in bench.effects if each not in ("look model", "look m")]
 
 
-async def two(bench: Bench, run: str) -> list[OpenIncident]:
+async def two(bench: Bench, run: str) -> list[InboxRow]:
     """The two incidents of a run, in the order of their calls."""
     return sorted(await bench.incidents(run, 2), key=lambda each: each.opened.node_id)
 
 
-async def asked(bench: Bench, run: str, question: str) -> OpenIncident:
+async def asked(bench: Bench, run: str, question: str) -> InboxRow:
     """The incident that asks this, and perhaps says more after it on the same line."""
 
     def asks(incident: ev.IncidentOpened) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.record.journal import OpenIncident
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.incident_events import IncidentOpened
 from screens.views.run.preview import load_decisions
 
@@ -28,4 +28,4 @@ def in_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _decisions_are_loaded() -> None:
     """The preview of a decision is there at once, and not when a thread has loaded it."""
-    load_decisions(OpenIncident("r", "", IncidentOpened(incident_id="i", fault=FAULT)))
+    load_decisions(InboxRow("r", IncidentOpened(incident_id="i", fault=FAULT)))

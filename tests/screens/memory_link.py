@@ -21,12 +21,12 @@ from runtime.link.client.client import (
     PictureProgress,
 )
 from runtime.link.client.streamed_text import StreamedText
-from runtime.link.wire.protocol import InboxRow
 from runtime.operations.requests.codec import InvalidField, decode_result, encode
 from runtime.operations.requests.runs import RunMatch
 from runtime.operations.requests.struct import Request
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.workspace_events import GrantAdded
 from tests.screens.stories import START, Story

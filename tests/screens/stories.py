@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from orbiter.steps import Place, segment
 from runtime.judgement.recovery.options import make_option
-from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import (
@@ -22,6 +21,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from runtime.record.state.inbox_row import InboxRow
 
 _GRANT = ("grant", "deny", "skip", "abort")
 _ASK = ("input", "skip", "abort")
@@ -269,12 +269,10 @@ def incident_of(story: Story) -> ev.IncidentOpened:
     return story.state.open_incidents[0].opened
 
 
-def waiting_of(*stories: Story) -> list[OpenIncident]:
+def waiting_of(*stories: Story) -> list[InboxRow]:
     """What waits for a person in these runs, as lists get it."""
     return [
-        OpenIncident(story.run_id, story.title, found.opened)
-        for story in stories
-        for found in story.state.open_incidents
+        InboxRow(story.run_id, found.opened, story.title) for story in stories for found in story.state.open_incidents
     ]
 
 

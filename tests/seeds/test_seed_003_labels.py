@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.journal import OpenIncident
+from runtime.record.state.inbox_row import InboxRow
 from tests.runtime.bench import ME, Bench
 
 AUTHORS = Path(__file__).parents[1] / "data" / "swarms" / "authors.py"
@@ -16,12 +16,12 @@ async def start(bench: Bench, name: str) -> str:
     return await bench.decisions.start(f"{AUTHORS}:{name}", "go", by=ME)
 
 
-async def opened(bench: Bench, name: str) -> OpenIncident:
+async def opened(bench: Bench, name: str) -> InboxRow:
     (found,) = await bench.incidents(await start(bench, name))
     return found
 
 
-def labels(found: OpenIncident) -> dict[str, str]:
+def labels(found: InboxRow) -> dict[str, str]:
     return {option.id: option.label for option in found.opened.options}
 
 

@@ -10,7 +10,7 @@ from orbiter import Agent, is_granted, require_permission, run
 from orbiter.errors import AgentPermissionError, CallRunnerError, PermissionError  # noqa: A004 - seed 003 names it so
 from orbiter.models.scripted.provider import script
 from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.record.journal import OpenIncident
+from runtime.record.state.inbox_row import InboxRow
 from tests.data.swarms import guarded
 from tests.runtime.bench import ME, Bench
 
@@ -20,12 +20,12 @@ WAYS = ("helper_sync", "by_attribute", "by_context", "by_agent", "by_builtin")
 CASES = [*(f"helper_{place}" for place in PLACES), *(f"{way}_top" for way in WAYS), "agent_top"]
 
 
-async def opened(bench: Bench, name: str) -> OpenIncident:
+async def opened(bench: Bench, name: str) -> InboxRow:
     (found,) = await bench.incidents(await bench.decisions.start(f"{GUARDED}:{name}", "go", by=ME))
     return found
 
 
-def labels(found: OpenIncident) -> dict[str, str]:
+def labels(found: InboxRow) -> dict[str, str]:
     return {option.id: option.label for option in found.opened.options}
 
 

@@ -40,6 +40,7 @@ from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
+    from runtime.record.state.inbox_row import InboxRow
     from runtime.record.state.summary import Summary
     from runtime.record.state.workspace_events import GrantAdded
 
@@ -114,7 +115,7 @@ class LinkClient:
         return self._view.summaries
 
     @property
-    def incidents(self) -> Mapping[str, p.InboxRow]:
+    def incidents(self) -> Mapping[str, InboxRow]:
         """The inbox: open incidents of all runs, by id, oldest first."""
         return self._view.incidents
 

@@ -20,8 +20,8 @@ from runtime.link.client.client import (
     PictureProgress,
 )
 from runtime.link.client.streamed_text import StreamedText
-from runtime.link.wire.protocol import InboxRow
 from runtime.operations.requests.struct import Request
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:

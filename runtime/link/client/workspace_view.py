@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from runtime.link.client.run_view import RunView
     from runtime.link.wire import protocol as p
     from runtime.link.wire.protocol import (
-        InboxRow,
         PictureSize,
         SnapshotReason,
         WorkspaceChange,
         WorkspaceSnapshot,
     )
+    from runtime.record.state.inbox_row import InboxRow
     from runtime.record.state.summary import Summary
     from runtime.record.state.workspace_events import GrantAdded
 

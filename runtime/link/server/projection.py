@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from runtime.link.server.picture_parts import picture_parts
-from runtime.link.wire.protocol import InboxRow, SnapshotReason, WorkspaceChange
-from runtime.record.journal import OpenIncident
+from runtime.link.wire.protocol import SnapshotReason, WorkspaceChange
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import AnswerProposed, GrantAdded
+from runtime.record.state.inbox_row import InboxRow
 
 RECENT_CHANGES = 5000
 """Changes kept as sent."""
@@ -39,17 +39,12 @@ class WorkspaceProjection:
         self._snapshots: dict[SnapshotReason, list[bytes]] = {}
         """Those of this position: consoles that come at the same time share them."""
 
-    def load(
-        self, summaries: Iterable[Summary], incidents: Iterable[OpenIncident], grants: Iterable[GrantAdded]
-    ) -> None:
+    def load(self, summaries: Iterable[Summary], incidents: Iterable[InboxRow], grants: Iterable[GrantAdded]) -> None:
         """Take a whole new state, `summaries` newest first. Earlier changes are forgotten: who comes back gets a
         snapshot.
         """
         self.summaries = {found.id: found for found in reversed(list(summaries))}
-        self.incidents = {
-            found.opened.incident_id: InboxRow(run_id=found.run_id, title=found.title, opened=found.opened)
-            for found in incidents
-        }
+        self.incidents = {found.opened.incident_id: found for found in incidents}
         self.grants = tuple(grants)
         self._recent.clear()
         self._snapshots.clear()

@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
-from runtime.record.state.incident_events import IncidentOpened
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
@@ -69,18 +69,6 @@ class Hello(Message, frozen=True, tag="hello"):
     keys: tuple[str, ...] = ()
     window: int = ACK_WINDOW
     proto: int = PROTOCOL_VERSION
-
-
-class InboxRow(msgspec.Struct, frozen=True):
-    """A row of the inbox: an open incident and the run that it belongs to. `proposed`: the option that an agent
-    proposed last, and `proposed_by` its name; both may be empty.
-    """
-
-    run_id: str
-    opened: IncidentOpened
-    title: str = ""
-    proposed: str = ""
-    proposed_by: str = ""
 
 
 class PictureSize(msgspec.Struct, frozen=True):

@@ -19,7 +19,6 @@ from runtime.record.journal import (
     Follower,
     JournalError,
     Lease,
-    OpenIncident,
     PlacedEvent,
 )
 from runtime.record.rules.batch import WrittenEvent
@@ -40,6 +39,7 @@ from runtime.record.rules.writes import (
 )
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.workspace_state import WorkspaceState
 
 Writes = TypeVar("Writes", bound=WriteQueue[Any])
@@ -192,10 +192,10 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         result: ev.JournalEvent = await self._write().submit(PostEvent(run_id, encode_event(event), told, effective))
         return result
 
-    async def incidents(self, run_id: str | None = None) -> list[OpenIncident]:
+    async def incidents(self, run_id: str | None = None) -> list[InboxRow]:
         return await self._reader.incidents(run_id)
 
-    def iterate_incidents(self, *, unmarked: str = "") -> AsyncIterator[OpenIncident]:
+    def iterate_incidents(self, *, unmarked: str = "") -> AsyncIterator[InboxRow]:
         return self._reader.iterate_incidents(unmarked)
 
     async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:

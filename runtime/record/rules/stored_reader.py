@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from runtime.record.journal import AmbiguousId, Lease, OpenIncident, PlacedEvent, Unrecordable
+from runtime.record.journal import AmbiguousId, Lease, PlacedEvent, Unrecordable
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.rows import decode_event
 from runtime.record.rules.stored_summary import StoredSummary
@@ -21,6 +21,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.clock import Instant
 from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
+from runtime.record.state.inbox_row import InboxRow
 
 log = logging.getLogger(__name__)
 
@@ -189,11 +190,11 @@ class StoredReader(ABC):
         self.renewed.append(RebuildSummary(run_id, state.last_seq, made.to_json()))
         return made
 
-    async def incidents(self, run_id: str | None) -> list[OpenIncident]:
+    async def incidents(self, run_id: str | None) -> list[InboxRow]:
         """See `runtime.record.journal.Journal.incidents`."""
         return await self._opened(await self.open_incident_rows(run_id))
 
-    async def iterate_incidents(self, unmarked: str) -> AsyncIterator[OpenIncident]:
+    async def iterate_incidents(self, unmarked: str) -> AsyncIterator[InboxRow]:
         """See `runtime.record.journal.Journal.iterate_incidents`."""
         after = 0
         while rows := await self.later_incident_rows(after, _INCIDENTS_AT_ONCE, unmarked):
@@ -201,11 +202,11 @@ class StoredReader(ABC):
                 yield found
             after = rows[-1][0]
 
-    async def _opened(self, rows: Sequence[tuple[str | None, StoredEvent]]) -> list[OpenIncident]:
+    async def _opened(self, rows: Sequence[tuple[str | None, StoredEvent]]) -> list[InboxRow]:
         values = await self.values_of(row for _, row in rows)
-        found: list[OpenIncident] = []
+        found: list[InboxRow] = []
         for summary, row in rows:
-            found.append(OpenIncident(row.run, _title(summary), _listed_incident(row, values)))
+            found.append(InboxRow(row.run, _listed_incident(row, values), _title(summary)))
         return found
 
     async def incident(self, incident_id: str) -> tuple[str, ev.IncidentOpened, ev.IncidentAnswered | None] | None:

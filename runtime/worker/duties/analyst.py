@@ -18,9 +18,10 @@ from orbiter.models.provider import get_provider
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.analysis_prompt import TIMEOUT_S, strip_references
 from runtime.operations.queries import events_with_marks
-from runtime.record.journal import Journal, JournalError, OpenIncident
+from runtime.record.journal import Journal, JournalError
 from runtime.record.lease_owner import owner_name
 from runtime.record.state import events as ev
+from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.duties.analysis_models import should_analyse
 from runtime.worker.duties.claim import claimed_in_turn
 from runtime.worker.duties.model_panel import ModelPanel
@@ -75,7 +76,7 @@ class Analyst:
             async for batch in self._journal.tail(None, after):
                 for event in batch:
                     if isinstance(event, ev.IncidentOpened):
-                        self._begin(OpenIncident(event.run_id, "", event))
+                        self._begin(InboxRow(event.run_id, event))
         finally:
             for task in self._at_work:
                 task.cancel()
@@ -89,11 +90,11 @@ class Analyst:
             self._journal, _OPENED, after=self._served_from, end=await self._journal.position()
         ):
             if isinstance(event, ev.IncidentOpened) and event.unattended:
-                self._begin(OpenIncident(event.run_id, "", event))
+                self._begin(InboxRow(event.run_id, event))
         if self._unattended:
             await asyncio.wait(self._unattended, timeout=self._timeout_s)
 
-    def _begin(self, found: OpenIncident) -> None:
+    def _begin(self, found: InboxRow) -> None:
         opened = found.opened
         if not should_analyse(opened) or opened.incident_id in self._begun:
             return
@@ -107,7 +108,7 @@ class Analyst:
             self._unattended.add(task)
             task.add_done_callback(self._unattended.discard)
 
-    async def _analyse(self, found: OpenIncident) -> None:
+    async def _analyse(self, found: InboxRow) -> None:
         try:
             # Of a storm of equal incidents the first is asked about; the others wait for what came of it.
             kind = found.opened.fingerprint or found.opened.incident_id
@@ -120,7 +121,7 @@ class Analyst:
         except JournalError:
             log.exception("incident %s: its analysis could not be written", found.opened.incident_id)
 
-    async def _is_analysed(self, found: OpenIncident) -> bool:
+    async def _is_analysed(self, found: InboxRow) -> bool:
         """Whether the incident's analysis stands in the journal."""
         written = await self._journal.latest(found.run_id, limit=_MAX_ANALYSES, marks=_MARKS)
         return any(
@@ -128,7 +129,7 @@ class Analyst:
             for placed in written
         )
 
-    async def _ask_models(self, found: OpenIncident) -> ev.AnalysisAdded:
+    async def _ask_models(self, found: InboxRow) -> ev.AnalysisAdded:
         opened = found.opened
         at: dict[str, Any] = {
             "node_id": opened.node_id,

@@ -31,10 +31,11 @@ from runtime.judgement.reports.analysis_prompt import (
     analysis_text,
 )
 from runtime.judgement.reports.prices import load_prices
-from runtime.record.journal import Journal, OpenIncident
+from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import Effect, Origin
+from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.duties.analysis_models import analysis_models, budget_reason, no_model_reason
 
 log = logging.getLogger("runtime.analysis")
@@ -62,7 +63,7 @@ class ModelPanel:
         """Whether any model could be asked about the incident."""
         return bool(analysis_models(self._config.analysis, opened.fault.provider))
 
-    async def ask(self, found: OpenIncident, at: dict[str, Any]) -> ev.AnalysisAdded:
+    async def ask(self, found: InboxRow, at: dict[str, Any]) -> ev.AnalysisAdded:
         """What the first model that answers says, as the event at `at`; the fixed sentence where none does."""
         async with self._at_once:
             end = asyncio.get_running_loop().time() + self._timeout_s
@@ -104,7 +105,7 @@ class ModelPanel:
         return f"model:{model}", self._config.errors.breaker_policy(), ev.utc_now().timestamp()
 
     async def _ask_model(
-        self, found: OpenIncident, model: str, at: dict[str, Any], *, end: float, share: float, number: int
+        self, found: InboxRow, model: str, at: dict[str, Any], *, end: float, share: float, number: int
     ) -> ev.AnalysisAdded | str:
         """What one model says, the `number`th that is asked; where it fails or takes longer than its share, why."""
         opened = found.opened
@@ -138,7 +139,7 @@ class ModelPanel:
         words = CAUSE_TEXT[fault.cause]
         return f"{words[:1].lower()}{words[1:]}"
 
-    async def _reply(self, found: OpenIncident, model: str, number: int) -> Any:
+    async def _reply(self, found: InboxRow, model: str, number: int) -> Any:
         events = await self._journal.read(found.run_id)
         state = fold_events(events)
         report = reports.build_report(state, found.opened)
@@ -160,7 +161,7 @@ class ModelPanel:
             await provider.aclose()
 
     async def _stream_reply(
-        self, found: OpenIncident, provider: Any, messages: list[Any], deltas: DeltaSink, number: int
+        self, found: InboxRow, provider: Any, messages: list[Any], deltas: DeltaSink, number: int
     ) -> Any:
         """The reply, its pieces on the way to the consoles that watch the run: under the incident's id, as its
         `number`th text, so that what a second model says is not put behind the first's half sentence.

@@ -18,9 +18,10 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from runtime.operations.decisions import Decisions
-from runtime.record.journal import Journal, OpenIncident
+from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
+from runtime.record.state.inbox_row import InboxRow
 from tests.data import lives as lives_module
 from tests.patience import PATIENCE_S
 from tests.runtime.chaos.pairs import SERVER_ENV, Pair
@@ -196,7 +197,7 @@ class Place:
         raise AssertionError(f"never ended: {[await self.journal.summary(run) for run in runs]}")
 
 
-def answer_for(incident: OpenIncident) -> tuple[str, dict[str, Any]]:
+def answer_for(incident: InboxRow) -> tuple[str, dict[str, Any]]:
     """What a person would say: in doubt they have looked and it had happened; else what is asked for."""
     if incident.opened.in_doubt:
         return "result", {"value": "it had happened"}

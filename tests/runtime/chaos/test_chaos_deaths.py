@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
+from runtime.record.state.inbox_row import InboxRow
 from tests.runtime.chaos.harness import ME, Place
 
 SWARM = """
@@ -85,12 +85,12 @@ async def deaths(place: Place) -> int:
     raise AssertionError(f"it is repeated in every life: {place.log}")
 
 
-async def asked(place: Place, run_id: str) -> OpenIncident:
+async def asked(place: Place, run_id: str) -> InboxRow:
     (incident,) = await place.journal.incidents(run_id)
     return incident
 
 
-async def answer(place: Place, incident: OpenIncident) -> None:
+async def answer(place: Place, incident: InboxRow) -> None:
     await place.decisions.answer(incident.opened.incident_id, "retry", by=ME)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from runtime.record.journal import OpenIncident
+from runtime.record.state.inbox_row import InboxRow
 from tests.runtime.bench import Bench
 
 
-async def only(bench: Bench, run: str) -> OpenIncident:
+async def only(bench: Bench, run: str) -> InboxRow:
     (found,) = await bench.incidents(run)
     return found
 
 
-def offered(found: OpenIncident) -> list[str]:
+def offered(found: InboxRow) -> list[str]:
     return [option.id for option in found.opened.options]

@@ -12,8 +12,8 @@ from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.traces.attribute_text import AttributeText
 from runtime.judgement.traces.run_spans import RunSpans
 from runtime.judgement.traces.span import TraceSettings
-from runtime.record.journal import OpenIncident
 from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.inbox_row import InboxRow
 from tests.orbiter.mcp.sdk.test_sessions import Legacy
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.mcp_bench import USERS, McpBench
@@ -102,7 +102,7 @@ async def test_a_question_is_answered_after_both_sides_were_restarted(
     mcp.write_server({**server, "env": {**server["env"], "MCP_TEST_KEY": key, "MCP_TEST_CLOCK": "${LATER:-0}"}})
     mcp.approve()
 
-    async def first(bench: Bench) -> tuple[str, OpenIncident]:
+    async def first(bench: Bench) -> tuple[str, InboxRow]:
         async with bench.driving(grace_s=0.0, mcp=mcp.table()):
             run = await bench.decisions.start(f"{USERS}:greeter", "go", by=ME)
             (needed,) = await bench.incidents(run)

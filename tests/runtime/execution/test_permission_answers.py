@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.operations.decisions import InvalidCommand
-from runtime.record.journal import AnswerAccepted, AnswerRefused, OpenIncident
+from runtime.record.journal import AnswerAccepted, AnswerRefused
 from runtime.record.state import events as ev
+from runtime.record.state.inbox_row import InboxRow
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.answering import offered, only
 
@@ -88,7 +89,7 @@ async def test_a_standing_grant_covers_what_comes_and_a_revoked_one_stops_the_ne
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["while driven", "while not driven"])
 async def test_a_standing_grant_lets_pass_what_else_waits_for_just_that(bench: Bench, elsewhere: bool) -> None:
-    def about(found: Sequence[OpenIncident], name: str) -> OpenIncident:
+    def about(found: Sequence[InboxRow], name: str) -> InboxRow:
         return next(each for each in found if each.opened.action["arguments"]["path"] == name)
 
     async with bench.driving():
@@ -327,7 +328,7 @@ async def test_invoking_an_agent_is_asked_about_where_the_configuration_says_so(
     assert (grant.subject, grant.verb, grant.pattern) == ("lead", "agent.invoke", "asker")
 
 
-async def anext_question(bench: Bench, run: str) -> OpenIncident:
+async def anext_question(bench: Bench, run: str) -> InboxRow:
     await bench.until(run, lambda s: any(found.opened.question for found in s.open_incidents))
     return next(found for found in await bench.journal.incidents(run) if found.opened.question)
 

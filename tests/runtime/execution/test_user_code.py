@@ -14,10 +14,10 @@ import pytest
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.explanation.explain import explain
-from runtime.record.journal import OpenIncident
 from runtime.record.places import open_journal
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import Cause
+from runtime.record.state.inbox_row import InboxRow
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 from runtime.swarms.load_errors import SwarmLoadError
@@ -197,7 +197,7 @@ async def test_a_value_that_was_made_past_its_checks_is_the_fault_of_the_code_th
     assert "Input should be a valid string; got 5" in incident.opened.message
 
 
-def why(state: DurableRun, asked: OpenIncident) -> list[str]:
+def why(state: DurableRun, asked: InboxRow) -> list[str]:
     return [each.text for each in explain(state.incidents[asked.opened.incident_id], state).why]
 
 

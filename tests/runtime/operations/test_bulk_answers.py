@@ -16,7 +16,6 @@ from runtime.judgement.reports.notices import NoticeRules
 from runtime.operations.bulk_answers import answer_equal_incidents, precedent
 from runtime.operations.decisions import InvalidCommand
 from runtime.operations.requests.answers import AnswerEqual
-from runtime.record.journal import OpenIncident
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -26,6 +25,7 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
     Severity,
 )
+from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.duties.notifier import Notifier
 from runtime.worker.supervisor import Supervisor
 from tests.present import present
@@ -33,7 +33,7 @@ from tests.runtime.bench import ME, Bench
 from tests.runtime.record.sqlite_parts import writer_of
 
 
-async def several(bench: Bench, name: str, count: int) -> list[OpenIncident]:
+async def several(bench: Bench, name: str, count: int) -> list[InboxRow]:
     for _ in range(count):
         await bench.incidents(await bench.start(name))
     return await bench.journal.incidents()
@@ -161,7 +161,7 @@ async def test_an_answer_that_failed_again_is_no_precedent_to_follow(bench: Benc
 
 
 async def test_who_permits_one_thing_has_not_permitted_another(bench: Bench) -> None:
-    async def wanted(path: str) -> OpenIncident:
+    async def wanted(path: str) -> InboxRow:
         (found,) = await bench.incidents(await bench.start("wanter", path))
         return found
 

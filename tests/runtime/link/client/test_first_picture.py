@@ -22,7 +22,8 @@ from runtime.link.server.projection import WorkspaceProjection
 from runtime.link.transports.handshake import HandshakeResult
 from runtime.link.wire.framing import LineReader
 from runtime.link.wire.message_parser import parse_message
-from runtime.link.wire.protocol import Hello, InboxRow, PictureSize, SnapshotReason, WorkspaceChange, WorkspaceSnapshot
+from runtime.link.wire.protocol import Hello, PictureSize, SnapshotReason, WorkspaceChange, WorkspaceSnapshot
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.summary import Summary
 from runtime.record.state.workspace_events import GrantAdded
 from tests.screens.stories import START, limited, waiting_of

@@ -19,6 +19,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.summary import Summary
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)
@@ -33,10 +34,10 @@ OPENED_WITH_A_NEW_CAUSE = {
 WORDS: list[p.RuntimeMessage] = [
     p.Hello(epoch="e", position=3, role="viewer", peer="x", program="y", keys=("openai",), pid=7),
     p.WorkspaceSnapshot(position=1, why="first"),
-    p.WorkspaceSnapshot(2, "gap", (Summary("r", title="t"),), (p.InboxRow("r", OPENED, "t\n"),), (GRANT,), more=True),
+    p.WorkspaceSnapshot(2, "gap", (Summary("r", title="t"),), (InboxRow("r", OPENED, "t\n"),), (GRANT,), more=True),
     p.WorkspaceChange(position=4),
     p.WorkspaceChange(5, summary=Summary("r")),
-    p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED)),
+    p.WorkspaceChange(6, incident=InboxRow("r", OPENED)),
     p.WorkspaceChange(7, closed="i", grants=()),
     p.WorkspaceChange(8, grants=(GRANT,)),
     p.Pong(id=9, held_up="run r1: disk full", slow="run r2: still importing"),
@@ -114,14 +115,14 @@ def test_what_is_no_json_is_said(line: bytes) -> None:
 
 
 def test_the_event_of_a_row_is_the_one_that_was_told() -> None:
-    told = parse_message(p.WorkspaceChange(6, incident=p.InboxRow("r", OPENED)).line())
+    told = parse_message(p.WorkspaceChange(6, incident=InboxRow("r", OPENED)).line())
     assert isinstance(told, p.WorkspaceChange)
     assert told.incident is not None
     assert told.incident.opened == OPENED
 
 
 def test_an_inbox_is_shown_before_pydantic_is_loaded() -> None:
-    line = p.WorkspaceSnapshot(1, "first", (Summary("r"),), (p.InboxRow("r", OPENED),), (GRANT,)).line()
+    line = p.WorkspaceSnapshot(1, "first", (Summary("r"),), (InboxRow("r", OPENED),), (GRANT,)).line()
     code = f"""
 import sys
 from datetime import UTC, datetime
