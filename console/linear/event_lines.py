@@ -59,10 +59,9 @@ class EventLines:
         for each incident.
         """
         if isinstance(event, ev.AnalysisAdded) and event.fallback:
-            why = event.reason or event.text
-            if why in self._said_without_analysis:
+            if event.why_missing in self._said_without_analysis:
                 return []
-            self._said_without_analysis.add(why)
+            self._said_without_analysis.add(event.why_missing)
         narration = narrate(event, state)
         if narration.weight != "main" or isinstance(event, ev.IncidentOpened):
             return []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -67,12 +66,7 @@ def check_json(owner: str, name: str, value: object, *, example: str, error: typ
     Raises:
         error: It cannot be used.
     """
-    from orbiter._internal.output_parser import MAX_ARGUMENT_NESTING, is_too_deep
+    from orbiter._internal.output_parser import json_problem
 
-    try:
-        text = json.dumps(dict(value) if isinstance(value, Mapping) else value)
-        why = f"it is nested deeper than {MAX_ARGUMENT_NESTING} levels" if is_too_deep(text, value) else ""
-    except (TypeError, ValueError, RecursionError) as exc:
-        why = str(exc)
-    if why:
+    if why := json_problem(dict(value) if isinstance(value, Mapping) else value):
         raise error(f"{owner}: {name} must be JSON, such as {example}: {why}")

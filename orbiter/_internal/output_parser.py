@@ -121,12 +121,8 @@ def reply_data(response: Any) -> dict[str, Any] | None:
         return None
     if not all(isinstance(name, str) for name in data):
         raise TypeError(f"the keys of its provider_data must be texts; got {reprlib.repr(list(data))}")
-    try:
-        text = json.dumps(data)
-    except (TypeError, ValueError, RecursionError) as exc:
-        raise TypeError(f"its provider_data must be JSON: {exc}") from exc
-    if is_too_deep(text, data):
-        raise TypeError(f"its provider_data is nested deeper than {MAX_ARGUMENT_NESTING} levels")
+    if why := json_problem(data):
+        raise TypeError(f"its provider_data must be JSON: {why}")
     mended: dict[str, Any] = drop_surrogates_in(data)
     return mended
 
@@ -167,6 +163,15 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
 def is_too_deep(text: str, arguments: Any) -> bool:
     """Whether arguments, and the text that they were, are nested beyond `MAX_ARGUMENT_NESTING`."""
     return text.count("{") + text.count("[") > MAX_ARGUMENT_NESTING and is_deeper(arguments, MAX_ARGUMENT_NESTING)
+
+
+def json_problem(value: Any) -> str:
+    """Why a value cannot be written as JSON and read again; empty where it can."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as exc:
+        return str(exc)
+    return f"it is nested deeper than {MAX_ARGUMENT_NESTING} levels" if is_too_deep(text, value) else ""
 
 
 def parse_tool_arguments(tool_calls: Sequence[ToolCall]) -> list[ActionModel]:

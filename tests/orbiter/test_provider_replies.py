@@ -80,7 +80,7 @@ REFUSED: list[tuple[Any, str]] = [
     (reply(usage=count(output_tokens=math.nan)), "output_tokens: .* got nan"),
     (reply(provider_data={1: 2}), r"keys of its provider_data must be texts; got \[1\]"),
     (reply(provider_data={"a": object()}), "provider_data must be JSON"),
-    (reply(provider_data=nested(300)), "provider_data is nested deeper than 100 levels"),
+    (reply(provider_data=nested(300)), "provider_data must be JSON: it is nested deeper than 100 levels"),
 ]
 
 

@@ -251,8 +251,9 @@ async def test_a_swarm_with_a_run_of_its_own_is_run_by_it() -> None:
     vars(replaced)["run"] = stand_in
     for swarm, output in ((own, "A(own q)"), (replaced, "stand-in q")):
         assert (await run(swarm, "q", provider=ECHO)).output == output
-        outer = SerialGroup(name="outer", agents=[swarm, agent("b")])
-        assert (await run(outer, "q", provider=ECHO)).output == f"B({output})"
+        for member in (swarm, SwarmNode(swarm=swarm)):
+            outer = SerialGroup(name="outer", agents=[member, agent("b")])
+            assert (await run(outer, "q", provider=ECHO)).output == f"B({output})"
 
 
 async def test_a_duck_typed_lead_gets_its_tools_in_a_copy() -> None:

@@ -89,3 +89,11 @@ class Container(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, agents={self._members()!r})"
+
+
+_PLAIN_RUN = Container.run
+
+
+def runs_as_declared(member: Any) -> bool:
+    """Whether `run` of a group or swarm is `Container.run`: not overridden, not replaced."""
+    return getattr(type(member), "run", None) is _PLAIN_RUN and "run" not in vars(member)

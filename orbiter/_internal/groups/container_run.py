@@ -6,7 +6,7 @@ from functools import singledispatch
 
 from orbiter import steps
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
-from orbiter._internal.declarations.container import Container
+from orbiter._internal.declarations.container import Container, runs_as_declared
 from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.groups.group_run import run_parallel_group, run_serial_group
 from orbiter._internal.groups.members import MemberContext, as_result
@@ -73,7 +73,7 @@ run_members.register(Swarm, run_swarm)
 
 @run_members.register(SwarmNode)
 async def _(node: SwarmNode, input: str, context: MemberContext) -> RunResult:
-    if isinstance(node.swarm, Container) and "run" not in vars(node.swarm):
+    if runs_as_declared(node.swarm):
         # The node stands for the swarm: a second node would say nothing new.
         return await run_members(node.swarm, input, context._replace(messages=None))
     settings = context.settings

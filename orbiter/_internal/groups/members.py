@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from orbiter import steps
 from orbiter._internal.call_runner import read_returned, run_agent
-from orbiter._internal.declarations.container import Container, run_declared
+from orbiter._internal.declarations.container import run_declared, runs_as_declared
 from orbiter._internal.loop.agent_run_data import ExplainPeer
 from orbiter._internal.loop.providers import provider_for
 from orbiter._internal.loop.run_results import copy_result, sum_usage
@@ -25,7 +25,6 @@ logger = logging.getLogger("orbiter")
 FallbackAgents = Mapping[str, tuple[Any, ...]]
 """Who stands in for whom when an agent has failed for good: agents by the failed one's name."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_STANDARD_RUN = Container.run
 
 
 @dataclass(slots=True)
@@ -154,7 +153,7 @@ def run_container(
     member: Any, input: str, settings: RunSettings, messages: list[Message] | None = None
 ) -> Coroutine[Any, Any, RunResult]:
     """Run a group or swarm. To be awaited at once."""
-    if getattr(type(member), "run", None) is _STANDARD_RUN and "run" not in vars(member):
+    if runs_as_declared(member):
         return run_declared(member, input, settings, messages)
     return _run_own(member, input, settings, messages)
 

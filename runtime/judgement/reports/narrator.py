@@ -204,7 +204,7 @@ def _incident_answered(e: ev.IncidentAnswered, _: DurableRun | None) -> Narratio
 
 def _analysis_added(e: ev.AnalysisAdded, _: DurableRun | None) -> Narration:
     if e.fallback:
-        return Narration("running", (*_incident(e), ": no analysis"), _said(e.reason or e.text), whole=True)
+        return Narration("running", (*_incident(e), ": no analysis"), _said(e.why_missing), whole=True)
     by: tuple[Part, ...] = (" by the model ", Foreign(e.model, 80)) if e.model else ()
     return Narration("running", (*_incident(e), ": analysis", *by), _said(e.text), block=True, whole=True)
 

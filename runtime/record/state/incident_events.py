@@ -171,3 +171,8 @@ class AnalysisAdded(JournalEvent, frozen=True, kw_only=True, tag="incident.analy
     cost_usd: float | None = None
     reason: str = ""
     """Why no model answered, where none did."""
+
+    @property
+    def why_missing(self) -> str:
+        """What is said in place of an analysis, where no model answered."""
+        return self.reason or self.text
