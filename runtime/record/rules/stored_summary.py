@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from runtime.record.state.summary import FOLD_VERSION, RunPhase, Summary
+from runtime.record.state.summary import FOLD_VERSION, RUN_TERMINAL, RunPhase, Summary
 
 
 class StoredSummary(NamedTuple):
@@ -39,6 +39,7 @@ class StoredSummary(NamedTuple):
             open_incidents=self.open_incidents,
             wake_at=to_instant(self.wake_at),
             updated_at=to_instant(self.updated_at),
+            error=summary.error if self.state in RUN_TERMINAL else "",  # it was an end that an operator took back
         )
 
 

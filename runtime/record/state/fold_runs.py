@@ -126,8 +126,9 @@ def rewind_requested(s: RunData, e: ev.RewindRequested) -> bool:
     if s.lives and e.node_id not in s.nodes:
         return False
     s.rewind = e
-    if s.terminal:
-        s.abort = None  # it has been done; the run is to live again
+    if s.terminal:  # the run is to live again: its abort has been done, and what it came to is no end any more
+        s.abort = None
+        _clear_end(s)
     if s.phase not in ("running", "frozen"):  # a frozen run is turned back, and lies still until it is thawed
         s.phase = "queued"
     return True
@@ -160,9 +161,13 @@ def run_rewound(s: RunData, e: ev.RunRewound) -> bool:
         s.changes[e.node_id] = dict(e.changes)
     if s.rewind is not None and (s.rewind.node_id == e.node_id or s.rewind.node_id not in s.nodes):
         s.rewind = None  # one that was asked for later is still to be done, if its node is left
-    s.output, s.error, s.finished_at = "", "", None
+    _clear_end(s)
     s.rewound.append(e)
     return True
+
+
+def _clear_end(s: RunData) -> None:
+    s.output, s.error, s.finished_at = "", "", None
 
 
 def swarm_loaded(s: RunData, e: ev.SwarmLoaded) -> bool:

@@ -42,6 +42,25 @@ async def test_rewind_drops_what_is_later_keeps_what_is_beside_and_asks_before_r
     assert all(count == 1 for what, count in counted.items() if what != "note p1")
 
 
+@pytest.mark.parametrize(("name", "node"), [("plain", "plain~0"), ("asker", "asker~0")])
+async def test_an_ended_run_that_is_turned_back_has_no_end_any_more_before_it_is_driven(
+    bench: Bench, controls: RunControls, name: str, node: str
+) -> None:
+    async with bench.driving():
+        run = await bench.start(name)
+        if name == "asker":
+            (incident,) = await bench.incidents(run)
+            await bench.answer(incident, "abort", reason="enough")
+        ended = await bench.ended(run)
+    assert ended.output or ended.error
+    await controls.rewind(run, node, confirm=True, by=ME)
+    state = await bench.state(run)
+    assert (state.phase, state.output, state.error, state.finished_at) == ("queued", "", "", None)
+    summary = await bench.journal.summary(run)
+    assert summary is not None
+    assert (summary.state, summary.error) == ("queued", "")
+
+
 async def test_rewind_with_another_model(bench: Bench, controls: RunControls) -> None:
     async with bench.driving():
         run, state = await _completed(bench, "workflow")
