@@ -32,6 +32,8 @@ from runtime.record.places import journal_address, make_state_directory
 from runtime.record.workspace_lock import Locked
 from runtime.service.gc_policy import relaxed_gc
 from runtime.service.serve import build_execution_config
+from runtime.swarms.load_errors import SwarmLoadError
+from runtime.swarms.loader import absolute_ref
 from runtime.worker.driving_thread import DrivingThread
 from screens.render.sanitize import sanitize_line
 
@@ -175,4 +177,18 @@ async def move(run: str, *, code: str | None, queue: str, as_json: bool) -> int:
         parts = [f"code {sanitize_line(code, limit=80)}" if code else "code of any label"] if code is not None else []
         parts += [f"workers of the queue {queue}"] if queue else []
         print_note(f"run {moved.id}: for {', '.join(parts)}")
+    if code is not None:
+        await _note_missing_file(moved.id)
     return 0
+
+
+async def _note_missing_file(run_id: str) -> None:
+    """Say so where the file of the run's swarm is not here: the code that is here cannot go on with it."""
+    async with open_for_reading() as journal:
+        summary = await journal.summary(run_id) if journal is not None else None
+    ref = summary.ref if summary is not None else ""
+    try:
+        absolute_ref(ref, workspace().root)
+    except SwarmLoadError:
+        file = sanitize_line(ref.rpartition(":")[0], limit=400)
+        print_note(f"warning: {file} is not on this machine; the worker that takes the run must have it")

@@ -94,6 +94,21 @@ def test_rewind_asks_before_it_repeats_and_fork_leaves_its_source_alone(program:
     assert program.logged("looked.log") == ["tea"]
 
 
+def test_a_run_that_is_moved_to_code_that_is_not_here_is_told_of(program: Program, parked: Park) -> None:
+    parked()
+    run = _run(program)
+    there = program("move", run, "--code", "v1")
+    assert (there.returncode, "warning" in there.stderr) == (0, False)
+    file = program.directory / "keeper.py"
+    file.unlink()
+    for given in ("v2", ""):
+        moved = program("move", run, "--code", given, "--json")
+        assert moved.returncode == 0
+        said = f"warning: {file.resolve()} is not on this machine; the worker that takes the run must have it"
+        assert said in moved.stderr
+    assert "warning" not in program("move", run, "--queue", "mail").stderr
+
+
 def test_prune_writes_each_run_to_a_directory_before_it_goes(program: Program, parked: Park) -> None:
     parked()
     run = _run(program)
