@@ -103,18 +103,6 @@ class Gates:
                 lane.clear()
 
 
-async def _told(writing: Awaitable[Sequence[ev.JournalEvent]], ended: AppendEnded | None) -> Sequence[ev.JournalEvent]:
-    try:
-        written = await writing
-    except JournalError as exc:
-        if ended is not None:
-            ended(exc)
-        raise
-    if ended is not None:
-        ended(written)
-    return written
-
-
 class Gated:
     """A process's journal. The connection's writes go in their order; what it hears of others has a lane of its own."""
 
@@ -125,16 +113,18 @@ class Gated:
         self._who = who
         self._gated = gated
 
-    def _enter(self, lane: str) -> asyncio.Future[None]:
+    def _refuse_when_dead(self) -> None:
         if self.dead:
             raise JournalError("this process was killed")
+
+    def _enter(self, lane: str) -> asyncio.Future[None]:
+        self._refuse_when_dead()
         return self._gates.enter(self._who, lane)
 
     async def _carried_out(self, call: Callable[[], Awaitable[Any]], gate: asyncio.Future[None] | None) -> Any:
         if gate is not None:
             await gate
-        if self.dead:
-            raise JournalError("this process was killed")
+        self._refuse_when_dead()
         loop = asyncio.get_running_loop()
         assert isinstance(loop, Loop)
         loop.busy += 1
@@ -162,13 +152,26 @@ class Gated:
         release: bool = False,
         ended: AppendEnded | None = None,
     ) -> Awaitable[Sequence[ev.JournalEvent]]:
-        gate = self._enter("write")
-        writing = asyncio.ensure_future(
-            self._carried_out(
-                lambda: self.inner.append(lease, events, summary=summary, seen=seen, release=release), gate
-            )
-        )
-        return asyncio.shield(asyncio.ensure_future(_told(writing, ended)))
+        given: dict[str, Any] = {"summary": summary, "seen": seen, "release": release, "ended": ended}
+        append = partial(self.inner.append, lease, events, **given)
+        return asyncio.shield(asyncio.ensure_future(self._append(append, self._enter("write"), ended)))
+
+    async def _append(
+        self,
+        append: Callable[[], Awaitable[Sequence[ev.JournalEvent]]],
+        gate: asyncio.Future[None],
+        ended: AppendEnded | None,
+    ) -> Sequence[ev.JournalEvent]:
+        """The journal tells `ended` itself, but of what never comes to it."""
+        try:
+            await gate
+            self._refuse_when_dead()
+        except JournalError as exc:
+            if ended is not None:
+                ended(exc)
+            raise
+        written: Sequence[ev.JournalEvent] = await self._carried_out(append, None)
+        return written
 
     async def tail(
         self, run_id: str, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
