@@ -30,7 +30,7 @@ class Picture:
 
     link: Callable[[], MemoryLink]
     steps: tuple[tuple[str, ...], ...] = ()
-    """Pairs of keys and the word that stands there afterwards."""
+    """Keys, each time with the word that stands there afterwards, and not before."""
     run_id: str = ""
     first: str = "orbiter"
     changed: Callable[[MemoryLink], None] = field(default=lambda link: None)
@@ -48,9 +48,15 @@ class Picture:
         await stands(pilot, self.first)
         await drawn(pilot)
         for *keys, word in self.steps:
+            assert not shows(pilot, word), f"{word!r} stands there before {keys} are pressed"
             await pilot.press(*keys)
             await stands(pilot, word)
         await drawn(pilot)
+
+
+def shows(pilot: Pilot[Any], word: str) -> bool:
+    """Whether a word stands on the screen."""
+    return any(word in line for line in screen_text(pilot.app))
 
 
 async def stands(pilot: Pilot[Any], word: str) -> None:
@@ -58,7 +64,7 @@ async def stands(pilot: Pilot[Any], word: str) -> None:
     for _ in range(500):
         prompts = pilot.app.screen.query(Prompt)
         armed = all(prompt.armed or not prompt.display for prompt in prompts)
-        if armed and any(word in line for line in screen_text(pilot.app)):
+        if armed and shows(pilot, word):
             return
         await pilot.pause(0.01)
     raise AssertionError(f"{word!r} is not on\n" + "\n".join(screen_text(pilot.app)))
@@ -124,7 +130,7 @@ PICTURES = {
     "inbox": Picture(many, first="alike"),
     "inbox_of_nothing": Picture(MemoryLink, first="No runs yet"),
     "inbox_without_a_runtime": Picture(one(digest), first="No runtime", changed=lost),
-    "answer_alike": Picture(many, (("home", "down", "down", "B", "alike"),), first="alike"),
+    "answer_alike": Picture(many, (("home", "down", "down", "B", "None of them was answered"),), first="alike"),
     "swarms": Picture(many, (("2", "runs"),), first="alike"),
     "swarms_of_nothing": Picture(MemoryLink, (("2", "s starts one"),), first="No runs yet"),
     "start": Picture(many, (("2", "runs"), ("s", "Start")), first="alike"),
@@ -133,8 +139,8 @@ PICTURES = {
     "run_question": Picture(one(asks), run_id="run-2", first="enter sends"),
     "run_finished": Picture(one(finished), run_id="run-0", first="Bonjour"),
     "run_timeline": Picture(one(digest), (("T", "imeline"),), run_id="run-1", first=DECIDES),
-    "run_waits": Picture(one(digest), (("w", "ait"),), run_id="run-1", first=DECIDES),
-    "run_abort": Picture(one(digest), (("A", "Abort"),), run_id="run-1", first=DECIDES),
+    "run_waits": Picture(one(digest), (("w", "Waits for"),), run_id="run-1", first=DECIDES),
+    "run_abort": Picture(one(digest), (("A", "Abort this run"),), run_id="run-1", first=DECIDES),
     "prompt_grant_lasts": Picture(
         one(digest),
         (
