@@ -231,10 +231,19 @@ waiting = Agent(name="waiting", model="scripted:user/waiting", tools=[fail])
         assert (await bench.ended_by(asked, "retry")).output == "done"
 
 
+class Gate(threading.Event):
+    """What a hanging import waits for."""
+
+    def wait_at(self, file: Path) -> None:
+        """Say that `file` has begun: from its line that waits, so that it stands there."""
+        file.with_suffix(".begun").touch()
+        self.wait()
+
+
 @pytest.fixture
 def gate(tmp_path: Path) -> Iterator[threading.Event]:
-    """What the hanging import waits for; set at the end of the test, whatever became of it."""
-    opened = threading.Event()
+    """Opened at the end of the test, whatever became of it."""
+    opened = Gate()
     vars(threading)["_gate_of_test"] = opened
     yield opened
     opened.set()
@@ -244,8 +253,8 @@ def gate(tmp_path: Path) -> Iterator[threading.Event]:
 HANG = """
 import threading
 from pathlib import Path
-Path(__file__).with_suffix(".begun").touch()
-threading._gate_of_test.wait()
+
+threading._gate_of_test.wait_at(Path(__file__))
 """
 
 
