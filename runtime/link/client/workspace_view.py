@@ -9,10 +9,12 @@ one before when it is whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from runtime.link.wire import limits
 from runtime.link.wire.link_status import PictureProgress
+from runtime.link.wire.protocol import AHEAD
 
 if TYPE_CHECKING:
     from runtime.link.client.run_view import RunView
@@ -52,6 +54,8 @@ class WorkspaceView:
         """Whether a picture was told to its end. From then on one is shown, whatever comes."""
         self._size: PictureSize | None = None
         """How big the first picture is, while parts of it are missing."""
+        self._gone: set[str] = set()
+        """Incidents that left while a picture which may still have them is on its way."""
         self._parts: list[WorkspaceSnapshot] = []
         self._parts_bytes = self._changes_bytes = 0
 
@@ -68,6 +72,7 @@ class WorkspaceView:
         """
         self.held_up = self.slow = ""
         self._parts.clear()
+        self._gone.clear()
         self._parts_bytes = 0
         for run in self.runs.values():
             run.connection_cut()
@@ -93,7 +98,7 @@ class WorkspaceView:
         self._parts_bytes = self._changes_bytes = 0
         self.epoch, self.position = epoch, message.position
         self.summaries = {row.id: row for part in parts for row in part.summaries}
-        self.incidents = {row.opened.incident_id: row for part in parts for row in part.incidents}
+        self.incidents = {id_: row for part in parts for id_, row in self._open_rows(part)}
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
         self.whole, self._size = True, None
@@ -105,27 +110,39 @@ class WorkspaceView:
             self.summaries, self.incidents, self.grants = {}, {}, {}
         if self._size is not None:
             self.summaries.update((row.id, row) for row in message.summaries)
-            self.incidents.update((row.opened.incident_id, row) for row in message.incidents)
+            self.incidents.update(self._open_rows(message))
             self.grants.update((row.grant_id, row) for row in message.grants)
+
+    def _open_rows(self, part: WorkspaceSnapshot) -> Iterator[tuple[str, InboxRow]]:
+        """The incidents of a part, by id, that have not left since it was made."""
+        rows = ((row.opened.incident_id, row) for row in part.incidents)
+        return (each for each in rows if each[0] not in self._gone)
 
     def apply_change(self, message: WorkspaceChange, size: int = 0) -> None:
         """Take a change of the picture in, of `size` bytes. Raises `MissingChange`."""
-        if message.position <= self.position:
+        ahead = message.position == AHEAD
+        if message.position <= self.position and not ahead:
             return
-        if message.position != self.position + 1:
+        if message.position != self.position + 1 and not ahead:
             raise MissingChange(f"change {message.position} came after {self.position}")
         self._changes_bytes += size
         if self._changes_bytes > limits.MAX_WORKSPACE_BYTES:
             # What a runtime forgets (old runs that ended) it does not take back: a snapshot has no more of it.
             size_text = limits.format_mebibytes(limits.MAX_WORKSPACE_BYTES)
             raise MissingChange(f"the changes since the last snapshot take more than {size_text}")
+        if ahead:
+            self._gone.add(message.closed)
+            self.incidents.pop(message.closed, None)
+            return
         self.position = message.position
         if message.summary is not None:
             self.summaries[message.summary.id] = message.summary
         if message.incident is not None:
             self.incidents[message.incident.opened.incident_id] = message.incident
+            self._gone.discard(message.incident.opened.incident_id)
         if message.closed:
             self.incidents.pop(message.closed, None)
+            self._gone.discard(message.closed)
         if message.grants is not None:
             self.grants = {row.grant_id: row for row in message.grants}
 

@@ -6,9 +6,9 @@ none waits longer than a second. Beyond that they are dropped, and once the cons
 gets one fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers
 swallow seconds of it (`facts/remote.md` section 2).
 
-A picture of the workspace may take minutes to go out. Its changes wait behind it. What is told of the runs that a
-console watches does not: a run that is opened meanwhile is shown at once, and its events go between the parts of the
-picture.
+A picture of the workspace may take minutes to go out. Its changes wait behind it; that a decision was answered is told
+before that as well. What is told of the runs that a console watches does not wait: a run that is opened meanwhile is
+shown at once, and its events go between the parts of the picture.
 
 The lane of replies has no bound of its own: the connection reads no more commands while it is `full`.
 """
@@ -77,6 +77,8 @@ class ClientOutbox:
         self._queue: deque[tuple[float, bytes]] = deque()
         self._held: deque[tuple[float, bytes]] = deque()
         """Changes that wait behind the picture; they go into the queue when it is out."""
+        self._ahead: deque[bytes] = deque()
+        """What is told of some of them before."""
         self._queue_bytes = 0
         self._events_between = 0
         """Events that went out since the last part of the picture."""
@@ -119,8 +121,10 @@ class ClientOutbox:
         """The run is of no interest any more."""
         self._shows.pop(run_id, None)
 
-    def offer(self, line: bytes, *, of_run: bool = False) -> None:
-        """Send with the stream, or drop it if the console is too far behind. `of_run`: an event of a watched run."""
+    def offer(self, line: bytes, *, of_run: bool = False, ahead: bytes = b"") -> None:
+        """Send with the stream, or drop it if the console is too far behind. `of_run`: an event of a watched run.
+        `ahead`: what is sent at once where the line waits behind a picture.
+        """
         if self.stale:
             return
         now = self._clock()
@@ -129,12 +133,16 @@ class ClientOutbox:
         if full or self._is_old(now):
             self._queue.clear()
             self._held.clear()
+            self._ahead.clear()
             self._queue_bytes = 0
             self._deltas.clear()
             self.stale = True
         else:
-            (self._held if self._bulk and not of_run else self._queue).append((now, line))
+            held = self._bulk and not of_run
+            (self._held if held else self._queue).append((now, line))
             self._queue_bytes += len(line)
+            if held and ahead:
+                self._ahead.append(ahead)
         self._wake.set()
 
     def _is_old(self, now: float) -> bool:
@@ -200,6 +208,8 @@ class ClientOutbox:
             self.stale = False
             self.snapshots += 1
             self._bulk.extend(self._refill())
+        if self._ahead:
+            return self._ahead.popleft()
         while self._shows and not self._run:
             self._run.extend(self._shows.pop(next(iter(self._shows)))())
         if self._run:
@@ -229,4 +239,5 @@ class ClientOutbox:
         if not self._bulk:
             self._queue.extendleft(reversed(self._held))
             self._held.clear()
+            self._ahead.clear()
         return line

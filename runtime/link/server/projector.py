@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Protocol
 
 from runtime.link.server.projection import MAX_FINISHED_RUNS, WorkspaceProjection
+from runtime.link.wire.protocol import AHEAD, WorkspaceChange
 from runtime.operations.queries import read_proposals
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
@@ -26,8 +27,10 @@ RELOAD_RETRY_S = 1.0
 class ProjectionListener(Protocol):
     """Whom the follower tells; nothing here waits."""
 
-    def broadcast(self, line: bytes | None) -> None:
-        """The picture changed; `line` says how, None that it did not."""
+    def broadcast(self, line: bytes | None, *, ahead: bytes = b"") -> None:
+        """The picture changed; `line` says how, None that it did not. `ahead` says it to a console whose picture is on
+        its way: `line` waits behind that.
+        """
 
     def on_event(self, event: ev.JournalEvent) -> None:
         """An event of a run, in the order of its `seq`."""
@@ -149,7 +152,7 @@ class Projector:
                 case ev.AnswerProposed():
                     self._listener.broadcast(self._projection.propose(event))
                 case ev.IncidentAnswered() | ev.IncidentClosed():
-                    self._listener.broadcast(self._projection.close(event.incident_id))
+                    self._close(event.incident_id)
                 case ev.RunFinished():
                     self._inbox.add(event.run_id)
         self._wake.set()
@@ -161,6 +164,10 @@ class Projector:
             self._inbox.add(event.run_id)
             return None
         return self._projection.open(InboxRow(run_id=event.run_id, title=found.shown_title, opened=event))
+
+    def _close(self, incident_id: str) -> None:
+        ahead = WorkspaceChange(position=AHEAD, closed=incident_id)
+        self._listener.broadcast(self._projection.close(incident_id), ahead=ahead.line())
 
     async def _refresh_run(self, run_id: str, *, inbox: bool) -> None:
         summary = await self._journal.summary(run_id)
@@ -178,7 +185,7 @@ class Projector:
         rows = {row.opened.incident_id: row.opened for row in found}
         for incident_id in [key for key, row in self._projection.incidents.items() if row.run_id == summary.id]:
             if incident_id not in rows:
-                self._listener.broadcast(self._projection.close(incident_id))
+                self._close(incident_id)
         for opened in rows.values():
             self._listener.broadcast(
                 self._projection.open(InboxRow(run_id=summary.id, title=summary.shown_title, opened=opened))

@@ -244,11 +244,11 @@ class LinkServer:
 
     # -- what the follower calls -------------------------------------------------------------------------------
 
-    def broadcast(self, line: bytes | None) -> None:
+    def broadcast(self, line: bytes | None, *, ahead: bytes = b"") -> None:
         if line is not None:
             for connection in self._connections:
                 if connection.attached:
-                    connection.outbox.offer(line)
+                    connection.outbox.offer(line, ahead=ahead)
 
     def on_event(self, event: ev.JournalEvent) -> None:
         self._watched.on_event(event)

@@ -32,6 +32,8 @@ PROTOCOL_VERSION = 2
 
 ACK_WINDOW: Final = 500
 """Messages under way to a console that it has not acknowledged."""
+AHEAD: Final = 0
+"""The position of what is told before its place; a console that does not know it takes it for an old change."""
 SnapshotReason = Literal["first", "gap", "epoch", "slow"]
 DeltaKind = Literal["text", "reasoning"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
@@ -95,7 +97,8 @@ class WorkspaceSnapshot(Message, frozen=True, tag="snapshot"):
 
 class WorkspaceChange(Message, frozen=True, tag="changed", omit_defaults=True):
     """One change of the picture. What is None did not change; `closed` is an incident that left the inbox. With nothing
-    in it, something else of the workspace did: a breaker, a freeze.
+    in it, something else of the workspace did: a breaker, a freeze. At the position `AHEAD` it tells of an incident
+    that left while the picture is on its way; the change itself comes at its place behind it.
     """
 
     STREAMED: ClassVar[bool] = True

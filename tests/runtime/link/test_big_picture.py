@@ -65,6 +65,29 @@ async def test_a_run_that_is_opened_is_shown_before_the_rest_of_the_picture(
     assert list(client.incidents) == [f"i-{number}" for number in range(RUNS)]
 
 
+async def test_a_decision_that_is_answered_leaves_the_inbox_before_the_rest_of_the_picture(
+    eight: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await eight.serve(window=1)
+    console = HeldBack(eight, monkeypatch)
+    client = console.client
+    await client.wait_until(lambda: client.ready)
+    answered = next(iter(client.incidents))
+    not_shown = next(f"i-{number}" for number in range(RUNS) if f"i-{number}" not in client.incidents)
+    for incident_id in (answered, not_shown):
+        await (await eight.open()).answer(ev.IncidentAnswered(incident_id=incident_id, revision=1, option="deny"))
+    async with asyncio.timeout(PATIENCE_S):
+        while {answered, not_shown} & set(server.projection.incidents):  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+    seen: list[set[str]] = []
+    client.subscribe(lambda: seen.append(set(client.incidents)))
+    console.go_on()
+    await client.wait_until(lambda: client.whole and list(client.incidents) == list(server.projection.incidents))
+    told = next(at for at, shown in enumerate(seen) if answered not in shown)
+    assert told < len(seen) - RUNS // 2, "before most of the picture"
+    assert all(not {answered, not_shown} & shown for shown in seen[told + 1 :])
+
+
 async def test_a_cut_in_the_middle_begins_again_and_what_changed_meanwhile_is_in_it(
     eight: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,27 @@ def test_changes_of_a_picture_wait_behind_it_and_what_was_there_before_goes_firs
     assert _now(outbox) == [b"next"]
 
 
+def test_what_is_told_ahead_goes_before_the_rest_of_a_picture_and_only_while_its_change_waits() -> None:
+    outbox = _outbox(window=1, capacity=10)
+    outbox.offer(b"0", ahead=b"0 ahead")
+    outbox.send_bulk([b"a", b"b", b"c"])
+    outbox.offer(b"1", ahead=b"1 ahead")
+    sent = []
+    for number in range(6):
+        outbox.acknowledge(number)
+        sent += _now(outbox)
+        if sent[-1] == b"b":
+            outbox.offer(b"2", ahead=b"2 ahead")
+    assert sent == [b"1 ahead", b"0", b"a", b"b", b"2 ahead", b"c"]
+    for number in range(6, 9):
+        outbox.acknowledge(number)
+        sent += _now(outbox)
+    assert sent[6:] == [b"1", b"2"]
+    outbox.offer(b"3", ahead=b"3 ahead")
+    outbox.acknowledge(9)
+    assert _now(outbox) == [b"3"]
+
+
 def test_a_picture_without_parts_holds_nothing_back() -> None:
     outbox = _outbox(window=10)
     outbox.send_bulk([])
