@@ -25,10 +25,10 @@ from runtime.operations.decisions import Decisions
 from runtime.operations.lookup import find_incident
 from runtime.operations.queries import events_with_marks
 from runtime.operations.requests.answers import AnswerEqual
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import AnswerAccepted, Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.inbox_row import InboxRow
 
 _PENDING_STATES = "nothing happened yet: does anything drive it?"
 _NEEDS_LOOK = 50

@@ -15,9 +15,9 @@ from runtime.judgement.recovery.input_validation import InvalidInput
 from runtime.judgement.recovery.param_validation import parse_expiry
 from runtime.operations.answer_params import InvalidCommand
 from runtime.record.ids import new_id
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from runtime.record.state.inbox_row import InboxRow
 
 Lifetime = Literal["run", "swarm", "always"]
 

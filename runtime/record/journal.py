@@ -19,6 +19,7 @@ from runtime.record.found_run import FoundRun
 from runtime.record.workers import WorkerRegistry
 
 if TYPE_CHECKING:
+    from runtime.record.inbox_row import InboxRow
     from runtime.record.state.events import (
         FreezeSet,
         GrantAdded,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         RunCreated,
         RunFrozen,
     )
-    from runtime.record.state.inbox_row import InboxRow
     from runtime.record.state.summary import Summary
 
 CLOCK_CORRECTION_S = 1.0

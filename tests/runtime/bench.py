@@ -11,11 +11,11 @@ from typing import Any
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.operations.decisions import Decisions
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import AnswerAccepted
 from runtime.record.journal_care import JournalCare
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun
-from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.supervisor import Supervisor
 from tests.patience import PATIENCE_S
 

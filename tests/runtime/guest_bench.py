@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.inbox_row import InboxRow
 from runtime.swarms.loader import load_swarm
 from tests.runtime.bench import ME, Bench
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
-from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.incident_events import IncidentOpened
 from screens.views.run.preview import load_decisions
 

@@ -24,9 +24,9 @@ from runtime.link.client.streamed_text import StreamedText
 from runtime.operations.requests.codec import InvalidField, decode_result, encode
 from runtime.operations.requests.runs import RunMatch
 from runtime.operations.requests.struct import Request
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
-from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.workspace_events import GrantAdded
 from tests.screens.stories import START, Story

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from orbiter.steps import Place, segment
 from runtime.judgement.recovery.options import make_option
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import (
@@ -21,7 +22,6 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
-from runtime.record.state.inbox_row import InboxRow
 
 _GRANT = ("grant", "deny", "skip", "abort")
 _ASK = ("input", "skip", "abort")

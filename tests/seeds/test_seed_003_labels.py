@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from tests.runtime.bench import ME, Bench
 
 AUTHORS = Path(__file__).parents[1] / "data" / "swarms" / "authors.py"

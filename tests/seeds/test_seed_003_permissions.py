@@ -10,7 +10,7 @@ from orbiter import Agent, is_granted, require_permission, run
 from orbiter.errors import AgentPermissionError, CallRunnerError, PermissionError  # noqa: A004 - seed 003 names it so
 from orbiter.models.scripted.provider import script
 from runtime.judgement.permissions.policy import PermissionPolicy
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from tests.data.swarms import guarded
 from tests.runtime.bench import ME, Bench
 

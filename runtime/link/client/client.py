@@ -39,8 +39,8 @@ from runtime.operations.requests.struct import Request
 from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:
+    from runtime.record.inbox_row import InboxRow
     from runtime.record.state.durable_run import DurableRun
-    from runtime.record.state.inbox_row import InboxRow
     from runtime.record.state.summary import Summary
     from runtime.record.state.workspace_events import GrantAdded
 

@@ -21,7 +21,7 @@ from runtime.link.client.client import (
 )
 from runtime.link.client.streamed_text import StreamedText
 from runtime.operations.requests.struct import Request
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.operator_terms import Role
 
 if TYPE_CHECKING:

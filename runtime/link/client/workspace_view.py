@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         WorkspaceChange,
         WorkspaceSnapshot,
     )
-    from runtime.record.state.inbox_row import InboxRow
+    from runtime.record.inbox_row import InboxRow
     from runtime.record.state.summary import Summary
     from runtime.record.state.workspace_events import GrantAdded
 

@@ -15,7 +15,7 @@ import msgspec
 
 from runtime.judgement.reports.priority import by_priority, foremost
 from runtime.link.wire.protocol import PictureSize, SnapshotReason, WorkspaceSnapshot
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary
 from runtime.record.state.workspace_events import GrantAdded

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from runtime.link.server.picture_parts import picture_parts
 from runtime.link.wire.protocol import SnapshotReason, WorkspaceChange
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.durable_run import RUN_TERMINAL, Summary
 from runtime.record.state.events import AnswerProposed, GrantAdded
-from runtime.record.state.inbox_row import InboxRow
 
 RECENT_CHANGES = 5000
 """Changes kept as sent."""

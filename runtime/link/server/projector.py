@@ -11,9 +11,9 @@ from typing import Protocol
 from runtime.link.server.projection import MAX_FINISHED_RUNS, WorkspaceProjection
 from runtime.link.wire.protocol import AHEAD, WorkspaceChange
 from runtime.operations.queries import read_proposals
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.summary import RUN_ACTIVE, RUN_TERMINAL, Summary
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.operator_terms import Role
 from runtime.record.state.struct_json import encode_struct
 from runtime.record.state.summary import Summary

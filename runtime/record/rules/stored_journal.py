@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from orbiter.text_encoding import drop_surrogates
 from runtime.record.found_run import FoundRun
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import (
     AnswerAccepted,
     AnswerRefused,
@@ -39,7 +40,6 @@ from runtime.record.rules.writes import (
 )
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary
-from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.workspace_state import WorkspaceState
 
 Writes = TypeVar("Writes", bound=WriteQueue[Any])

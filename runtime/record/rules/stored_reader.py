@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import AmbiguousId, Lease, PlacedEvent, Unrecordable
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.rows import decode_event
@@ -21,7 +22,6 @@ from runtime.record.state import events as ev
 from runtime.record.state.clock import Instant
 from runtime.record.state.durable_run import DurableRun, Summary
 from runtime.record.state.fault_taxonomy import Cause, Classification, Origin, Persistence
-from runtime.record.state.inbox_row import InboxRow
 
 log = logging.getLogger(__name__)
 

@@ -18,10 +18,10 @@ from orbiter.models.provider import get_provider
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.analysis_prompt import TIMEOUT_S, strip_references
 from runtime.operations.queries import events_with_marks
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal, JournalError
 from runtime.record.lease_owner import owner_name
 from runtime.record.state import events as ev
-from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.duties.analysis_models import should_analyse
 from runtime.worker.duties.claim import claimed_in_turn
 from runtime.worker.duties.model_panel import ModelPanel

@@ -31,11 +31,11 @@ from runtime.judgement.reports.analysis_prompt import (
     analysis_text,
 )
 from runtime.judgement.reports.prices import load_prices
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import Effect, Origin
-from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.duties.analysis_models import analysis_models, budget_reason, no_model_reason
 
 log = logging.getLogger("runtime.analysis")

@@ -15,7 +15,7 @@ GROUP_KEY_PREFIX = "group:"
 
 
 class OpenDecision(Protocol):
-    """An open incident and the run that it belongs to: `runtime.record.state.inbox_row.InboxRow` is such."""
+    """An open incident and the run that it belongs to: `runtime.record.inbox_row.InboxRow` is such."""
 
     @property
     def run_id(self) -> str: ...

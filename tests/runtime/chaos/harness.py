@@ -18,10 +18,10 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from runtime.operations.decisions import Decisions
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
-from runtime.record.state.inbox_row import InboxRow
 from tests.data import lives as lives_module
 from tests.patience import PATIENCE_S
 from tests.runtime.chaos.pairs import SERVER_ENV, Pair

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, fold_events
-from runtime.record.state.inbox_row import InboxRow
 from tests.runtime.chaos.harness import ME, Place
 
 SWARM = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from tests.runtime.bench import Bench
 
 

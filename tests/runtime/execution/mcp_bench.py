@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from orbiter.mcp.table import ServerTable
 from runtime.config.loader import load_configuration
 from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.record.inbox_row import InboxRow
 from runtime.record.places import open_journal
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.inbox_row import InboxRow
 from tests.mcp_server import SERVER, PeerServer
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.test_waits import Clock

@@ -12,8 +12,8 @@ from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.judgement.traces.attribute_text import AttributeText
 from runtime.judgement.traces.run_spans import RunSpans
 from runtime.judgement.traces.span import TraceSettings
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.inbox_row import InboxRow
 from tests.orbiter.mcp.sdk.test_sessions import Legacy
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.mcp_bench import USERS, McpBench

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from runtime.judgement.permissions.policy import PermissionPolicy
 from runtime.operations.decisions import InvalidCommand
+from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import AnswerAccepted, AnswerRefused
 from runtime.record.state import events as ev
-from runtime.record.state.inbox_row import InboxRow
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.answering import offered, only
 

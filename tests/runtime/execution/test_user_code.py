@@ -14,10 +14,10 @@ import pytest
 
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.judgement.reports.explanation.explain import explain
+from runtime.record.inbox_row import InboxRow
 from runtime.record.places import open_journal
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import Cause
-from runtime.record.state.inbox_row import InboxRow
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 from runtime.swarms.load_errors import SwarmLoadError

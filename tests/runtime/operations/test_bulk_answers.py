@@ -16,6 +16,7 @@ from runtime.judgement.reports.notices import NoticeRules
 from runtime.operations.bulk_answers import answer_equal_incidents, precedent
 from runtime.operations.decisions import InvalidCommand
 from runtime.operations.requests.answers import AnswerEqual
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import (
@@ -25,7 +26,6 @@ from runtime.record.state.fault_taxonomy import (
     Persistence,
     Severity,
 )
-from runtime.record.state.inbox_row import InboxRow
 from runtime.worker.duties.notifier import Notifier
 from runtime.worker.supervisor import Supervisor
 from tests.present import present

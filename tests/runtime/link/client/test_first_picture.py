@@ -23,7 +23,7 @@ from runtime.link.transports.handshake import HandshakeResult
 from runtime.link.wire.framing import LineReader
 from runtime.link.wire.message_parser import parse_message
 from runtime.link.wire.protocol import Hello, PictureSize, SnapshotReason, WorkspaceChange, WorkspaceSnapshot
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.summary import Summary
 from runtime.record.state.workspace_events import GrantAdded
 from tests.screens.stories import START, limited, waiting_of

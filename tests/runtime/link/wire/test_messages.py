@@ -12,6 +12,7 @@ import pytest
 
 from runtime.link.wire import protocol as p
 from runtime.link.wire.message_parser import InvalidMessage, parse_console_message, parse_message
+from runtime.record.inbox_row import InboxRow
 from runtime.record.state.events import GrantAdded, IncidentOpened
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -19,7 +20,6 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
-from runtime.record.state.inbox_row import InboxRow
 from runtime.record.state.summary import Summary
 
 FAULT = Classification(origin=Origin.TOOL, cause=Cause.UNKNOWN, persistence=Persistence.UNKNOWN)

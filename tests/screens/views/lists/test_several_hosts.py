@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.record.state.inbox_row import InboxRow
+from runtime.record.inbox_row import InboxRow
 from screens.views.lists.inbox import inbox_rows
 from screens.views.shared.render_context import RenderContext
 from tests.screens.stories import digest, finished
