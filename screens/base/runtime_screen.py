@@ -76,6 +76,8 @@ class RuntimeScreen(MessageScreen):
         self._end: Callable[[], None] | None = None
         self._clock: Timer | None = None
         self._next_waits = False
+        self._covered = False
+        """Whether it was covered since it was drawn."""
         self.came_from: tuple[str, ...] = ()
         """Titles of what this screen was opened from, for its crumbs; the app says it before the screen is shown."""
 
@@ -125,13 +127,18 @@ class RuntimeScreen(MessageScreen):
             self._end()
 
     def on_screen_suspend(self) -> None:
+        self._covered = True
         if self._clock is not None:
             self._clock.pause()
 
     def on_screen_resume(self) -> None:
         if self._clock is not None:
             self._clock.resume()
-        self.pace.request()
+        if self._covered:  # before it is painted: no frame says what was so before
+            self._covered = False
+            self._draw()
+        else:
+            self.pace.request()
 
     def link_changed(self) -> None:
         """The link knows more."""

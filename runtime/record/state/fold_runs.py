@@ -117,7 +117,7 @@ def run_moved(s: RunData, e: ev.RunMoved) -> bool:
 def run_thawed(s: RunData, e: ev.RunThawed) -> bool:
     if s.phase != "frozen":
         return False
-    # Whether a process still drives it does not show here: a run that is running without a lease is taken up.
+    # Whether anybody still drives it does not show here: a run that is running without a lease is taken up.
     s.phase, s.thawed_at = "running", e.ts
     return True
 
@@ -126,7 +126,7 @@ def rewind_requested(s: RunData, e: ev.RewindRequested) -> bool:
     if s.lives and e.node_id not in s.nodes:
         return False
     s.rewind = e
-    if s.terminal:  # the run is to live again: its abort has been done, and it has not ended
+    if s.terminal:  # the run is to live again: its abort has been done, and what it came to was not its end
         s.abort = None
         _clear_end(s)
     if s.phase not in ("running", "frozen"):  # a frozen run is turned back, and lies still until it is thawed

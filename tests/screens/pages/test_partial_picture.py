@@ -148,6 +148,28 @@ async def test_a_line_that_stands_for_many_is_acted_on_when_all_is_there_and_one
         await press(pilot, "home", "A", then=BatchActionScreen)
 
 
+async def test_a_screen_that_was_covered_comes_back_with_what_is_known_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with showing(InboxScreen, limited(1), limited(2), finished(), size=(120, 30)) as (pilot, link):
+        await partial(pilot, link)
+        inbox = pilot.app.screen
+        assert isinstance(inbox, InboxScreen)
+        pilot.app.push_screen(SwarmsScreen(inbox.session))
+        await until(pilot, SwarmsScreen)
+        await drawn(pilot)
+        link.stories["run-9"] = limited(9, fingerprint="other")
+        link.loading = {}
+        await changed(pilot, link, then=lambda: "loaded" not in text_of(pilot))
+        monkeypatch.setattr(inbox.pace, "request", lambda: None)  # in time for a later frame only
+        pilot.app.pop_screen()
+        await until(pilot, InboxScreen)
+        await pilot.pause()
+        assert "3 decisions" in text_of(pilot).splitlines()[0]
+        assert "loaded" not in text_of(pilot)
+        assert line_with(pilot, "Needs a decision").split()[-1] == "3"
+
+
 # -- over a real link ------------------------------------------------------------------------------------------------
 
 
