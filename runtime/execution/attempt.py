@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 
 from orbiter import errors, steps
 from orbiter._internal.user_code import guard_user_code, make_text_safe
-from orbiter.steps import Aborted, Skipped
+from orbiter.steps import Aborted, Skipped, Step
 from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.attempt_failure import Settlement, handle_block, handle_failure
@@ -50,9 +51,9 @@ async def run_attempt(execution: StepExecution) -> Outcome:
     """One attempt. A step that is suspected of ending its process is tried alone."""
     node = execution.node
     if node is None or not is_suspect(node.deaths):
-        return await Attempt(execution).run()
+        return await Attempt(execution, 1 if node is None else node.attempts + 1).run()
     async with step_alone(execution.session, node):
-        return await Attempt(execution).run()
+        return await Attempt(execution, execution.attempts + 1).run()
 
 
 class _OutOfTime(errors.TimeoutError):
@@ -64,9 +65,9 @@ class Attempt:
 
     __slots__ = ("_began", "_ended", "arguments", "execution", "number")
 
-    def __init__(self, execution: StepExecution) -> None:
+    def __init__(self, execution: StepExecution, number: int) -> None:
         self.execution = execution
-        self.number = execution.attempts + 1
+        self.number = number
         self.arguments = execution.step.arguments
         """What the call works on, once the overrides are put in."""
         self._began = 0.0
@@ -241,23 +242,28 @@ class Attempt:
         span = _NO_CONTEXT
         if session.config.traces is not None:
             span = call_context(session.state.id, execution.node_id, self.number, len(session.state.rewound))
-        site = CallSite(
-            session.state.id,
-            execution.node_id,
-            self.number,
-            step,
-            self.arguments,
-            execution.requested,
-            execution.model,
+        call: Callable[[], Awaitable[Any]] = partial(
+            _make_call, session, step, self.arguments, execution.node_id, self.number
         )
+        if (interceptor := session.config.interceptor) is not None:  # what a drill, or a replay, makes of the call
+            site = CallSite(
+                session.state.id,
+                execution.node_id,
+                self.number,
+                step,
+                self.arguments,
+                execution.requested,
+                execution.model,
+            )
+            call = partial(interceptor.call, site, call)
         guarded = guard_user_code(f"{step.name!r} of agent {step.agent!r}")
         if left is None and step.traits.timeout is None:
             with span, scope, guarded:
-                return await _begin_call(session, site)
+                return await call()
         try:
             async with asyncio.timeout(left) as wall_limit, asyncio.timeout(step.traits.timeout) as own_limit:
                 with span, scope, guarded:
-                    return await _begin_call(session, site)
+                    return await call()
         except TimeoutError as exc:
             if wall_limit.expired():
                 raise _OutOfTime(
@@ -273,19 +279,14 @@ class Attempt:
             raise
 
 
-def _begin_call(session: RunSession, site: CallSite) -> Awaitable[Any]:
-    """The call, or what a drill makes of it; with pieces of the reply on the way where a console watches the run."""
+def _make_call(session: RunSession, step: Step[Any, Any], arguments: Any, node_id: str, attempt: int) -> Awaitable[Any]:
+    """The call, with pieces of the reply on the way where a console watches the run."""
+    deltas, run_id = session.config.deltas, session.state.id
+    if step.stream is None or deltas is None or not deltas.wants(run_id):
+        return step.call(arguments)
 
-    def begin() -> Awaitable[Any]:
-        deltas, step = session.config.deltas, site.step
-        if step.stream is None or deltas is None or not deltas.wants(site.run_id):
-            return step.call(site.arguments)
+    def emit(kind: Literal["text", "reasoning"], text: str) -> None:
+        session.touch()
+        deltas.put(run_id, node_id, attempt, kind, text)
 
-        def emit(kind: Literal["text", "reasoning"], text: str) -> None:
-            session.touch()
-            deltas.put(site.run_id, site.node_id, site.attempt, kind, text)
-
-        return step.stream(site.arguments, emit)
-
-    interceptor = session.config.interceptor
-    return begin() if interceptor is None else interceptor.call(site, begin)
+    return step.stream(arguments, emit)

@@ -92,6 +92,8 @@ class StepExecution:
     @property
     def failed_before(self) -> Exception | None:
         """What stands for the step's first attempt; None where a call is to be made."""
+        if self.step.failed is None:
+            return None
         node = self.node
         return self.step.failed if node is None or node.fault is None else None
 

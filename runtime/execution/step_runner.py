@@ -53,7 +53,8 @@ async def run_step(execution: StepExecution) -> Any:
         execution.overrides = recorded_overrides(state, step.kind, execution.node_id, execution.parent_id)
     if node is not None:
         return await _resume(execution)
-    await _run_pre_hooks(execution)
+    if step.before is not None:
+        await _run_pre_hooks(execution)
     return await _run_attempts(execution, None)
 
 

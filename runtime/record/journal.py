@@ -216,6 +216,10 @@ class Journal(WorkerRegistry, Protocol):
         """Events of a run in order, after `seq`."""
         ...
 
+    def has_nothing_after(self, run_id: str, seq: int) -> bool:
+        """Whether `read` gives nothing after `seq`, as far as that is known at once. False: `read` is to be asked."""
+        ...
+
     def tail(
         self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[JournalEvent]] | None = None
     ) -> AsyncIterator[list[JournalEvent]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from orbiter import errors
@@ -99,9 +99,12 @@ class BreakerRegistry:
                 if not verdict.probe or await self._write(breaker, breaker.admit(policy, now, caller), "probe"):
                     return breaker, verdict
 
-    async def is_closed(self, key: str) -> bool:
-        """Whether the breaker lets every call pass, whatever the policy: it has not opened, or is not known at all."""
-        await self._catch_up()
+    def is_closed_now(self, key: str) -> bool:
+        """Whether the breaker lets every call pass, whatever the policy: it has not opened, or is not known at all.
+        False where that cannot be told without waiting.
+        """
+        if not self._journal.has_nothing_after(ev.WORKSPACE_RUN_ID, self._seq):
+            return False
         known = self._known.get(key)
         return known is None or known.opened_at is None
 
@@ -200,10 +203,12 @@ class StepBreaker:
     config: FaultHandling
     clock: Callable[[], datetime]
 
+    def is_closed_now(self) -> bool:
+        """Whether the step may call, as far as that can be told without waiting: nearly always. False: ask `admit`."""
+        return self.registry.is_closed_now(self.key)
+
     async def admit(self) -> Blocked | None:
         """Let the step call, or say why not; where the breaker is half-open, the step holds the probe from now on."""
-        if await self.registry.is_closed(self.key):
-            return None  # the usual case, at every attempt of every step
         policy, now = self.config.breaker_policy(), self.clock().timestamp()
         breaker, verdict = await self.registry.admit(self.key, policy, now, self.caller)
         if verdict.allowed:
@@ -219,9 +224,9 @@ class StepBreaker:
         verdict = await self.registry.check(key, policy, self.clock().timestamp(), self.caller)
         return verdict.allowed
 
-    async def record_success(self) -> None:
-        """The step's call succeeded."""
-        await self.registry.record_success(self.key, self.caller)
+    def record_success(self) -> Coroutine[Any, Any, None]:
+        """The step's call succeeded. To be awaited at once."""
+        return self.registry.record_success(self.key, self.caller)
 
     async def record_failure(self, fault: Classification) -> None:
         """The step's call failed."""
@@ -240,6 +245,9 @@ class NoBreaker:
     """What a step asks that has no breaker: it lets every call pass, and keeps nothing."""
 
     __slots__ = ()
+
+    def is_closed_now(self) -> bool:
+        return True
 
     async def admit(self) -> Blocked | None:
         return None

@@ -236,7 +236,8 @@ def usage_fields(prices: PriceTable, model: str, usage: Usage | None, at: dateti
     """
     if usage is None:
         return {}
-    usage = usage.model_copy(update={name: 0 for name, count in usage if count < 0})
+    if negative := {name: 0 for name, count in usage.__dict__.items() if count < 0}:
+        usage = usage.model_copy(update=negative)
     cost = prices.cost(model, usage, at) if model else None
     return {
         "input_tokens": usage.input_tokens,

@@ -43,15 +43,17 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
                 return found
         if model and session.config.prices.needs_package(model):
             await asyncio.to_thread(load_prices)
-        found = check_budget(session, parent_id, step, model, begun=begun) or await execution.breaker.admit()
-        if found is not None:
-            return found
-        # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together, and a
-        # freeze that came while the gates were asked holds.
         spent = check_budget(session, parent_id, step, model, begun=begun)
+        breaker = execution.breaker
+        if spent is None and not breaker.is_closed_now():
+            if (found := await breaker.admit()) is not None:
+                return found
+            # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together.
+            spent = check_budget(session, parent_id, step, model, begun=begun)
+        # A freeze that came while the gates were asked holds.
         if spent is None and not session.ending and not session.tracker.is_frozen:
             return None
-        await execution.breaker.release_probe()
+        await breaker.release_probe()
         if session.ending:
             # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
             raise asyncio.CancelledError

@@ -228,6 +228,9 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
     async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
         return await self._reader.events(run_id, after, limit)
 
+    def has_nothing_after(self, run_id: str, seq: int) -> bool:
+        return False
+
     def tail(
         self, run_id: str | None = None, after: int = 0, *, kinds: Collection[type[ev.JournalEvent]] | None = None
     ) -> AsyncIterator[list[ev.JournalEvent]]:

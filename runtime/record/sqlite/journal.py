@@ -197,9 +197,12 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
         return 0  # a file has none
 
     async def read(self, run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
-        if run_id == ev.WORKSPACE_RUN_ID and not self._reader.closed and self._glance.seq() == after:
-            return []  # nothing is new, and that is told without a hop to the reader's thread
+        if self.has_nothing_after(run_id, after):
+            return []  # told without a hop to the reader's thread
         return await super().read(run_id, after, limit)
+
+    def has_nothing_after(self, run_id: str, seq: int) -> bool:
+        return run_id == ev.WORKSPACE_RUN_ID and not self._reader.closed and self._glance.seq() == seq
 
     async def _events_after(self, run_id: str | None, cursor: int, limit: int) -> list[WrittenEvent]:
         # A tail asks when it begins, and after any write of another process: mostly nothing is new in its own run.

@@ -231,7 +231,10 @@ async def test_rule_8_a_call_that_must_not_be_begun_twice_keeps_its_run_in_memor
     assert (state.lives, bench.effects) == (1, ["once"])
 
 
-async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("told_at_once", [True, False])
+async def test_gates_before_an_attempt_come_in_designs_order(
+    monkeypatch: pytest.MonkeyPatch, told_at_once: bool
+) -> None:
     order = ["freeze", "breakpoint", "server", "permission", "budget", "breaker"]
     asked: list[str] = []
 
@@ -244,6 +247,11 @@ async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest
 
         return ask
 
+    def is_closed_now() -> bool:
+        if told_at_once:
+            asked.append("breaker")
+        return told_at_once
+
     monkeypatch.setattr(chain, "breakpoint_fault", notes("breakpoint"))
     monkeypatch.setattr(chain, "check_server", awaits("server"))
     monkeypatch.setattr(chain, "check_permission", awaits("permission"))
@@ -253,13 +261,14 @@ async def test_gates_before_an_attempt_come_in_designs_order(monkeypatch: pytest
         session=SimpleNamespace(tracker=tracker, ending=""),
         state=SimpleNamespace(breakpoints=[("tool", "*")]),
         step=Step("tool", "pay", "clerk", Place(0), {}, None, None, Traits(server="bank", permissions=("pay:all",))),  # type: ignore[arg-type]
-        breaker=SimpleNamespace(admit=awaits("breaker")),
+        breaker=SimpleNamespace(is_closed_now=is_closed_now, admit=awaits("breaker")),
         **dict.fromkeys(("node_id", "parent_id", "activity", "tool_arguments", "model"), ""),
         attempts=0,
         refused=False,
     )
     assert await chain.check_gates(execution) is None
-    assert asked == [*order, "budget"]  # once more, for what spent it while the breaker was asked
+    # Once more where the breaker was waited for: something may have spent the budget meanwhile.
+    assert asked == (order if told_at_once else [*order, "budget"])
 
 
 class Speaking(ModelProvider):
