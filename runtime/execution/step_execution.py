@@ -8,7 +8,6 @@ where an earlier one stopped.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -55,8 +54,7 @@ def step_fields(
     }
 
 
-@dataclass(slots=True, eq=False)
-class StepExecution:
+class StepExecution(msgspec.Struct, eq=False):
     """A step on its way. `scope` is where nodes that the call opens go; `requested` is the request as JSON."""
 
     session: RunSession
@@ -66,9 +64,9 @@ class StepExecution:
     activity: Activity
     scope: steps.Scope
     requested: dict[str, Any]
-    overrides: StepOverrides = field(default_factory=StepOverrides)
-    _finished: bool = field(default=False, init=False)
-    _breaker: tuple[str, StepBreaker | NoBreaker] | None = field(default=None, init=False)
+    overrides: StepOverrides = msgspec.field(default_factory=StepOverrides)
+    _finished: bool = False
+    _breaker: tuple[str, StepBreaker | NoBreaker] | None = None
     """The breaker that was last asked for, with the model that it is for."""
 
     # -- what is known of the step -------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from orbiter.steps import StepKind
 from runtime.judgement.recovery.option_table import effect_of
@@ -12,8 +13,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Node
 
 
-@dataclass(slots=True)
-class StepOverrides:
+class StepOverrides(msgspec.Struct):
     """What the next attempts of a step use in place of the request. None: as requested."""
 
     arguments: dict[str, Any] | None = None

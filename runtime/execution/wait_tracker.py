@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from runtime.execution.event_writer import WRITE_DELAY_S
 
 
@@ -24,8 +26,7 @@ class Wait:
     at_most: float = 0.0
 
 
-@dataclass(slots=True, eq=False)
-class Activity:
+class Activity(msgspec.Struct, eq=False):
     """An open node, as far as waiting is concerned."""
 
     parent: Activity | None

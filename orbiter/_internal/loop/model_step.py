@@ -203,7 +203,8 @@ def dump_messages(messages: Iterable[Message]) -> list[Any]:
 
 def _tool_name(schema: Mapping[str, Any]) -> str:
     function = schema.get("function")
-    return str(function.get("name", "")) if isinstance(function, Mapping) else str(schema.get("name", ""))
+    named = function if type(function) is dict or isinstance(function, Mapping) else schema
+    return str(named.get("name", ""))
 
 
 MODEL_CODEC = ModelCodec()

@@ -11,10 +11,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
+
+import msgspec
 
 from orbiter import errors
 from orbiter.steps import HELD_BACK
@@ -192,8 +193,7 @@ def breakers_of(journal: Journal) -> BreakerRegistry:
     return found
 
 
-@dataclass(slots=True, eq=False)
-class StepBreaker:
+class StepBreaker(msgspec.Struct, eq=False):
     """The breaker before one step, as the step asks it."""
 
     registry: BreakerRegistry

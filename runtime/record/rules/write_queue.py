@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from runtime.record.journal import CommitUnknown, JournalError, Unrecordable, Unwritable
@@ -31,6 +32,15 @@ KILL_AFTER_ENV = "ORBITER_DIE_AFTER_APPENDS"
 """Test hook, for chaos suites only: with this variable set to n, the process kills itself with SIGKILL right after the
 transaction with the n-th operation that writes events (create, append, answer, post) is committed, before anybody
 learns of it. The n-th operation is then the last of its transaction."""
+
+
+@dataclass(slots=True)
+class _Exclusive(Generic[Work]):
+    """What is to have the connection for itself. A class of its own: to ask of an operation whether it is a `Write`,
+    which is abstract, takes longer than to queue it.
+    """
+
+    work: Work
 
 
 class WriteQueue(ABC, Generic[Work]):
@@ -52,7 +62,7 @@ class WriteQueue(ABC, Generic[Work]):
         """Why something waits for the store to be writable, in words."""
         self._name = name
         self._publish = publish
-        self._queue: deque[tuple[Write | Work, asyncio.Future[Any]]] = deque()
+        self._queue: deque[tuple[Write | _Exclusive[Work], asyncio.Future[Any]]] = deque()
         self._arrived = asyncio.Event()
         self._closing = False
         self._holding = False
@@ -87,9 +97,9 @@ class WriteQueue(ABC, Generic[Work]):
 
     def submit_work(self, work: Work) -> asyncio.Future[Any]:
         """Let `work` have the connection between two batches. It ends the transactions it begins."""
-        return self._put(work)
+        return self._put(_Exclusive(work))
 
-    def _put(self, work: Write | Work) -> asyncio.Future[Any]:
+    def _put(self, work: Write | _Exclusive[Work]) -> asyncio.Future[Any]:
         if self._closing or self._task.done():
             raise JournalError(f"the journal {self._name} is closed")
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -120,7 +130,7 @@ class WriteQueue(ABC, Generic[Work]):
                             async with asyncio.timeout(HELD_RETRY_S):
                                 await self._arrived.wait()
                         self._arrived.clear()
-                    if self._queue and not isinstance(self._queue[0][0], Write):
+                    if self._queue and isinstance(self._queue[0][0], _Exclusive):
                         await self._run_exclusive()
                     else:
                         await self._batch(self._take())
@@ -142,7 +152,7 @@ class WriteQueue(ABC, Generic[Work]):
         counted = 0
         while self._queue and len(taken) < MAX_BATCH:
             work, future = self._queue[0]
-            if not isinstance(work, Write):
+            if isinstance(work, _Exclusive):
                 break
             self._queue.popleft()
             if future.cancelled() and work.ended is None:
@@ -155,10 +165,10 @@ class WriteQueue(ABC, Generic[Work]):
 
     async def _run_exclusive(self) -> None:
         work, future = self._queue.popleft()
-        if future.cancelled() or isinstance(work, Write):
+        if future.cancelled() or not isinstance(work, _Exclusive):
             return
         try:
-            result = await self.carry_out(work)
+            result = await self.carry_out(work.work)
         except Exception as exc:
             self._fail([(work, future)], exc)
         except BaseException:
@@ -212,7 +222,7 @@ class WriteQueue(ABC, Generic[Work]):
     def _fail(self, items: Iterable[tuple[Any, asyncio.Future[Any]]], exc: Exception) -> None:
         cause = exc if isinstance(exc, JournalError) else None
         for work, future in items:
-            ended = work.ended if isinstance(work, Write) else None
+            ended = None if isinstance(work, _Exclusive) else work.ended
             if future.done() and ended is None:
                 continue
             # Each waiter gets an exception of its own: a shared one would collect all their tracebacks.
