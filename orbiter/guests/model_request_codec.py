@@ -101,7 +101,7 @@ class ModelRequestCodec(Codec[A, dict[str, Any]]):
     def describe_masked(self, arguments: A, mask: Callable[[Any], Any]) -> dict[str, Any]:
         request = self._request(arguments)
         new = mask(dump_messages(each for each in request.new if not isinstance(each, SystemMessage)))
-        described = {**describe_question(arguments.model, request.tools, request.count, new), **request.more}
+        described = {**describe_question(arguments.model, list(request.tools), request.count, new), **request.more}
         if arguments.new_from == 0:
             described["messages"] = new
         return described

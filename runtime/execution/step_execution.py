@@ -66,8 +66,8 @@ class StepExecution(msgspec.Struct, eq=False):
     requested: dict[str, Any]
     overrides: StepOverrides = msgspec.field(default_factory=StepOverrides)
     _finished: bool = False
-    _breaker: tuple[str, StepBreaker | NoBreaker] | None = None
-    """The breaker that was last asked for, with the model that it is for."""
+    _breaker: tuple[str | None, StepBreaker | NoBreaker] | None = None
+    """The breaker that was last asked for, with the model that was asked instead of the step's own."""
 
     # -- what is known of the step -------------------------------------------------------------------------------
 
@@ -148,9 +148,9 @@ class StepExecution(msgspec.Struct, eq=False):
         One that lets every call pass for value steps and refused calls, where breakers are off, and in a run begun with
         ``breakers`` off: a drill, whose invented failures say nothing of any service.
         """
-        model = self.model
-        if self._breaker is None or self._breaker[0] != model:
-            self._breaker = (model, self._find_breaker(model))
+        instead = self.overrides.model
+        if self._breaker is None or self._breaker[0] != instead:
+            self._breaker = (instead, self._find_breaker(self.model))
         return self._breaker[1]
 
     def _find_breaker(self, model: str) -> StepBreaker | NoBreaker:

@@ -15,7 +15,7 @@ from orbiter._internal.loop.agent_run_data import AgentRunData
 from orbiter._internal.loop.corrections import ask_about, find_mistake, validate_output
 from orbiter._internal.loop.first_messages import called_instructions, first_messages
 from orbiter._internal.loop.model_calls import ask_model
-from orbiter._internal.loop.model_step import ModelReply
+from orbiter._internal.loop.model_step import ModelReply, tool_name
 from orbiter._internal.loop.tool_calls import (
     call_tool,
     call_tools,
@@ -166,6 +166,8 @@ class AgentRun(AgentRunData):
         if self.extra_tools:
             schemas = [*schemas, *(tool.to_schema() for tool in self.extra_tools.values())]
         self.schemas = schemas or None
+        if self.scope is not DIRECT:
+            self.tool_names = [tool_name(schema) for schema in schemas]
 
     def _build_provider(self) -> Any:
         provider = self.resolve(self.agent) if self.resolve is not None else None

@@ -63,6 +63,7 @@ class AgentRunData:
         "schemas",
         "scope",
         "steps_used",
+        "tool_names",
         "tries",
         "turn",
         "usage",
@@ -102,6 +103,7 @@ class AgentRunData:
     def _reset(self) -> None:
         self.messages: list[Message] = []
         self.schemas: list[dict[str, Any]] | None = None
+        self.tool_names: list[str] = []
         self.extra_tools: Mapping[str, Any] = self.delegates
         self.usage: list[Usage] = []
         self.degraded = ""

@@ -35,7 +35,7 @@ def build_call(run: AgentRunData) -> ModelCall:
     """What to ask the model in this turn."""
     if run.node is not None:
         run.node.new_child().start()
-    return ModelCall(run.agent, run.provider, run.agent.model, run.messages, run.schemas, run.new_from)
+    return ModelCall(run.agent, run.provider, run.agent.model, run.messages, run.schemas, run.tool_names, run.new_from)
 
 
 async def ask_model(run: AgentRunData) -> ModelReply:

@@ -6,8 +6,8 @@ Everything here takes its arguments and closes over nothing, so that a decision 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from orbiter._internal.loop.providers import provider_for_model
@@ -25,7 +25,8 @@ class ModelCall:
     """What one question to a model consists of; its other settings are the agent's.
 
     `messages` is the agent's live list (the provider gets a copy), `new_from` the index from which it is new since this
-    agent's previous question. `attempts` counts the calls made, so that a failure can say how many there were.
+    agent's previous question. `tool_names` are those of `tools`, told once for all questions of a run; plain `run`
+    tells none. `attempts` counts the calls made, so that a failure can say how many there were.
     """
 
     agent: Agent
@@ -33,6 +34,7 @@ class ModelCall:
     model: str
     messages: list[Message]
     tools: list[dict[str, Any]] | None
+    tool_names: list[str] = field(default_factory=list)
     new_from: int = 0
     attempts: int = 0
 
@@ -129,8 +131,7 @@ class ModelCodec(Codec[ModelCall, ModelReply]):
 
     def describe_masked(self, arguments: ModelCall, mask: Callable[[Any], Any]) -> dict[str, Any]:
         new = mask(dump_messages(arguments.messages[arguments.new_from :]))
-        tools = [_tool_name(schema) for schema in arguments.tools or ()]
-        described = describe_question(arguments.model, tools, len(arguments.messages), new)
+        described = describe_question(arguments.model, arguments.tool_names, len(arguments.messages), new)
         if arguments.new_from == 0:
             described["messages"] = new
         return described
@@ -188,12 +189,12 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",
 """Made once: `json.dumps` makes one for each question that is recorded."""
 
 
-def describe_question(model: str, tools: Sequence[str], count: int, new: list[Any]) -> dict[str, Any]:
+def describe_question(model: str, tools: list[str], count: int, new: list[Any]) -> dict[str, Any]:
     """What is recorded of a question to a model. `new`: the messages since the one before; `count`: of all."""
     import hashlib
 
     canonical = _CANONICAL.encode(new).encode("utf-8", "surrogatepass")
-    return {"model": model, "tools": list(tools), "count": count, "digest": hashlib.sha256(canonical).hexdigest()[:16]}
+    return {"model": model, "tools": tools, "count": count, "digest": hashlib.sha256(canonical).hexdigest()[:16]}
 
 
 def dump_messages(messages: Iterable[Message]) -> list[Any]:
@@ -201,10 +202,10 @@ def dump_messages(messages: Iterable[Message]) -> list[Any]:
     return [message.model_dump(mode="json") for message in messages]
 
 
-def _tool_name(schema: Mapping[str, Any]) -> str:
+def tool_name(schema: Mapping[str, Any]) -> str:
+    """The name of the tool that a provider is told of, in the form of chat completions or of another vendor."""
     function = schema.get("function")
-    named = function if type(function) is dict or isinstance(function, Mapping) else schema
-    return str(named.get("name", ""))
+    return str(function.get("name", "")) if isinstance(function, Mapping) else str(schema.get("name", ""))
 
 
 MODEL_CODEC = ModelCodec()

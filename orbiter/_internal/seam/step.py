@@ -57,7 +57,7 @@ def segment(name: str, place: Place) -> str:
     """
     if "%" in name or "/" in name or "~" in name:
         name = name.replace("%", "%25").replace("/", "%2F").replace("~", "%7E")
-    return f"{name}~{place}"
+    return f"{name}~{place.seq}" if place.par is None else f"{name}~{place.seq}.{place.par}"
 
 
 @dataclass(slots=True, frozen=True)

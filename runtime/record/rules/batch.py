@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from runtime.record.rules.parking import waits_for_nothing
 from runtime.record.rules.rows import EventRow
 from runtime.record.state import events as ev
@@ -88,7 +91,7 @@ class WrittenEvent(NamedTuple):
     event: ev.JournalEvent
 
 
-class NewEvent(NamedTuple):
+class NewEvent(msgspec.Struct, frozen=True):
     """An event that a batch adds to a run, with its `seq`. Its position is for the store to give."""
 
     run: RunRow
@@ -128,10 +131,10 @@ class Batch:
     def lengthen(self, run: RunRow, drafts: Sequence[EventRow]) -> list[ev.JournalEvent]:
         """Give events their `seq`; what they mean for the row, and their blobs, are not looked at."""
         written = []
-        for number, (event, body, blobs, _) in enumerate(drafts, run.last_seq + 1):
-            placed = event.placed(run.id, number)
+        for number, draft in enumerate(drafts, run.last_seq + 1):
+            placed = replace(draft.event, run_id=run.id, seq=number)
             written.append(placed)
-            self.events.append(NewEvent(run, placed, body, blobs))
+            self.events.append(NewEvent(run, placed, draft.body, draft.blobs))
         run.last_seq += len(written)
         run.updated_at = written[-1].ts.timestamp()
         self.longer[run.id] = run

@@ -10,8 +10,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from runtime.record.journal import Unrecordable
@@ -22,7 +22,7 @@ MAX_EVENT_BYTES = 500_000_000
 """Of one event's JSON, in bytes: half of the smallest limit of a store for a whole row (SQLite: a billion)."""
 
 
-class EventRow(NamedTuple):
+class EventRow(msgspec.Struct, frozen=True):
     """An event on its way into the journal. `blobs` maps fields to digests (JSON), `values` digests to JSON texts."""
 
     event: ev.JournalEvent

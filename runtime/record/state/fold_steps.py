@@ -20,7 +20,7 @@ from runtime.record.state.nodes import (
     Node,
     with_proposal,
 )
-from runtime.record.state.summary import NodePhase
+from runtime.record.state.summary import NODE_TERMINAL, NodePhase
 
 if TYPE_CHECKING:
     from runtime.record.state.run_data import RunData
@@ -33,7 +33,7 @@ def cancel_below(s: RunData, top: Node, e: ev.JournalEvent) -> None:
         node = stack.pop()
         if node.children:
             stack.extend([s.nodes[child] for child in node.children])
-        if not node.terminal:
+        if node.phase not in NODE_TERMINAL:
             node.closed_at = e.ts
             s.move(node, "cancelled")
 
