@@ -279,7 +279,8 @@ class DurableScope(steps.Scope):
             return
         if not number and (stop := breakpoint_fault(self._session, self.path, "agent", self._name)) is not None:
             await self._wait_at_breakpoint(stop, self._activity)
-        await deliver_messages(self._session, node, number, messages)
+        if node.delivered or self._session.state.injected:
+            await deliver_messages(self._session, node, number, messages)
 
     async def _wait_at_breakpoint(self, fault: Classification, activity: Activity) -> None:
         answer = await incidents.await_answer(
