@@ -365,6 +365,20 @@ async def test_grants_are_what_the_workspace_says(journal: Journal, clock: Clock
     assert await journal.runnable() == []
 
 
+async def test_what_another_client_wrote_is_never_nothing(store: Store) -> None:
+    async with await store.open() as here, await store.open() as there:
+        known = 0
+        for number in range(3):
+            assert here.has_nothing_after(ev.WORKSPACE_RUN_ID, known) == here.is_local, (
+                "a file is looked at without a wait"
+            )
+            written = await there.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(ref=f"{number}.py:a"))
+            assert not here.has_nothing_after(ev.WORKSPACE_RUN_ID, known)
+            assert await here.read(ev.WORKSPACE_RUN_ID, known) == [written]
+            known = written.seq
+        assert not here.has_nothing_after("r1", 0), "of a run it does not know at once"
+
+
 async def test_a_command_has_one_reply(journal: Journal) -> None:
     assert await journal.command("c1") is None
     replies = await asyncio.gather(*(journal.command("c1", {"n": n, "t": "ü"}) for n in range(5)))
