@@ -9,11 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from orbiter.errors import text_of
 from runtime.judgement.faults import cause_text, retry_after
 from runtime.judgement.faults.client_libraries import is_of_another_service
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
-from runtime.judgement.faults.evidence_extraction import from_exception, from_record
+from runtime.judgement.faults.evidence_extraction import from_exception, from_record, quoted_failure
 from runtime.judgement.faults.fault_words import (
     all_suggestions,
     error_context,
@@ -50,6 +52,7 @@ _MODEL_CAUSES = frozenset(
 )  # fmt: skip
 _WAITABLE_CAUSES = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.UNKNOWN})
 _TOUCHES_WORLD = frozenset({Origin.TOOL, Origin.HOOK, Origin.QUEUE})
+_TOOL_RAISED = "tool.raised"
 _UNSENT = frozenset(
     {Cause.CIRCUIT_OPEN, Cause.POLICY_DENIED, Cause.POOL_EXHAUSTED, Cause.CONFIG_INVALID, Cause.LIMIT_REACHED}
 )
@@ -132,7 +135,7 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
     now = time.time() if asked.now is None else asked.now
     where = asked.where
     stated = asked.origin or found.origin
-    rule = first_match((*asked.rules, *builtin_rules()), found, stated or _guess_origin(found, None, where))
+    rule, found = _matching_rule(found, asked, stated or _guess_origin(found, None, where))
     cause = rule.cause if rule else Cause.UNKNOWN
     persistence = (rule.persistence if rule else None) or cause_text.PERSISTENCE_TEXT[cause]
     hint = _retry_hint(found, cause, persistence, now)
@@ -178,6 +181,19 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         rule_id=rule_id,
         context=error_context(found),
     )
+
+
+def _matching_rule(found: Evidence, asked: _Request, origin: Origin) -> tuple[Rule | None, Evidence]:
+    """The rule that decides, and the evidence with what the failure quotes, where only that says something."""
+    rules = (*asked.rules, *builtin_rules())
+    rule = first_match(rules, found, origin)
+    quoted = quoted_failure(found) if rule is None or rule.id == _TOOL_RAISED else None
+    told = first_match(rules, quoted, origin) if quoted else None
+    if quoted is None or told is None or told.cause is Cause.CANCELLED or told.impact is Impact.PROCESS:
+        return rule, found
+    # Words prove neither that nothing was sent nor how far a failure reaches.
+    rule = told.model_copy(update={"effect": None, "impact": None})
+    return rule, replace(found, status=quoted.status, provider=quoted.provider, codes=quoted.codes)
 
 
 def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:

@@ -42,10 +42,13 @@ _STATUS_IN_TEXT = re.compile(
     r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"
     r"|\b(?:server|client)\serror\s'?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
     rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|\s(?:client|server)\serror\b"
-    r"|\s[A-Z_]{4,40}\.?\s\{)|^\((?P<c>[45]\d\d)\)\s?Reason:",
+    r"|,\smessage=|\s[A-Z_]{4,40}\.?\s\{)|^\((?P<c>[45]\d\d)\)\s?Reason:"
+    rf"|\n(?P<d>[45]\d\d)(?=\s(?:{_PHRASES})\b)|\bRedirect\sresponse\s'(?P<e>3\d\d)(?=\s)",
     re.IGNORECASE,
 )
 
+_QUOTED_KEY = re.compile(r"""['"](?:message|content|input|output|request|response|error|type|param)['"]\s?:""")
+# A key in JSON is none of the words of the error: "'message': 'The model is blocked'" blocks no message.
 _AWS_CODE = re.compile(r"\bAn error occurred \((\w{3,80})\) when calling\b")
 # botocore's ClientError: the service's code stands in its text.
 
@@ -94,7 +97,7 @@ def build_evidence(record: Mapping[str, Any]) -> Evidence:
     spelled = _json_in_text(bare)
     body = _parse_body(record["body"])
     body = spelled if body is None else body
-    words = [bare]
+    words = [bare if spelled is None else _QUOTED_KEY.sub(" ", bare)]
     codes: list[str] = [as_text(c) for c in record["codes"] if c is not None]
     codes += _AWS_CODE.findall(bare[:MAX_TEXT])
     status: int | None = record["status"]
@@ -119,7 +122,7 @@ def build_evidence(record: Mapping[str, Any]) -> Evidence:
         status = _reported_status(status, code)
     if status is None:
         said = _STATUS_IN_TEXT.search(text)
-        status = int(said["a"] or said["b"] or said["c"]) if said else None
+        status = int(next(filter(None, said.groups()))) if said else None
     known = tuple(dict.fromkeys(filter(None, (plain_code(c) for c in codes))))
     return Evidence(
         message=message[:MAX_TEXT],

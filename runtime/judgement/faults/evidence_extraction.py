@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from orbiter.errors import cause_of, causes, text_of
+from runtime.judgement.faults.class_names import CLASS_NAME, ancestry, class_names, split_class_name
 from runtime.judgement.faults.evidence import (
-    MAX_TEXT,
     Evidence,
     as_text,
     build_evidence,
@@ -36,9 +35,6 @@ _WRAPPING_TEXT = re.compile(
     r"|(?P<tool>Tool '[^'\n]{0,200}' failed:\s)"
     r"|(?:unhandled errors in a TaskGroup \(1 sub-exception\))\s*:?\s)"
 )
-_EXCEPTION_TEXT = re.compile(r"^\s*([A-Za-z_][\w.]{1,120})(?:\((?:['\"])?(.*?)(?:['\"],?)?\)|:\s*(.*)|)\s*$", re.DOTALL)
-
-_CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warning|Timeout|Exit|Interrupt|Group)?$")
 
 
 # --- exceptions -------------------------------------------------------------------------------------------------
@@ -58,7 +54,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
             break
         provider = provider or as_text(safe_getattr(exc, "provider")) or _vendor(exc)
         where = where or as_text(safe_getattr(exc, "where"))
-        if {"ModelError", "APIConnectionError"} & set(_class_names(exc)):
+        if {"ModelError", "APIConnectionError"} & set(class_names(exc)):
             origin = origin or Origin.MODEL
         exc = inner
     found = _evidence_of(exc, provider)
@@ -66,7 +62,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
         origin = origin or Origin.MODEL
     if _QUEUE_ERROR in found.names:
         # Its words are its own; what failed below it says which kind of failure it is.
-        below = (name for inner in causes(exc) for name in _class_names(inner))
+        below = (name for inner in causes(exc) for name in class_names(inner))
         found = replace(found, names=tuple(dict.fromkeys((*found.names, *below))))
         origin = Origin.QUEUE
     return replace(
@@ -77,7 +73,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
 def _unwrap(exc: BaseException) -> tuple[BaseException | None, bool, bool]:
     """The exception inside, whether attempts were spent on it, whether it is a tool's. None: nothing (more) inside."""
     message = text_of(exc)
-    names = _class_names(exc)
+    names = class_names(exc)
     wrapping = _WRAPPING_TEXT.match(message)
     spent = bool(wrapping and wrapping["n"])
     tool = "ToolError" in names or "ToolExecutionError" in names
@@ -102,7 +98,7 @@ def _facts(exc: BaseException) -> bool:
 
 def _has_own_evidence(exc: BaseException) -> bool:
     return isinstance(exc, OSError | ValueError | AssertionError) or bool(
-        {"HTTPError", "TransportError", "StreamError", "APIError", "ClientError"} & set(_class_names(exc))
+        {"HTTPError", "TransportError", "StreamError", "APIError", "ClientError"} & set(class_names(exc))
     )
 
 
@@ -130,7 +126,7 @@ def _evidence_of(exc: BaseException, provider: str) -> Evidence:
         "provider": first_present(safe_getattr(exc, "provider"), context.get("provider"), provider, _vendor(exc)),
         "status": status,
         "codes": [c for c in declared if isinstance(c, str | int) and not isinstance(c, bool)],
-        "names": (*_class_names(exc), *_named_by_type(declared[0])),
+        "names": (*class_names(exc), *_named_by_type(declared[0])),
         "where": first_present(safe_getattr(exc, "where"), context.get("where")),
         "headers": headers,
         "body": body,
@@ -160,7 +156,7 @@ def _said_recoverable(exc: BaseException) -> bool | None:
     """Whether a repetition can succeed, as the code that raised the error says. The default of a class does not count
     for this failure, nor does what an adapter makes of a provider's status.
     """
-    if "ModelError" in _class_names(exc):
+    if "ModelError" in class_names(exc):
         return None
     said = (safe_getattr(exc, "__dict__") or {}).get("recoverable")
     return said if isinstance(said, bool) else None
@@ -168,7 +164,7 @@ def _said_recoverable(exc: BaseException) -> bool | None:
 
 def _named_by_type(kind: Any) -> tuple[str, ...]:
     """A provider's type that is the name of an exception (`orbiter.models` puts the network library's there)."""
-    return _ancestry(kind) if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind) else ()
+    return ancestry(kind) if isinstance(kind, str) and CLASS_NAME.fullmatch(kind) else ()
 
 
 def _message_of(exc: BaseException, message: str) -> str:
@@ -176,30 +172,6 @@ def _message_of(exc: BaseException, message: str) -> str:
     if isinstance(own, str) and own and own not in message:
         return f"{own}\n{message}" if message else own
     return message
-
-
-def _class_names(exc: BaseException) -> tuple[str, ...]:
-    names: list[str] = []
-    for cls in type(exc).__mro__[:-1]:
-        names += [cls.__name__, f"{cls.__module__}.{cls.__name__}", f"{cls.__module__.split('.')[0]}.{cls.__name__}"]
-    return _with_families(type(exc).__name__, names)
-
-
-def _with_families(own: str, names: list[str]) -> tuple[str, ...]:
-    """`names`, and ``*timeout*`` or ``*ratelimit*`` where the class's own name says so (Osprey's convention)."""
-    said = own.rsplit(".", 1)[-1].replace("_", "").lower()
-    families = [f"*{word}*" for word in ("timeout", "ratelimit", "authentication") if word in said]
-    return tuple(dict.fromkeys([*names, *families]))
-
-
-def _ancestry(name: str) -> tuple[str, ...]:
-    """A class known by name only: with its ancestors where it is a builtin of Python."""
-    bare = name.rsplit(".", 1)[-1]
-    known = getattr(builtins, bare, None)
-    if isinstance(known, type) and issubclass(known, BaseException) and name in (bare, f"builtins.{bare}"):
-        return _with_families(bare, [cls.__name__ for cls in known.__mro__[:-1]])
-    top = f"{name.split('.', maxsplit=1)[0]}.{bare}" if "." in name else bare
-    return _with_families(bare, [bare, name, top])
 
 
 _VENDORS = {"anthropic": "anthropic", "openai": "openai", "botocore": "bedrock", "google": "gemini"}
@@ -221,6 +193,28 @@ def _botocore_body(response: Any) -> Any:
     return meta.get("HTTPHeaders") if isinstance(meta, Mapping) else None
 
 
+def quoted_failure(found: Evidence) -> Evidence | None:
+    """The failure that another one tells of as ``Class: text``; None: it tells of none.
+
+    Frameworks pass failures on as such words, in exceptions of their own. Anything can say such words, so they are
+    asked only where all else says nothing.
+    """
+    name, said = split_class_name(found.message)
+    if not name or found.logged:
+        return None
+    record = {
+        "message": said,
+        "provider": found.provider or _vendor_of(name),
+        "status": found.status,
+        "codes": [found.code],
+        "names": ancestry(name),
+        "where": found.where,
+        "headers": found.headers,
+        "body": found.body,
+    }
+    return build_evidence(record)
+
+
 # --- records ----------------------------------------------------------------------------------------------------
 
 
@@ -230,12 +224,12 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
     names: list[str] = []
     message = as_text(record.get("message"))
     if isinstance(spoken, str) and spoken:
-        name, said = _split_class_name(spoken)
+        name, said = split_class_name(spoken)
         names += [name] if name else []
         message = f"{message}\n{said}" if message and said else message or said
     wrapped, exhausted, origin = _unwrapped_text(message)
     kind = record.get("type")
-    if isinstance(kind, str) and _CLASS_NAME.fullmatch(kind):
+    if isinstance(kind, str) and CLASS_NAME.fullmatch(kind):
         names.append(kind)
     where = as_text(record.get("where")).strip().lower()
     found = build_evidence(
@@ -244,7 +238,7 @@ def from_record(record: Mapping[str, Any]) -> Evidence:
             "provider": as_text(record.get("provider")) or next((_vendor_of(n) for n in names if "." in n), ""),
             "status": status_of(record.get("status"), record.get("status_code"), record.get("http_status")),
             "codes": [kind, record.get("code"), record.get("error_type"), record.get("error_code")],
-            "names": [n for name in names for n in _ancestry(name)],
+            "names": [n for name in names for n in ancestry(name)],
             "where": where,
             "headers": headers_of(record.get("headers")),
             "body": first_present(record.get("body"), record.get("body_text"), record.get("response")),
@@ -270,16 +264,6 @@ def _vendor_of(name: str) -> str:
 
 
 _ORIGIN_OF_CLASS = {"ToolError": Origin.TOOL, "ToolExecutionError": Origin.TOOL, _QUEUE_ERROR: Origin.QUEUE}
-
-
-def _split_class_name(spoken: str) -> tuple[str, str]:
-    """``ClassName: text`` (also ``ClassName('text')`` and a bare ``ClassName``) taken apart."""
-    if spoken.lstrip().startswith("Traceback (most recent call last)"):
-        spoken = spoken.rstrip().rsplit("\n", 1)[-1]
-    found = _EXCEPTION_TEXT.match(spoken[: 2 * MAX_TEXT])
-    if found and _CLASS_NAME.fullmatch(found[1]):
-        return found[1], found[2] or found[3] or ""
-    return "", spoken
 
 
 def _unwrapped_text(message: str) -> tuple[str, bool, Origin | None]:
