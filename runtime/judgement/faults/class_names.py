@@ -11,6 +11,8 @@ _EXCEPTION_TEXT = re.compile(r"^\s*([A-Za-z_][\w.]{1,120})(?:\((?:['\"])?(.*?)(?
 
 CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warning|Timeout|Exit|Interrupt|Group)?$")
 
+_LEADING_STATUS = re.compile(r"^[45]\d\d\s")
+_MAX_NAMES = 5
 _UNMAPPED = frozenset({"litellm.APIConnectionError", "litellm.exceptions.APIConnectionError"})
 """What LiteLLM raises for every error that it does not know: not only for a broken connection."""
 
@@ -40,6 +42,19 @@ def ancestry(name: str) -> tuple[str, ...]:
         return _with_families(bare, [cls.__name__ for cls in known.__mro__[:-1]])
     top = f"{name.split('.', maxsplit=1)[0]}.{bare}" if "." in name else bare
     return _with_families(bare, [bare, name, top])
+
+
+def split_class_names(spoken: str) -> tuple[list[str], str]:
+    """All class names that stand before a text, as LiteLLM strings them together, also after a status."""
+    names: list[str] = []
+    rest = _LEADING_STATUS.sub("", spoken)
+    while len(names) < _MAX_NAMES:
+        name, said = split_class_name(rest)
+        if not name:
+            break
+        names.append(name)
+        rest = said
+    return names, rest
 
 
 def split_class_name(spoken: str) -> tuple[str, str]:

@@ -38,17 +38,18 @@ _MODEL_PREFIX = re.compile(r"^\[(?!Errno\b|WinError\b|SSL\b|X509\b)[^\]\n]{1,80}
 # "[gpt-5] Rate limit reached": not what Python itself puts in brackets, which is the failure's number.
 _PHRASES = "|".join(re.escape(each) for each in sorted(PHRASES))
 _STATUS_IN_TEXT = re.compile(
-    r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
-    r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?"
-    r"|\b(?:server|client)\serror\s'?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
-    rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|\s(?:client|server)\serror\b"
-    r"|,\smessage=|\s[A-Z_]{4,40}\.?\s\{)|^\((?P<c>[45]\d\d)\)\s?Reason:"
-    rf"|\n(?P<d>[45]\d\d)(?=\s(?:{_PHRASES})\b)|\bRedirect\sresponse\s'(?P<e>3\d\d)(?=\s)",
+    r"(?:\bError code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
+    r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?|\breturned\serror:\s"
+    r"|\b(?:server|client)\serror\s['(]?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
+    rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|,\smessage="
+    r"|\s[A-Z_]{4,40}\.?\s\{|\s[\w.]{1,120}(?:Error|Exception):)|^\((?P<c>[45]\d\d)\)\s?Reason:"
+    rf"|(?:^|[:\n]\s?)(?P<d>[45]\d\d)(?=\s(?:{_PHRASES}|(?:client|server)\serror)\b)"
+    r"|\bRedirect\sresponse\s'(?P<e>3\d\d)(?=\s)",
     re.IGNORECASE,
 )
 
 _QUOTED_KEY = re.compile(r"""['"](?:message|content|input|output|request|response|error|type|param)['"]\s?:""")
-# A key in JSON is none of the words of the error: "'message': 'The model is blocked'" blocks no message.
+# Keys of JSON do not count as words of the error: "'message': 'The model is blocked'" blocks no message.
 _AWS_CODE = re.compile(r"\bAn error occurred \((\w{3,80})\) when calling\b")
 # botocore's ClientError: the service's code stands in its text.
 
@@ -157,7 +158,7 @@ def _json_in_text(message: str) -> Any:
         return json.JSONDecoder().raw_decode(part)[0]
     except (ValueError, RecursionError):
         pass
-    if not re.match(r"^(?:Error code: )?\d{3}\b[^{}\n]{0,60}\{", message):
+    if not re.search(r"(?:^|: )\d{3}\b[^{}\n]{0,60}$", message[:start]):
         return None
     try:
         return ast.literal_eval(part)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from orbiter.errors import cause_of, causes, text_of
-from runtime.judgement.faults.class_names import CLASS_NAME, ancestry, class_names, split_class_name
+from runtime.judgement.faults.class_names import CLASS_NAME, ancestry, class_names, split_class_name, split_class_names
 from runtime.judgement.faults.evidence import (
     Evidence,
     as_text,
@@ -199,15 +199,15 @@ def quoted_failure(found: Evidence) -> Evidence | None:
     Frameworks pass failures on as such words, in exceptions of their own. Anything can say such words, so they are
     asked only where all else says nothing.
     """
-    name, said = split_class_name(found.message)
-    if not name or found.logged:
+    names, said = split_class_names(found.message)
+    if not names or found.logged:
         return None
     record = {
         "message": said,
-        "provider": found.provider or _vendor_of(name),
+        "provider": found.provider or _vendor_of(names[0]),
         "status": found.status,
         "codes": [found.code],
-        "names": ancestry(name),
+        "names": [above for name in names for above in ancestry(name)],
         "where": found.where,
         "headers": found.headers,
         "body": found.body,
