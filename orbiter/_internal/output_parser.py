@@ -129,12 +129,14 @@ def reply_data(response: Any) -> dict[str, Any] | None:
 
 def parse_response(*, content: str | None, tool_calls: Sequence[ToolCall] | None, usage: Usage | None) -> AgentOutput:
     """A reply's fields as the agent's output; a provider may leave any of them empty."""
-    calls = [call if call.arguments.isascii() else _encodable_call(call) for call in tool_calls] if tool_calls else []
+    calls = [_encodable_call(call) for call in tool_calls] if tool_calls else []
     return AgentOutput(text=drop_surrogates(content or ""), tool_calls=calls, usage=usage or NO_USAGE)
 
 
 def _encodable_call(call: ToolCall) -> ToolCall:
-    return call.model_copy(update={"arguments": drop_surrogates(call.arguments)})
+    if call.arguments.isascii() and call.name.isascii() and call.id.isascii():
+        return call
+    return call.model_copy(update={name: drop_surrogates(getattr(call, name)) for name in ("id", "name", "arguments")})
 
 
 def parse_tool_call(call: ToolCall) -> ActionModel:

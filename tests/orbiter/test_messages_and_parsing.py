@@ -135,6 +135,8 @@ def test_half_an_emoji_is_replaced_so_that_later_requests_can_be_sent() -> None:
         {"q": "\ufffd"},
     ]
     found.model_dump_json()
+    named = parse_response(content="", tool_calls=[ToolCall(id="\udc80", name="say\ud83d")], usage=None).tool_calls[0]
+    assert (named.id, named.name) == ("\ufffd", "say\ufffd")
 
 
 def test_the_text_of_seed_000() -> None:
