@@ -42,9 +42,11 @@ def mask_text(text: str) -> str:
 
 
 def log_text(record: logging.LogRecord) -> str:
-    """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey."""
+    """A record for a file: with its traceback, without secrets, and nothing in it that a terminal would obey, or that
+    looks like another record.
+    """
     lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record)
-    return sanitize_text(mask_text(lines))
+    return sanitize_text(mask_text(lines)).replace("\n", "\n    ")
 
 
 def sanitize_logs() -> NoteHandler:

@@ -6,6 +6,7 @@ behind the descriptors 1 and 2 themselves, and rotation swaps it there.
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 from contextlib import suppress
@@ -18,17 +19,34 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class EscapingFormatter(logging.Formatter):
-    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text. What
-    looks like a key, the secrets that operators gave, and those in the environment, stand in none.
+    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text,
+    whose further lines are indented, so that none looks like a line of the log. What looks like a key, the secrets that
+    operators gave, and those in the environment, stand in none.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         from runtime.execution.secret_vault import make_redactor  # needless where only the path of the log is asked for
 
         text = make_redactor(addresses=False).text(super().format(record))
-        if text.isprintable():
-            return text
-        return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+        return text if text.isprintable() else escape_controls(text).replace("\n", "\n    ")
+
+
+class EscapedOutput(io.TextIOWrapper):
+    """What is printed to a descriptor, line by line; control characters stand as escapes, as in the log's own lines."""
+
+    def __init__(self, descriptor: int) -> None:
+        raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
+        super().__init__(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+    def write(self, text: str, /) -> int:
+        super().write(text if text.isprintable() else escape_controls(text))
+        return len(text)
+
+
+def escape_controls(text: str) -> str:
+    """Each character that no reader sees, or that a terminal obeys, as Python writes it in a text."""
+    plain = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(plain).replace("\\r\n", "\n")
 
 
 def has_no_address(record: logging.LogRecord) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import io
 import json
 import logging
 import os
@@ -19,7 +18,7 @@ from typing import Any, NoReturn
 from orbiter.errors import OrbiterError
 from runtime.config.environment import InvalidEnvironment, read_env_file
 from runtime.config.loader import load_configuration, load_env_file
-from runtime.daemon.log_file import RotatingLogHandler, log_path
+from runtime.daemon.log_file import EscapedOutput, RotatingLogHandler, log_path
 from runtime.daemon.sockets import SocketError
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.service.gc_policy import relaxed_gc
@@ -171,8 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.ready_fd is not None:
         os.set_inheritable(given.ready_fd, False)
     logging.basicConfig(level=logging.INFO, handlers=[RotatingLogHandler(log_path(given.state))])
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what a tool prints is in the log when it prints it
-        sys.stdout.reconfigure(line_buffering=True)
+    sys.stdout, sys.stderr = EscapedOutput(1), EscapedOutput(2)  # what a tool prints is in the log when it prints it
 
     def ready() -> None:
         log.info("%s: runtime of %s, pid %d", program_version(), given.workspace, os.getpid())

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.secret_vault import make_redactor
 from runtime.judgement.reports.explanation.explain import explain
-from runtime.judgement.reports.notices import Notice, NoticeQueue, NoticeRules
+from runtime.judgement.reports.notices import Notice, NoticeQueue, NoticeRules, chat_safe
 from runtime.record.journal import Journal
 from runtime.record.lease_owner import owner_name
 from runtime.record.state import events as ev
@@ -176,6 +176,7 @@ class Notifier:
             notice_log.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
             return
         body = mask.value(webhook_body(notice))
+        body["text"] = chat_safe(body["text"])  # after secrets are masked: an escape may stand in one
         assert self._client is not None, "a webhook is configured"
         response = await self._client.post(self._rules.webhook, json=body)
         response.raise_for_status()

@@ -18,6 +18,9 @@ from runtime.daemon import daemon
 from runtime.daemon.errors import DaemonError
 from runtime.daemon.launch import start_failure
 from runtime.daemon.log_file import (
+    LOG_FORMAT,
+    EscapedOutput,
+    EscapingFormatter,
     RotatingLogHandler,
     last_lines,
     log_path,
@@ -145,6 +148,21 @@ def test_what_anybody_writes_to_the_descriptors_lands_in_the_log_across_a_rotati
         os.close(write)
     assert path.with_name("runtime.log.1").read_bytes().startswith(b"a tool printed this")
     assert path.read_bytes() == b"and after the rotation this\n"
+
+
+def test_what_tools_print_and_records_quote_obeys_no_terminal_and_forges_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "runtime.log"
+    foul = "\x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041\r\n2026-01-01 00:00:00 INFO runtime: all is well\n"
+    with path.open("wb") as file, EscapedOutput(file.fileno()) as output:
+        print(foul, file=output)
+        output.write("at once\n")
+        seen = path.read_bytes()
+    assert seen.decode().startswith(r"\x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041" + "\n2026-01-01")
+    assert seen.endswith(b"at once\n")
+    record = logging.makeLogRecord({"name": "runtime", "levelname": "INFO", "msg": "it said %s", "args": (foul,)})
+    first, *others = EscapingFormatter(LOG_FORMAT).format(record).split("\n")
+    assert first.endswith(r"it said \x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041")
+    assert all(line.startswith("    ") for line in others)
 
 
 def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_does(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from runtime.judgement.recovery.secret_box import (
 )
 from runtime.judgement.reports import audit, digest
 from runtime.judgement.reports.incident_report import IncidentReport, build_report
-from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, escape_sequences
+from runtime.judgement.reports.notices import NoticeQueue, NoticeRules, chat_safe, escape_sequences
 from runtime.judgement.reports.report_types import WaitingNode
 from runtime.judgement.reports.tracebacks import fold_traceback, is_user_code
 from runtime.judgement.reports.waiting_nodes import nodes_waiting_on
@@ -213,6 +213,16 @@ def test_a_message_cannot_break_out_of_a_terminals_sequence() -> None:
     text = escape_sequences(notice)
     assert text.count("\x1b") == 3
     assert text.count("\x07") == 3
+
+
+def test_a_message_calls_no_channel_and_disguises_no_link_in_a_chat_program() -> None:
+    queue = NoticeQueue(NoticeRules.from_mapping({"webhook": "info", "webhook_url": "https://hook.invalid"}))
+    queue.apply(opened("i1", message="<!channel> a & b <https://evil.invalid|approve>\u202e\x1b[2J"))
+    (notice,) = queue.due(at(0))
+    text = chat_safe(f"{notice.title()}\n{notice.body()}")
+    assert "&lt;!channel&gt; a &amp; b &lt;https://evil.invalid|approve&gt;  [2J" in text
+    assert not set("<>\x1b\u202e") & set(text)
+    assert len(text.split("\n")) == 2
 
 
 # -- reports -----------------------------------------------------------------------------------------------------------
