@@ -6,14 +6,18 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 waiting for a person. This 
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 from console.closed_streams import open_closed_streams
+from console.state_option import check_state
 
 VERBS: dict[str, tuple[str, str]] = {
     "demo": (
@@ -160,7 +164,7 @@ def cli(
     if os.environ.get("ORBITER_WORKSPACE"):
         _check_workspace()
     elif not console["hosts"] and ctx.invoked_subcommand != "doctor":
-        _check_state(os.environ.get("ORBITER_STATE") or ".orbiter")
+        check_state(os.environ.get("ORBITER_STATE") or ".orbiter")
     if plain:
         os.environ["ORBITER_ASCII"] = "1"
     if ctx.invoked_subcommand is None:
@@ -203,14 +207,6 @@ def _check_workspace() -> None:
         raise click.UsageError(str(exc)) from exc
 
 
-def _check_state(path: str) -> None:
-    if os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112 - pathlib costs start-up time
-        raise click.UsageError(
-            f"{path} must be a directory, in which all that is kept of a workspace lies: move the file away, or name"
-            " another with --state DIR"
-        )
-
-
 def collect_again() -> None:
     """What is imported stays as long as the process: the garbage collector, which `main` turned off, need not look
     through it.
@@ -224,7 +220,15 @@ def main() -> None:
     """The console script."""
     open_closed_streams()  # before any file is opened
     gc.disable()  # until a verb's modules are there: else a fifth of their time is a search for garbage among them
-    cli()
+    try:
+        cli()
+    except OSError as exc:  # of click's own output, as of --help; a verb has told of its own
+        if exc.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        with suppress(OSError):  # as full, where both are one
+            os.write(2, f"standard output: {exc.strerror}\n".encode())
+        sys.exit(1)
 
 
 if __name__ == "__main__":

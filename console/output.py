@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # a program that reads JSON waits for none of it
     from msgspec import Struct
     from rich.console import Console
 
+STANDARD_OUTPUT: Final = "standard output"
+"""How an error names it that cannot be written."""
 _writing = threading.RLock()
 """What user code prints is shown by a thread (`console.output_capture`): one writes at a time."""
 
@@ -252,13 +254,23 @@ def _write(stream: TextIO, text: str, style: str, *, framed: bool) -> None:
 
 
 def _put(stream: TextIO, text: str) -> None:
-    """Write it all at once; an error names the stream."""
+    """Write it all at once; an error names stdout. Where stderr takes nothing, notes go nowhere from then on, and the
+    verb does what was asked.
+    """
     try:
         stream.write(text)
         stream.flush()
     except OSError as exc:
-        exc.filename = "standard error" if stream is streams.stderr() else "standard output"
+        if stream is streams.stderr():
+            drop_output(stream)
+            return
+        exc.filename = STANDARD_OUTPUT
         raise
+
+
+def drop_output(stream: TextIO) -> None:
+    """What is still to be written there goes nowhere: the interpreter must not try once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _console(stream: TextIO) -> Console:

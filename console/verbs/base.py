@@ -18,8 +18,9 @@ import click
 
 from console.exit_codes import BAD_INPUT, FAILED
 from console.logs import sanitize_logs
-from console.output import print_note, set_mask
+from console.output import STANDARD_OUTPUT, drop_output, print_note, set_mask
 from console.preferences.loader import read_preferences, redacted_views
+from console.state_option import check_state
 from console.verbs.completion import with_completion
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
@@ -69,6 +70,7 @@ def verb(
         def command(*args: P.args, **kwargs: P.kwargs) -> None:
             state = kwargs.pop("state", None)
             if isinstance(state, str):
+                check_state(state)
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
             context = click.get_current_context()
             declared = context.command.get_params(context)
@@ -145,13 +147,14 @@ def run_verb(
         print_note(str(exc))
         return exc.code
     except BrokenPipeError:
-        # The reader has had enough, as `head` does; and the interpreter must not try to flush into it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout().fileno())
+        drop_output(streams.stdout())  # the reader has had enough, as `head` does
         return 128 + signal.SIGPIPE
     except JournalError as exc:
         print_note(str(exc))
         return BAD_INPUT if isinstance(exc.__cause__, OSError) and exc.__cause__.errno in _FORBIDDEN else FAILED
     except OSError as exc:
+        if exc.filename == STANDARD_OUTPUT:
+            drop_output(streams.stdout())
         print_note(_os_error(exc))
         return BAD_INPUT if exc.filename and exc.errno in _BAD_PATH else FAILED
     except OrbiterError as exc:

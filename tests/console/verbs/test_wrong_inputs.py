@@ -147,13 +147,16 @@ def test_a_state_directory_that_may_not_be_written_is_bad_input() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("arguments", [["keys"], ["keys", "--json"], ["themes"]])
-def test_an_output_that_is_full_is_named(tmp_path: Path, arguments: list[str]) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "arguments", [["keys"], ["keys", "--json"], ["themes"], ["--help"], ["show", "--help"], ["--version"]]
+)
+def test_an_output_that_is_full_is_named(tmp_path: Path, arguments: list[str], unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*PROGRAM, *arguments],
             cwd=tmp_path,
-            env=environment(),
+            env=environment() | {"PYTHONUNBUFFERED": unbuffered},
             stdin=subprocess.DEVNULL,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -161,6 +164,32 @@ def test_an_output_that_is_full_is_named(tmp_path: Path, arguments: list[str]) -
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "standard output: No space left on device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(("arguments", "code"), [(["runs"], 0), (["show", "x"], 2)])
+def test_notes_that_cannot_be_written_change_no_result(tmp_path: Path, arguments: list[str], code: int) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=tmp_path,
+            env=environment() | {"PYTHONUNBUFFERED": ""},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=full,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (code, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--state", "file", "runs"], ["runs", "--state", "file"], ["stop", "--state", "file"]]
+)
+def test_a_file_is_no_state_directory_wherever_it_is_named(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "file").write_text("")
+    done = Program(tmp_path)(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "file must be a directory" in done.stderr
 
 
 def test_a_directory_in_place_of_the_journal_is_named(tmp_path: Path) -> None:
