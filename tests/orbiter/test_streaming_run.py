@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
@@ -285,10 +285,10 @@ async def test_chunks_of_another_making() -> None:
         def __init__(self, delta: Any, calls: Any = ()) -> None:
             self.delta = delta
             self.tool_call_deltas = calls
-            self.usage = None
-            self.finish_reason = None
+            self.usage = MagicMock()
+            self.finish_reason = "end_turn"
 
-    rounds: Any = [[Chunk(None, [Delta()])], [Chunk("th"), Chunk("ree"), SimpleNamespace(delta="!")]]
+    rounds: Any = [[Chunk(None, [Delta()])], [Chunk("th"), Chunk("ree"), MagicMock(delta="!", tool_call_deltas=[])]]
     provider = Stream(*rounds)
     events = await collect(run.stream(Agent(name="a", tools=[add]), "q", provider=provider, detailed=True))
     assert "".join(event.text for event in events if isinstance(event, TextEvent)) == "three!"
