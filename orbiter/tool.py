@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -222,9 +222,9 @@ class FunctionTool(Tool, Generic[P, R]):
         except PydanticValidationError as exc:
             raise _invalid_arguments_error(self.name, describe_errors(exc)) from exc
 
-    def invoke(self, arguments: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+    async def invoke(self, arguments: dict[str, Any]) -> Any:
         """As `execute`, which validates by itself."""
-        return self.execute(**arguments)
+        return await self.execute(**arguments)
 
     async def execute(self, /, **kwargs: Any) -> Any:
         """Validate the arguments and call the function.
