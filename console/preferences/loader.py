@@ -38,7 +38,7 @@ def read_preferences(root: Path, environ: Mapping[str, str] | None = None) -> Pr
     sources: dict[Key, str] = {}
     unknown: list[str] = []
     for path in config_files(root, environ):
-        if path.is_file():
+        if path.exists():
             layer = SettingsLayer.from_file(path, InvalidPreferences)
             unknown += filter(None, (unknown_section(name, layer.location((name,))) for name in layer.data))
             ours = {section: layer.data[section] for section in SECTIONS if section in layer.data}
@@ -60,7 +60,7 @@ def redacted_views(root: Path) -> tuple[str, ...] | None:
     """
     merged: dict[str, Any] = {}
     for path in config_files(root):
-        said = SettingsLayer.from_file(path, InvalidPreferences).data if path.is_file() else {}
+        said = SettingsLayer.from_file(path, InvalidPreferences).data if path.exists() else {}
         if isinstance(section := said.get("redaction"), Mapping):
             merged.update(section)
     if merged.get("redact_views") is not True:

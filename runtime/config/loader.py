@@ -77,7 +77,7 @@ def load_configuration(
 
 def _layers(workspace: Path, environ: Mapping[str, str], over: Mapping[str, Any]) -> Iterator[SettingsLayer]:
     """Where settings are said, each over the ones before it."""
-    files = (path for path in config_files(workspace, environ) if path.is_file())
+    files = (path for path in config_files(workspace, environ) if path.exists())
     yield from (SettingsLayer.from_file(path, InvalidConfiguration) for path in files)
     for name, (path, is_text) in variables().items():
         if text := environ.get(name, ""):

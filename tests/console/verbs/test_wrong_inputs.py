@@ -192,6 +192,15 @@ def test_a_file_is_no_state_directory_wherever_it_is_named(tmp_path: Path, argum
     assert "file must be a directory" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["config"], ["run", "x.py:a", "go"]])
+def test_settings_that_are_a_directory_are_not_taken_for_none(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "orbiter.toml").mkdir()  # as a container's mount of a file that is missing makes it
+    (tmp_path / "x.py").write_text("from orbiter import Agent\na = Agent(name='a', model='scripted:x')\n")
+    done = Program(tmp_path)(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "orbiter.toml is a directory, not a file" in done.stderr
+
+
 def test_a_directory_in_place_of_the_journal_is_named(tmp_path: Path) -> None:
     (tmp_path / ".orbiter" / "journal.db").mkdir(parents=True)
     program = Program(tmp_path)
