@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from orbiter.guests.frameworks import FRAMEWORKS, Framework, framework_of_module
+from orbiter.text_input import read_bytes
 from runtime.swarms.python_source import parse_module
 
 Kind = Literal["swarm", "group", "agent", "graph", "guest", "builder"]
@@ -70,8 +71,8 @@ def names_in(path: Path) -> list[str]:
 def definitions_in(path: Path) -> list[Definition]:
     """The swarms and agents that a file defines at its outermost level: swarms, groups, agents, those of others."""
     try:
-        source = path.read_bytes()
-        if len(source) > _FILE_BYTES or not any(module in source for module in _MODULES):
+        source = read_bytes(path, most=_FILE_BYTES)  # of a pipe, which may have no end, nothing
+        if not any(module in source for module in _MODULES):
             return []
         module = parse_module(source)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError, SystemError):

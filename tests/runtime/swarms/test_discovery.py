@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,11 @@ def build_for(who: str) -> Team:
 class Swarm: ...
 hidden = [Team(agents=[writer])]
 """
+
+
+def test_a_pipe_that_is_named_as_a_file_of_python_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    assert definitions_in(tmp_path / "pipe.py") == []
 
 
 def test_swarms_are_named_before_groups_and_agents_and_nothing_is_run(tmp_path: Path) -> None:
