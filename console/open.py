@@ -36,7 +36,7 @@ TEXTUAL_SETTINGS = {
     "TEXTUAL_ANIMATIONS": "none",  # a scroll that glides sends ten frames for one
     "TEXTUAL_SMOOTH_SCROLL": "0",
     "ESCDELAY": "50",  # milliseconds until Escape alone is a key
-    "TEXTUAL_FPS": "120",  # how soon a key may be painted after something else was: what changes by itself has its pace
+    "TEXTUAL_FPS": "500",  # a key waits up to two frames after another paint; what changes by itself has its own pace
 }
 """What Textual reads from the environment when it is imported."""
 _SLOW_LINE = {"TEXTUAL_FPS": "15", "ESCDELAY": "100"}
