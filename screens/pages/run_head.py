@@ -78,6 +78,7 @@ class RunHead(Vertical):
     def _show_guide(self, state: DurableRun, incident_id: str) -> None:
         guide, session = self.query_one("#guide", MessageBar), self._session
         words = session.guide(state, incident_id) if session.guide is not None and not session.guide_hidden else ""
-        guide.styles.max_height = self._guide_rows
-        guide.show(span(words, "ink-accent"))
         guide.set_class(bool(words), "-shown")
+        if words:
+            guide.styles.max_height = self._guide_rows
+            guide.show(span(words, "ink-accent"))

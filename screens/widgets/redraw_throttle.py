@@ -12,6 +12,10 @@ from screens.shell.timer import Alarm
 
 FRAME_S = 0.1
 """Seconds between two drawings, where the terminal takes them."""
+SOON_S = 0.005
+"""Seconds that a drawing waits at least: what a key changed by itself, a cursor, is painted and written before it. The
+thread that writes does not get far while a drawing computes.
+"""
 MAX_SHARE = 0.25
 """The part of the time that may go into drawing: a drawing that took long is followed by a longer pause."""
 
@@ -45,7 +49,7 @@ class RedrawThrottle:
     def request(self) -> None:
         """Something changed. Cheap, and may be called for every event."""
         if not self._alarm.pending:
-            self._alarm.set(self._free_at - self._clock())
+            self._alarm.set(max(SOON_S, self._free_at - self._clock()))
 
     def _due(self) -> None:
         if self._governor is not None and self._governor.stuck:

@@ -70,11 +70,13 @@ async def prompting(pilot: Pilot[Any], link: MemoryLink) -> None:
 
 async def confirming(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A dialog takes keys."""
+    await prompting(pilot, link)
     await press(pilot, "p", then="freeze it")
 
 
 async def asking(pilot: Pilot[Any], link: MemoryLink) -> None:
     """A screen asks the runtime."""
+    await prompting(pilot, link)
     await press(pilot, "4", then=lambda: any(verb == "breakers" for verb, _ in link.said))
 
 
