@@ -98,25 +98,31 @@ def bad_node(state: DurableRun, opened: ev.NodeOpened) -> str:
 
 
 def _check_tree(state: DurableRun) -> None:
-    """Raises `InvalidState` unless each node is reached from the roots once: what walks the tree ends."""
+    """Raises `InvalidState` unless each node is reached from the roots once: what walks the tree ends, also upwards.
+
+    Who is reached from a parent names it; so only from a root it may go on upwards to where it was.
+    """
+    nodes = state.nodes
     seen: set[str] = set()
     below = list(state.roots)
     while below:
-        node = state.nodes.get(below.pop())
-        if node is None or node.id in seen:
+        node_id = below.pop()
+        node = nodes.get(node_id)
+        if node is None or node.id != node_id or node_id in seen:
             raise InvalidState("its nodes are not a tree")
-        seen.add(node.id)
-        if any(child in state.nodes and state.nodes[child].parent_id != node.id for child in node.children):
-            raise InvalidState("its nodes are not a tree")
-        below.extend(node.children)
-    if len(seen) != len(state.nodes):
+        seen.add(node_id)
+        if node.children:
+            if any(child in nodes and nodes[child].parent_id != node_id for child in node.children):
+                raise InvalidState("its nodes are not a tree")
+            below.extend(node.children)
+    if len(seen) != len(nodes):
         raise InvalidState("its nodes are not a tree")
     ended: set[str] = set()
-    for node_id in state.nodes:
+    for node_id in (root for root in state.roots if nodes[root].parent_id in nodes):
         above: set[str] = set()
-        while node_id in state.nodes and node_id not in ended:
+        while node_id in nodes and node_id not in ended:
             if node_id in above:
                 raise InvalidState("its nodes are not a tree")
             above.add(node_id)
-            node_id = state.nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
+            node_id = nodes[node_id].parent_id  # noqa: PLW2901 - up to a root
         ended |= above

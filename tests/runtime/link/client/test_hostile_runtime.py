@@ -232,6 +232,29 @@ RUNS: dict[str, tuple[Callable[[], Iterator[bytes]], str]] = {
         ),
         "not a tree",
     ),
+    "a root that goes on upwards to what is below it": (
+        lambda: iter(
+            [
+                _run_head(
+                    head={"roots": ["n1"]},
+                    nodes={"n1": _node(1, "n2", children=["n2"]), "n2": _node(2, "n1")},
+                )
+            ]
+        ),
+        "not a tree",
+    ),
+    "two roots that are above each other": (
+        lambda: iter([_run_head(head={"roots": ["n1", "n2"]}, nodes={"n1": _node(1, "n2"), "n2": _node(2, "n1")})]),
+        "not a tree",
+    ),
+    "a node under the id of another": (
+        lambda: iter([_run_head(head={"roots": ["n1", "n2"]}, nodes={"n1": _node(2), "n2": _node(1)})]),
+        "not a tree",
+    ),
+    "a child that names no parent": (
+        lambda: iter([_run_head(head={"roots": ["n1"]}, nodes={"n1": _node(1, children=["n2"]), "n2": _node(2)})]),
+        "not a tree",
+    ),
     "a child that is not there": (
         lambda: iter([_run_head(head={"roots": ["n1"]}, nodes={"n1": _node(1, children=["n9"])})]),
         "not a tree",
