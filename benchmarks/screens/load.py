@@ -26,7 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 
 from benchmarks import Ratio
@@ -115,18 +115,15 @@ def tried(index: int, attempt: int) -> ev.StepStarted:
     return ev.StepStarted(node_id=node(index), kind="llm", name=node(index), agent="worker", attempt=attempt, epoch=1)
 
 
-_CONTEXT = get_context("spawn")
-
-
-class Work(_CONTEXT.Process):
+class Work(SpawnProcess):
     """A runtime that serves one big run, in which nodes try again and again. `near`: how many nodes are updated."""
 
     def __init__(self, place: Path, nodes: int, near: int) -> None:
         super().__init__(daemon=True)
         self.nodes, self.near = nodes, near
         self.state_dir = place / ".orbiter"
-        self.ready = _CONTEXT.Event()
-        self._over = _CONTEXT.Event()
+        self.ready = SpawnContext().Event()
+        self._over = SpawnContext().Event()
 
     def run(self) -> None:
         asyncio.run(self._work())
