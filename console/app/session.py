@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from console.app.notifications import NoticeBell
     from console.preferences.schema import Preferences
     from runtime.judgement.reports.notices import NoticeRules
-    from runtime.record.state.durable_run import DurableRun
     from screens.shell.context import ConsoleContext, DigestNotice
     from screens.views.lists.settings import Setting
 
@@ -116,15 +115,18 @@ class ConsoleSession:
             self.gc_policy.loaded()
 
     def _show(self) -> None:
-        from console.app.startup import starter_of
+        from console.demo.tour import tour_text
+        from runtime.link.client.client import LinkClient
+        from runtime.link.client.multi_client import MultiClient
 
         preferences = self._preferences()
         keys = preferences.keymap.words() if preferences.keymap is not None else self.context.keys
-        guide = _tour_text if preferences.guide else None
+        guide = tour_text if preferences.guide else None
         self._made = replace(self.context, settings=self._settings, keys=keys, guide=guide)
+        link = self.context.link
         self._show_first()
-        if (start := starter_of(self.context.link)) is not None:
-            start()
+        if isinstance(link, LinkClient | MultiClient):
+            link.start()
         load = self._load_rest
         self._app.call_after_refresh(lambda: self._app.run_worker(load(), group="load", exit_on_error=False))
 
@@ -187,9 +189,3 @@ class ConsoleSession:
                 async with asyncio.timeout(NOTICE_S):
                     await record_look(link)
         await link.close()
-
-
-def _tour_text(state: DurableRun, incident_id: str) -> str:
-    from console.demo.tour import tour_text  # a run is shown
-
-    return tour_text(state, incident_id)

@@ -77,8 +77,11 @@ def _answered(calls: Sequence[ToolCall], ids: Sequence[str], rest: Sequence[Mess
         if not isinstance(message, ToolResult):
             others.append(message)
             continue
-        asked = (new for call, new in zip(calls, ids, strict=True) if call.id == message.tool_call_id)
-        call_id = next((new for new in asked if new not in results), None)
+        pairs = zip(calls, ids, strict=True)
+        waiting = {new: call.name for call, new in pairs if call.id == message.tool_call_id and new not in results}
+        # Of calls with the same id, that of the tool whose result it is; else the first.
+        named = (new for new, name in waiting.items() if name == message.tool_name)
+        call_id = next(named, None) or next(iter(waiting), None)
         if call_id is None:
             others.append(_without_call(message))
         else:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
 from orbiter.json_schema import NAMED_SCHEMAS, PLAIN_VALUES
 
 _REFUSED_AT_TOP: Final = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"})
-_DEFINITIONS: Final = ("$defs", "definitions")
 _DEEPEST: Final = 16
 """References and alternatives that are followed, one inside the other."""
 
@@ -60,9 +60,7 @@ class _Flattener:
     """Puts alternatives and references into the object that has them. Each reference is followed once."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._targets = {
-            f"#/{key}/{name}": each for key in _DEFINITIONS for name, each in _table(schema.get(key)).items()
-        }
+        self._root = schema
         self._found: dict[str, dict[str, Any]] = {}
 
     def flat(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
@@ -73,12 +71,14 @@ class _Flattener:
         if depth == _DEEPEST:
             return found
         for part in [*self._target(schema.get("$ref"), depth), *self._parts(schema.get("allOf"), depth)]:
-            _take_properties(properties, part)
+            _take_properties(properties, part, "allOf")
             required += [name for name in part["required"] if name not in required]
+        for part in self._parts([schema.get("then"), schema.get("else")], depth):
+            _take_properties(properties, part, "anyOf")
         for key in ("anyOf", "oneOf"):
             wanted = []
             for part in self._parts(schema.get(key), depth):
-                _take_properties(properties, part)
+                _take_properties(properties, part, "anyOf")
                 wanted.append(part["required"])
             required += [name for name in _in_all(wanted) if name not in required]
             if len(set(map(tuple, wanted))) > 1:
@@ -89,20 +89,34 @@ class _Flattener:
         found = members if isinstance(members, list) else []
         return [self.flat(each, depth + 1) for each in found if isinstance(each, Mapping)]
 
-    def _target(self, name: Any, depth: int) -> list[dict[str, Any]]:
-        if not isinstance(name, str) or not isinstance(self._targets.get(name), Mapping):
+    def _target(self, reference: Any, depth: int) -> list[dict[str, Any]]:
+        target = _pointed_at(self._root, reference) if isinstance(reference, str) else None
+        if not isinstance(target, Mapping):
             return []
-        if name not in self._found:
-            self._found[name] = {"properties": {}, "required": []}  # while it is followed: it may name itself
-            self._found[name] = self.flat(self._targets[name], depth + 1)
-        return [self._found[name]]
+        if reference not in self._found:
+            self._found[reference] = {"properties": {}, "required": []}  # while it is followed: it may name itself
+            self._found[reference] = self.flat(target, depth + 1)
+        return [self._found[reference]]
 
 
-def _take_properties(properties: dict[str, Any], part: Mapping[str, Any]) -> None:
-    """A property that two parts describe differently may be as either says."""
+def _pointed_at(root: Any, reference: str) -> Any:
+    """What a reference within the schema names (RFC 6901); None where it names nothing there."""
+    start, *names = unquote(reference).split("/")
+    found = root if start == "#" else None
+    for name in names:
+        key = name.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _take_properties(properties: dict[str, Any], part: Mapping[str, Any], kind: str) -> None:
+    """A property that two parts describe differently is as either says (`anyOf`), or as both do (`allOf`)."""
     for name, value in part["properties"].items():
         before = properties.get(name, value)
-        properties[name] = value if before == value else {"anyOf": [before, value]}
+        properties[name] = value if before == value else {kind: [before, value]}
 
 
 def _names(value: Any) -> list[str]:

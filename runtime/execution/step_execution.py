@@ -66,7 +66,7 @@ class StepExecution(msgspec.Struct, eq=False):
     requested: dict[str, Any]
     overrides: StepOverrides = msgspec.field(default_factory=StepOverrides)
     _finished: bool = False
-    _breaker: tuple[str | None, StepBreaker | NoBreaker] | None = None
+    _breaker: tuple[tuple[str | None, bool], StepBreaker | NoBreaker] | None = None
     """The breaker that was last asked for, with the model that was asked instead of the step's own."""
 
     # -- what is known of the step -------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class StepExecution(msgspec.Struct, eq=False):
         One that lets every call pass for value steps and refused calls, where breakers are off, and in a run begun with
         ``breakers`` off: a drill, whose invented failures say nothing of any service.
         """
-        instead = self.overrides.model
+        instead = (self.overrides.model, self.refused)
         if self._breaker is None or self._breaker[0] != instead:
             self._breaker = (instead, self._find_breaker(self.model))
         return self._breaker[1]

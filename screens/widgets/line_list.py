@@ -33,7 +33,7 @@ class LineList(LineView, can_focus=True):
         Binding("enter", "choose", "Open", id="list.open"),
     ]
 
-    @dataclass(eq=False, repr=False)
+    @dataclass
     class Moved(Message):
         """The cursor stands on another key (empty: on none). `by_operator`: the operator put it there, and not what
         came or went among the lines.
@@ -47,7 +47,7 @@ class LineList(LineView, can_focus=True):
         def control(self) -> LineList:
             return self.lines
 
-    @dataclass(eq=False, repr=False)
+    @dataclass
     class Chosen(Message):
         """Enter, or a click on the line under the cursor."""
 

@@ -26,7 +26,7 @@ class RowList(ColumnList):
         Binding("left,h", "fold(True)", "Fold", show=False, id="list.fold"),
     ]
 
-    @dataclass(eq=False, repr=False)
+    @dataclass
     class Folded(Message):
         """A row is to hide what is under it, or to show it again."""
 

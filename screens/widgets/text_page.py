@@ -37,14 +37,14 @@ class TextPage(LineView, can_focus=True):
         Binding("enter", "follow", "Follow", tooltip="Follow the reference", id="page.follow"),
     ]
 
-    @dataclass(eq=False, repr=False)
+    @dataclass
     class Seen(Message):
         """Another part of the page is in sight. `whole`: all of it has been by now, under this name."""
 
         page: TextPage
         whole: bool
 
-    @dataclass(eq=False, repr=False)
+    @dataclass
     class Followed(Message):
         """A reference is to be followed: its text, as it stands there."""
 

@@ -16,6 +16,7 @@ from orbiter._internal.concurrency import gather_fail_fast
 from orbiter._internal.loop.composite_tool import call_composite
 from orbiter._internal.loop.tool_step import (
     TOOL_CODEC,
+    UNKNOWN_TOOL_TRAITS,
     ToolInvocation,
     invoke_tool,
     traits_of,
@@ -109,7 +110,7 @@ def call_tool(run: AgentRunData, place: Place, invocation: ToolInvocation) -> Co
     composite = getattr(tool, "composite", False) is True
     if composite and invocation.problem is None:
         return call_composite(scope, place, invocation, before, after)
-    traits = _traits(agent, tool)
+    traits = _traits(agent, tool) if tool is not None else UNKNOWN_TOOL_TRAITS
     if composite:  # what it does is what its agents do, and they have steps of their own
         traits = replace(traits, idempotent=True)
     if scope is not DIRECT:

@@ -21,6 +21,8 @@ from orbiter.text_encoding import drop_surrogates
 from orbiter.tool import Tool, result_content
 from orbiter.types import ToolResult, content_text
 
+# A call of a tool that is not there touches nothing, whatever its arguments.
+UNKNOWN_TOOL_TRAITS = Traits(idempotent=True)
 _EMPTY: Mapping[str, Any] = {}
 
 

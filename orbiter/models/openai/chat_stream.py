@@ -32,8 +32,10 @@ class ChatStreamReader:
     _ids: list[str] = field(default_factory=list)
     _made: set[int] = field(default_factory=set)
     """Calls whose id is of our making."""
+    _named: dict[int, str] = field(default_factory=dict)
+    """The names of those."""
     _said: dict[int, str] = field(default_factory=dict)
-    """The arguments of those so far."""
+    """Their arguments so far."""
     _back: RoundTripData | None = None
     _refused: bool = False
 
@@ -86,6 +88,7 @@ class ChatStreamReader:
             self._ids.append(piece.id or f"call_{uuid4().hex[:24]}")
             if not piece.id:
                 self._made.add(slot)
+                self._named[slot] = name or ""
         arguments = arguments_text(function)
         if slot in self._made:
             self._said[slot] = self._said.get(slot, "") + arguments
@@ -105,7 +108,10 @@ class ChatStreamReader:
         if call_id:
             # An id that comes late belongs to the call that has none yet; with a name it is another call's.
             return call_id != self._ids[slot] and not (slot in self._made and not name)
-        return name is not None and (index is None or _is_object(self._said.get(slot, "")))
+        if index is None or name is None:
+            return name is not None
+        # The same name again may be another call, or one that a server repeats: a call is not made twice for that.
+        return name != self._named.get(slot, name) and _is_object(self._said[slot])
 
 
 def _is_object(text: str) -> bool:

@@ -55,7 +55,7 @@ class WorkspaceView:
         self._size: PictureSize | None = None
         """How big the first picture is, while parts of it are missing."""
         self._gone: set[str] = set()
-        """Incidents that left while a picture which may still have them is on its way."""
+        """Incidents that left while a picture which still has them is on its way."""
         self._parts: list[WorkspaceSnapshot] = []
         self._parts_bytes = self._changes_bytes = 0
 
@@ -102,6 +102,7 @@ class WorkspaceView:
         self.grants = {row.grant_id: row for part in parts for row in part.grants}
         self.snapshots = [*self.snapshots[-99:], message.why]
         self.whole, self._size = True, None
+        self._gone.clear()  # the changes behind the picture say it again; another picture is made without them
 
     def _show_part(self, message: WorkspaceSnapshot) -> None:
         """Show a part of the first picture, if its runtime said how big that is."""
@@ -139,10 +140,8 @@ class WorkspaceView:
             self.summaries[message.summary.id] = message.summary
         if message.incident is not None:
             self.incidents[message.incident.opened.incident_id] = message.incident
-            self._gone.discard(message.incident.opened.incident_id)
         if message.closed:
             self.incidents.pop(message.closed, None)
-            self._gone.discard(message.closed)
         if message.grants is not None:
             self.grants = {row.grant_id: row for row in message.grants}
 

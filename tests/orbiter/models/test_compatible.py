@@ -286,6 +286,14 @@ async def test_calls_that_a_server_gives_one_number_and_no_id_are_told_apart(ser
     assert len({call.id for call in reply.tool_calls}) == 2
 
 
+@pytest.mark.parametrize("last", ["", None, " "])
+async def test_a_name_that_a_server_repeats_in_its_last_piece_is_no_second_call(last: Any, server: Loopback) -> None:
+    pieces = [{"name": "f", "arguments": "{}"}, {"name": "f", "arguments": last}]
+    server.answers = [chunks(*({"tool_calls": [{"index": 0, "function": each}]} for each in pieces), reason="stop")]
+    reply = await streamed(provider("vllm", server), tools=[TOOL])
+    assert [(call.name, call.arguments.strip()) for call in reply.tool_calls] == [("f", "{}")]
+
+
 async def test_arguments_that_a_server_sends_as_an_object_are_read(server: Loopback) -> None:
     function: dict[str, Any] = {"name": "f", "arguments": {"a": 1}}
     whole = json.loads(SAYS.whole("", [("c1", "f", "{}")]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
+from itertools import chain, takewhile
+from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -57,14 +58,18 @@ def test_whatever_was_cut_each_call_has_an_id_of_its_own_and_its_result_follows(
     assert pair_tool_calls(sent) == sent
 
 
-@given(st.lists(st.lists(IDS, max_size=4), max_size=5))
-def test_results_belong_to_their_calls_and_what_was_sent_stays(turns: list[list[str]]) -> None:
-    said = [message for ids in turns for message in turn(*ids)]
-    sent = pair_tool_calls(said)
+@given(st.lists(st.lists(IDS, max_size=4), max_size=5), st.randoms())
+def test_results_belong_to_their_calls_and_what_was_sent_stays(turns: list[list[str]], order: Random) -> None:
+    said: list[list[Message]] = []
+    for ids in turns:
+        first, *results = turn(*ids)
+        order.shuffle(results)
+        said.append([first, *results])
+    sent = pair_tool_calls(chain.from_iterable(said))
     names = [call.name for each in sent if isinstance(each, AssistantMessage) for call in each.tool_calls]
     assert [each.tool_name for each in sent if isinstance(each, ToolResult)] == names
-    earlier = [message for ids in turns[:-1] for message in turn(*ids)]
-    assert pair_tool_calls(earlier) == sent[: len(earlier)]
+    earlier = pair_tool_calls(chain.from_iterable(said[:-1]))
+    assert earlier == sent[: len(earlier)]
 
 
 def test_what_is_complete_is_left_as_it_is() -> None:

@@ -14,7 +14,7 @@ from runtime.execution.durable_scope import DurableScope
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.failures.stall_detector import let_go_on
 from runtime.execution.gates.blocked import Blocked
-from runtime.execution.gates.breaker import NO_BREAKER
+from runtime.execution.gates.breaker import NO_BREAKER, StepBreaker
 from runtime.execution.node_faults import answer_for_body
 from runtime.execution.resolution import apply_answer
 from runtime.execution.run_session import RunSession
@@ -269,3 +269,4 @@ async def test_a_refused_call_says_nothing_of_its_tool_until_a_person_gave_other
     assert (execution.repeatable, execution.breaker) == (True, NO_BREAKER)
     execution.overrides.arguments = {"text": "y"}
     assert (execution.refused, execution.repeatable) == (False, False)
+    assert isinstance(execution.breaker, StepBreaker)
