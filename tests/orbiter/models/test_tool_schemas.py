@@ -48,7 +48,7 @@ def test_plain_objects_are_left_as_they_are() -> None:
         ({"$ref": "#/$defs/a~1b/anyOf/0", "$defs": {"a/b": {"anyOf": [A]}}}, A["properties"], ["kind", "x"], None),
         (
             {"allOf": [A, B]},
-            {**A["properties"], "kind": {"allOf": [{"const": "a"}, {"const": "b"}]}},
+            {"kind": {"allOf": [{"const": "a"}, {"const": "b"}]}, "x": {"type": "integer"}},
             ["kind", "x"],
             None,
         ),
