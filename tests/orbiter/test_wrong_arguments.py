@@ -172,7 +172,7 @@ async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> Non
         SimpleNamespace(text="x", usage=7),
         SimpleNamespace(text="x", tool_calls=7),
         engine_fakes.unchecked(AgentOutput, text=7),
-        engine_fakes.unchecked(AgentOutput, text="x", usage=object()),
+        engine_fakes.unchecked(AgentOutput, text="x", usage=object),
         engine_fakes.unchecked(AgentOutput, text="x", tool_calls=[{"id": "1", "name": "add"}]),
         engine_fakes.unchecked(RunResult, output="x", messages=[engine_fakes.unchecked(UserMessage, content=5)]),
     ],
