@@ -46,11 +46,11 @@ from runtime.execution.node_faults import (
 )
 from runtime.execution.replay import RunChanged, displaced_sibling
 from runtime.execution.run_session import RunSession
-from runtime.execution.secret_vault import recorded_arguments
+from runtime.execution.secret_vault import VAULT, kept_error, kept_text, recorded_arguments
 from runtime.execution.step_execution import StepExecution
 from runtime.execution.step_runner import run_step
 from runtime.execution.wait_tracker import Activity
-from runtime.judgement.faults.fault_words import error_message, shortened
+from runtime.judgement.faults.fault_words import shortened
 from runtime.record.state import events as ev
 from runtime.record.state.fault_taxonomy import (
     Classification,
@@ -192,25 +192,28 @@ class DurableScope(steps.Scope):
         if exc is not None:
             over = is_out_of_time(self._session, self._session.state.nodes[self.path])
             state: Literal["timed_out", "failed"] = "timed_out" if over else "failed"
-            return ev.NodeClosed(node_id=self.path, parent_id=parent, state=state, error=error_message(exc))
+            return ev.NodeClosed(node_id=self.path, parent_id=parent, state=state, error=kept_error(exc))
         closed = self._outcome or ev.NodeClosed(node_id=self.path, parent_id=parent, state="succeeded")
         return msgspec.structs.replace(closed, state="skipped") if self._skipped else closed
 
     def outcome(
         self, output: str = "", *, state: Literal["succeeded", "degraded", "failed"] = "succeeded", note: str = ""
     ) -> None:
+        kept = VAULT.mask(output)[:_OUTPUT_CHARS]
         self._outcome = ev.NodeClosed(
             node_id=self.path,
             parent_id=self._parent.path if self._parent is not None else "",
             state=state,
-            output="" if state == "failed" else output[:_OUTPUT_CHARS],
-            error=output[:_OUTPUT_CHARS] if state == "failed" else shortened(note),
+            output="" if state == "failed" else kept,
+            error=kept if state == "failed" else kept_text(note),
         )
 
     def warn(self, text: str) -> None:
-        node, text = self._session.state.nodes.get(self.path), shortened(text)
-        if node is None or text not in node.warnings:
-            self._session.record_soon(ev.Warned(node_id=self.path, text=text))
+        node, whole = self._session.state.nodes.get(self.path), VAULT.mask(text)
+        kept = shortened(whole)
+        # Earlier versions journaled the whole text: a run that they began has it so.
+        if node is None or not {kept, whole}.intersection(node.warnings):
+            self._session.record_soon(ev.Warned(node_id=self.path, text=kept))
 
     def recorded(self, name: str, place: Place) -> Any:
         node = self._session.state.nodes.get(self._join(segment(name, place)))

@@ -142,7 +142,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,
         in_doubt=draft.in_doubt,
         lineage=tuple(node.name for node in lineage),
-        task=task_of(session.state, lineage)[:_TASK_CHARS],
+        task=VAULT.mask(task_of(session.state, lineage))[:_TASK_CHARS],
         action={**(draft.action or {}), **({"policy": draft.policy} if draft.policy else {})},
         question=question.question if question is not None else "",
         answer_schema=schema,
@@ -187,11 +187,11 @@ def error_chain(error: BaseException | None) -> list[str]:
     """An error and what it came from, outermost first, each as ``Type: message``; what only repeats is left out."""
     if error is None:
         return []
-    texts = (f"{type(link).__name__}: {link}"[:_CAUSE_CHARS] for link in causes(error))
+    texts = (VAULT.mask(f"{type(link).__name__}: {link}")[:_CAUSE_CHARS] for link in causes(error))
     return list(islice((text for text, _ in groupby(texts)), _MAX_CAUSES))
 
 
 def _traceback(error: BaseException | None) -> str:
     if error is None or error.__traceback__ is None:
         return ""
-    return "".join(traceback.format_exception(error))[-_TRACEBACK_CHARS:]
+    return VAULT.mask("".join(traceback.format_exception(error)))[-_TRACEBACK_CHARS:]

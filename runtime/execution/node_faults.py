@@ -19,6 +19,7 @@ from runtime.execution.incidents import IncidentDraft
 from runtime.execution.replay import RunChanged
 from runtime.execution.resolution import ending_reason, retry_time
 from runtime.execution.run_session import RunSession
+from runtime.execution.secret_vault import VAULT
 from runtime.execution.wait_tracker import Activity
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.fault_words import error_message
@@ -55,7 +56,7 @@ def classify_node_error(session: RunSession, node_id: str, kind: NodeKind, exc: 
     if changed is not None:
         return draft_replay_difference(str(changed)).fault
     origin = ORIGINS.get(kind, Origin.RUNNER)
-    facts = classify(exc, origin=origin, effect=Effect.NONE, rules=config.rules)
+    facts = classify(exc, origin=origin, effect=Effect.NONE, rules=config.rules, secrets=VAULT.known_values())
     if not config.use_error_classification:
         return facts
     lineage = state.lineage(node_id)
@@ -101,7 +102,7 @@ def draft_node_fault(
     return IncidentDraft(
         fault=fault,
         where=where,
-        message=str(exc) or type(exc).__name__,
+        message=error_message(exc),
         error=exc,
         action={"turn": turn} if turn is not None else {},
         in_place=turn is not None,

@@ -19,6 +19,7 @@ from orbiter.redaction import (
     held_secrets,
     mask_secrets,
 )
+from runtime.judgement.faults.fault_words import error_message, shortened
 from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
 
@@ -64,6 +65,10 @@ class SecretVault:
         """Every secret that was opened here, and the tokens in use: what is masked in texts that quote one."""
         return (*self._known, *held_secrets()) if self._known else held_secrets()
 
+    def mask(self, text: str) -> str:
+        """`text` without them. To be called before a text is cut: of half a secret nothing would be found later."""
+        return mask_secrets(text, secrets) if (secrets := self.known_values()) else text
+
     def _keys(self) -> KeyPair:
         with self._lock:
             if self._pair is None:
@@ -90,6 +95,16 @@ def make_redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Re
     from orbiter.redaction import Redactor
 
     return Redactor(patterns, (*VAULT.known_values(), *environment_secrets()), addresses=addresses)
+
+
+def kept_text(text: str) -> str:
+    """A text of user code as it is journaled where it may be of any length: masked, then shortened."""
+    return shortened(VAULT.mask(text))
+
+
+def kept_error(exc: BaseException) -> str:
+    """What an error says, as it is journaled: masked, then shortened."""
+    return kept_text(error_message(exc))
 
 
 _UNMASKED_FIELDS = frozenset(

@@ -12,7 +12,7 @@ from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.execution.durable_scope import DurableScope
 from runtime.execution.run_session import RunSession
-from runtime.judgement.faults.fault_words import error_message
+from runtime.execution.secret_vault import kept_error
 from runtime.record.state import events as ev
 from runtime.swarms import imports
 
@@ -55,11 +55,11 @@ async def run_root(session: RunSession) -> ev.RunFinished:
                 try:
                     await root.fault(exc)
                 except Aborted as aborted:
-                    return ev.RunFinished(state="failed", error=error_message(aborted))
+                    return ev.RunFinished(state="failed", error=kept_error(aborted))
                 except Skipped as skipped:
                     return _final_event(session, str(skipped.value))
                 except Exception as final:
-                    return ev.RunFinished(state="failed", error=error_message(final))
+                    return ev.RunFinished(state="failed", error=kept_error(final))
 
 
 def _failure(session: RunSession, caught: BaseException) -> Exception:

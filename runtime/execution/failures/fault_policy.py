@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from orbiter.ask import NeedsInput
 from orbiter.errors import ToolError
 from orbiter.steps import Step
+from runtime.execution.secret_vault import VAULT
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.recorded_fault import recorded_fault
@@ -74,6 +75,7 @@ def classify_failure(
         effect=Effect.UNKNOWN if step.kind == "tool" and not step.traits.idempotent else Effect.NONE,
         node_path=list(path),
         rules=config.rules,
+        secrets=VAULT.known_values(),
     )
     if not config.use_error_classification:
         return facts

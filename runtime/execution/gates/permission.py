@@ -16,6 +16,7 @@ from runtime.execution.failures.errors_in_force import may_ask_operator
 from runtime.execution.failures.incident_drafts import config_fault
 from runtime.execution.gates.blocked import Blocked
 from runtime.execution.run_session import RunSession
+from runtime.execution.secret_vault import VAULT
 from runtime.judgement.permissions.permission import (
     Need,
     ObjectTooLargeError,
@@ -118,7 +119,7 @@ async def check_permission(
         return unfit
     # A need without an object says nothing of what is to be done: the call does.
     call = "" if missing.need.object else f"{step.name} {json.dumps(dict(arguments), default=str)}"
-    error = PermissionNeeded(missing.need, step.agent, call[:_CALL_CHARS])
+    error = PermissionNeeded(missing.need, step.agent, VAULT.mask(call)[:_CALL_CHARS])
     parent = session.state.nodes.get(node_id.rpartition("/")[0])
     # A step inside a tool's node: it is the agent who asks, not that node.
     who = {"agent": step.agent} if parent is not None and parent.kind == "tool" else None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from orbiter.errors import text_of
+from orbiter.redaction import mask_secrets as mask_known
 from runtime.judgement.faults import cause_text, retry_after
 from runtime.judgement.faults.client_libraries import is_of_another_service
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
@@ -70,6 +71,7 @@ def classify(
     node_path: Sequence[str] = (),
     now: float | None = None,
     rules: Sequence[Rule] = (),
+    secrets: Sequence[str] = (),
 ) -> Classification:
     """The facts of an exception, unwrapped from its wrappers.
 
@@ -82,13 +84,14 @@ def classify(
         node_path: The node, for the record.
         now: Epoch seconds at the failure, for hints that are points in time; None: this moment.
         rules: An operator's rules, tried before the built-in ones.
+        secrets: Known secrets, masked as well as what looks like one.
 
     Returns:
         The classification. Secrets in its texts are masked.
     """
-    asked = _Request(origin, effect, where, tuple(str(p) for p in node_path), now, rules)
+    asked = _Request(origin, effect, where, tuple(str(p) for p in node_path), now, rules, secrets)
     try:
-        found = from_exception(exc, provider)
+        found = from_exception(exc, provider, secrets)
     except Exception as problem:
         return _unknown_fault(text_of(exc), problem, asked)
     return _classify(found, asked)
@@ -122,6 +125,7 @@ class _Request(NamedTuple):
     path: tuple[str, ...] = ()
     now: float | None = None
     rules: Sequence[Rule] = ()
+    secrets: Sequence[str] = ()
 
 
 def _classify(found: Evidence, asked: _Request) -> Classification:
@@ -179,7 +183,7 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         technical=technical_message(found),
         suggestions=all_suggestions(found, cause, suggestions),
         rule_id=rule_id,
-        context=error_context(found),
+        context=error_context(found, asked.secrets),
     )
 
 
@@ -187,7 +191,7 @@ def _matching_rule(found: Evidence, asked: _Request, origin: Origin) -> tuple[Ru
     """The rule that decides, and the evidence with what the failure quotes, where only that says something."""
     rules = (*asked.rules, *builtin_rules())
     rule = first_match(rules, found, origin)
-    quoted = quoted_failure(found) if rule is None or rule.id == _TOOL_RAISED else None
+    quoted = quoted_failure(found, asked.secrets) if rule is None or rule.id == _TOOL_RAISED else None
     told = first_match(rules, quoted, origin) if quoted else None
     if quoted is None or told is None or told.cause is Cause.CANCELLED or told.impact is Impact.PROCESS:
         return rule, found
@@ -259,7 +263,8 @@ def _infer_impact(origin: Origin, cause: Cause) -> Impact:
 def _unknown_fault(text: str, problem: Exception, asked: _Request) -> Classification:
     """Classifying failed. The original failure is what matters; that of the classifier stands beside it."""
     try:
-        words, aside = mask_secrets(text[:MAX_TEXT]), mask_secrets(f"{type(problem).__name__}: {text_of(problem)}")
+        words = mask_secrets(mask_known(text, asked.secrets)[:MAX_TEXT])
+        aside = mask_secrets(f"{type(problem).__name__}: {text_of(problem)}")
     except Exception:
         words, aside = "", type(problem).__name__
     return Classification(

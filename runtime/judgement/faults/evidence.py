@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from orbiter.models.status import PHRASES
+from orbiter.redaction import mask_secrets
 from runtime.record.state.fault_taxonomy import Effect, Origin
 
 MAX_TEXT = 4000
@@ -92,8 +93,11 @@ def plain_code(code: object) -> str:
     return re.sub(r"[\W_]+", "", as_text(code)[:200]).casefold()
 
 
-def build_evidence(record: Mapping[str, Any]) -> Evidence:
-    message = as_text(record["message"])[: 4 * MAX_TEXT]
+def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Evidence:
+    """The evidence in a record. `secrets` are masked in all words of it, before any is cut: of half a secret nothing
+    would be found later.
+    """
+    message = mask_secrets(as_text(record["message"]), secrets)[: 4 * MAX_TEXT]
     bare = _MODEL_PREFIX.sub("", message)
     spelled = _json_in_text(bare)
     body = _parse_body(record["body"])
@@ -117,8 +121,8 @@ def build_evidence(record: Mapping[str, Any]) -> Evidence:
         elif name == "detail" and isinstance(value, list):
             words += [as_text(item) for item in value if isinstance(item, str)]
     if isinstance(record["body"], str) and body is None:
-        words.append(record["body"][:MAX_TEXT])
-    text = _plain_text(" \n".join(words))
+        words.append(mask_secrets(record["body"], secrets)[:MAX_TEXT])
+    text = _plain_text(mask_secrets(" \n".join(words), secrets))
     for code in codes[:2]:
         status = _reported_status(status, code)
     if status is None:
@@ -135,7 +139,7 @@ def build_evidence(record: Mapping[str, Any]) -> Evidence:
         where=as_text(record["where"])[:100],
         headers=record["headers"],
         body=body,
-        code=next((c for c in reversed(codes[:2]) if c and not c.isdigit()), "")[:200],
+        code=mask_secrets(next((c for c in reversed(codes[:2]) if c and not c.isdigit()), ""), secrets)[:200],
         from_api=bool(status or known or record["provider"]),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ _WRAPPING_TEXT = re.compile(
 # --- exceptions -------------------------------------------------------------------------------------------------
 
 
-def from_exception(exc: BaseException, provider: str = "") -> Evidence:
+def from_exception(exc: BaseException, provider: str = "", secrets: Sequence[str] = ()) -> Evidence:
     """The evidence in an exception, unwrapped to the first that does not wrap another."""
     origin: Origin | None = None
     exhausted = False
@@ -57,7 +57,7 @@ def from_exception(exc: BaseException, provider: str = "") -> Evidence:
         if {"ModelError", "APIConnectionError"} & set(class_names(exc)):
             origin = origin or Origin.MODEL
         exc = inner
-    found = _evidence_of(exc, provider)
+    found = _evidence_of(exc, provider, secrets)
     if found.origin is None and "ModelError" in found.names:
         origin = origin or Origin.MODEL
     if _QUEUE_ERROR in found.names:
@@ -102,7 +102,7 @@ def _has_own_evidence(exc: BaseException) -> bool:
     )
 
 
-def _evidence_of(exc: BaseException, provider: str) -> Evidence:
+def _evidence_of(exc: BaseException, provider: str, secrets: Sequence[str]) -> Evidence:
     response = safe_getattr(exc, "response")
     context = safe_getattr(exc, "context")
     context = context if isinstance(context, Mapping) else {}
@@ -132,7 +132,7 @@ def _evidence_of(exc: BaseException, provider: str) -> Evidence:
         "body": body,
     }
     hint = first_present(safe_getattr(exc, "retry_after"), context.get("retry_after"))
-    found = build_evidence(record)
+    found = build_evidence(record, secrets)
     path = first_present(safe_getattr(exc, "node_path"), context.get("node_path"))
     return replace(
         found,
@@ -193,7 +193,7 @@ def _botocore_body(response: Any) -> Any:
     return meta.get("HTTPHeaders") if isinstance(meta, Mapping) else None
 
 
-def quoted_failure(found: Evidence) -> Evidence | None:
+def quoted_failure(found: Evidence, secrets: Sequence[str] = ()) -> Evidence | None:
     """The failure that another one tells of as ``Class: text``; None: it tells of none.
 
     Frameworks pass failures on as such words, in exceptions of their own. Anything can say such words, so they are
@@ -212,7 +212,7 @@ def quoted_failure(found: Evidence) -> Evidence | None:
         "headers": found.headers,
         "body": found.body,
     }
-    return build_evidence(record)
+    return build_evidence(record, secrets)
 
 
 # --- records ----------------------------------------------------------------------------------------------------

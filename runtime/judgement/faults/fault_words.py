@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orbiter.parsing.nesting import is_deeper
@@ -29,13 +29,13 @@ _ANSWER_FIELDS = frozenset(
 # What an adapter notes of a provider's answer: evidence, whose facts have fields of their own here.
 
 
-def error_context(found: Evidence) -> dict[str, Any]:
+def error_context(found: Evidence, secrets: Sequence[str] = ()) -> dict[str, Any]:
     """What an error carries, as JSON without secrets; what has no form in JSON as text."""
     known = _ANSWER_FIELDS if "ModelError" in found.names else frozenset()
     kept = {as_text(name)[:100]: value for name, value in found.context.items() if name not in known}
     first = dict(list(kept.items())[:_MAX_CONTEXT])
     plain = plain_json(first)
-    masked = Redactor(addresses=False).value(plain)
+    masked = Redactor(secrets=secrets, addresses=False).value(plain)
     return {name: _cut_long(value) for name, value in masked.items()}
 
 
@@ -54,13 +54,15 @@ def _cut_long(value: Any) -> Any:
 
 
 def shortened(text: str) -> str:
-    """A text of user code as it is kept for lists and pages: of a long one its beginning, and how long it was."""
+    """A text of user code as it is kept for lists and pages: of a long one its beginning, and how long it was. Secrets
+    are masked before it: half of one is not found.
+    """
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text):,} characters)"
 
 
 def error_message(exc: BaseException) -> str:
-    """What an error says, shortened; its class where it says nothing."""
-    return shortened(str(exc) or type(exc).__name__)
+    """What an error says; its class where it says nothing."""
+    return str(exc) or type(exc).__name__
 
 
 def mask_secrets(text: str) -> str:
