@@ -6,11 +6,16 @@ behind the descriptors 1 and 2 themselves, and rotation swaps it there.
 
 from __future__ import annotations
 
+import codecs
 import io
 import logging
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 LOG_NAME = "runtime.log"
 MAX_LOG_BYTES = 2 * 1024 * 1024
@@ -31,22 +36,62 @@ class EscapingFormatter(logging.Formatter):
         return text if text.isprintable() else escape_controls(text).replace("\n", "\n    ")
 
 
+PRINTED = "| "
+"""What each line begins with that was printed: whatever it says, it is no record of the log."""
+
+
 class EscapedOutput(io.TextIOWrapper):
-    """What is printed to a descriptor, line by line; control characters stand as escapes, as in the log's own lines."""
+    """What is printed to a descriptor, line by line, each marked with `PRINTED`; control characters stand as escapes,
+    as in the log's own lines. Bytes for its `buffer` are read as UTF-8, and printed. What a child process, or a library
+    in C, writes to the descriptor itself stands as it is.
+    """
 
     def __init__(self, descriptor: int) -> None:
         raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
         super().__init__(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        self._begins_line = True
+        self._printed_bytes = _PrintedBytes(self)
+
+    @property
+    def buffer(self) -> io.BufferedIOBase:  # type: ignore[override] # it is a property there as well
+        return self._printed_bytes
 
     def write(self, text: str, /) -> int:
-        super().write(text if text.isprintable() else escape_controls(text))
+        shown = text if text.isprintable() else escape_controls(text)
+        if shown:
+            mark = PRINTED if self._begins_line else ""
+            self._begins_line = shown.endswith("\n")
+            super().write(mark + shown[:-1].replace("\n", f"\n{PRINTED}") + shown[-1])
         return len(text)
+
+
+class _PrintedBytes(io.BufferedIOBase):
+    """The `buffer` of an `EscapedOutput`: its bytes are printed as text."""
+
+    def __init__(self, output: EscapedOutput) -> None:
+        self._output = output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._output.fileno()
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        written = bytes(data)
+        self._output.write(self._decoder.decode(written))
+        return len(written)
+
+    def flush(self) -> None:
+        if not self._output.closed:
+            self._output.flush()
 
 
 def escape_controls(text: str) -> str:
     """Each character that no reader sees, or that a terminal obeys, as Python writes it in a text."""
-    plain = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
-    return "".join(plain).replace("\\r\n", "\n")
+    lines = text.replace("\r\n", "\n")
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in lines)
 
 
 def has_no_address(record: logging.LogRecord) -> bool:

@@ -196,12 +196,19 @@ def _terminal_safe(text: str) -> str:
     return re.sub(r"[\0;]+", " ", "".join(char if char.isprintable() else "\0" for char in text))
 
 
+_NO_WIDTH = "\u200b"
+"""Zero width space: between two characters that mean something only together."""
+
+
 def chat_safe(text: str) -> str:
     """A text of several lines as a chat program shows it: foreign words in it are no mention of a channel, no link with
-    other words, and hide nothing. Slack's own escapes (its manual, "Formatting text"), which others read as well.
+    other words, and hide nothing. `&`, `<` and `>` as Slack escapes them (its manual, "Formatting text"): a receiver
+    that reads no escapes shows them as they are. Mattermost, Rocket.Chat and Discord read `@` and Markdown's links: a
+    character without width parts them.
     """
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line) for line in text.split("\n"))
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return shown.replace("@", f"@{_NO_WIDTH}").replace("](", f"]{_NO_WIDTH}(").replace("][", f"]{_NO_WIDTH}[")
 
 
 def escape_sequences(notice: Notice, redact: Callable[[str], str] = str) -> str:

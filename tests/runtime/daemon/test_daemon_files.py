@@ -22,6 +22,7 @@ from runtime.daemon.log_file import (
     EscapedOutput,
     EscapingFormatter,
     RotatingLogHandler,
+    escape_controls,
     last_lines,
     log_path,
     open_log,
@@ -157,12 +158,22 @@ def test_what_tools_print_and_records_quote_obeys_no_terminal_and_forges_no_reco
         print(foul, file=output)
         output.write("at once\n")
         seen = path.read_bytes()
-    assert seen.decode().startswith(r"\x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041" + "\n2026-01-01")
-    assert seen.endswith(b"at once\n")
+        output.buffer.write("\x1b[2J é".encode()[:-1])
+        output.buffer.write("é".encode()[1:] + b"\xff\nlast")
+        output.buffer.flush()
+        whole = path.read_text()
+    assert seen.decode().startswith(r"| \x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041" + "\n| 2026-01-01")
+    assert seen.endswith(b"| at once\n")
+    assert whole.endswith("\n| \\x1b[2J é\\xff\n| last")
+    assert all(line.startswith("| ") for line in whole.splitlines())
     record = logging.makeLogRecord({"name": "runtime", "levelname": "INFO", "msg": "it said %s", "args": (foul,)})
     first, *others = EscapingFormatter(LOG_FORMAT).format(record).split("\n")
     assert first.endswith(r"it said \x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041")
     assert all(line.startswith("    ") for line in others)
+
+
+def test_a_backslash_before_the_end_of_a_line_stays() -> None:
+    assert escape_controls("C:\\data\\r\nnext\r\n") == "C:\\data\\r\nnext\n"
 
 
 def test_where_a_run_holds_the_workspace_no_runtime_is_tried_and_it_is_said_who_does(tmp_path: Path) -> None:

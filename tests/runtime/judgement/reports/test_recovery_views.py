@@ -222,6 +222,9 @@ def test_a_message_calls_no_channel_and_disguises_no_link_in_a_chat_program() ->
     text = chat_safe(f"{notice.title()}\n{notice.body()}")
     assert "&lt;!channel&gt; a &amp; b &lt;https://evil.invalid|approve&gt;  [2J" in text
     assert not set("<>\x1b\u202e") & set(text)
+    others = chat_safe("@all @channel [approve](https://evil.invalid) [approve][1]")
+    assert not [each for each in ("@all", "@channel", "](", "][") if each in others]
+    assert others.replace("\u200b", "") == "@all @channel [approve](https://evil.invalid) [approve][1]"
     assert len(text.split("\n")) == 2
 
 
