@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orbiter import Agent, Swarm, ToolContext, run, steps, tool
+from orbiter._internal.loop import model_calls
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, HookError
 from orbiter.hooks import HookPoint
@@ -275,3 +276,21 @@ async def test_a_hook_that_changes_a_frozen_value_into_something_else_is_told_so
 
     with pytest.raises(HookError, match=f"A {point.name} hook of agent 'a' left what cannot be used: .*string; got 7"):
         await entry(Agent(name="a", tools=[add], hooks=[(point, hook)]))
+
+
+async def test_only_messages_that_a_hook_put_in_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Any] = []
+
+    def check(agent: str, point: HookPoint, kind: Any, left: Any, at: int) -> None:
+        checked.append((at, left.messages))
+
+    more = UserMessage(content="and more")
+
+    async def hook(messages: list[Any], **_: Any) -> None:
+        if more not in messages:
+            messages.append(more)
+
+    monkeypatch.setattr(model_calls, "check_left", check)
+    agent = Agent(name="a", tools=[add], hooks=[(HookPoint.PRE_LLM_CALL, hook)])
+    await run(agent, "q", provider=Script(calls(("add", {"a": 1, "b": 2})), text("done")))
+    assert checked == [(1, [more])], "once, though two questions had it"

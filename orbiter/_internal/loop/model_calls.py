@@ -129,14 +129,18 @@ def record_failure(run: AgentRunData, exc: Exception, attempts: int) -> AgentErr
 
 
 async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
-    """PRE_LLM_CALL hooks get the live list and may edit it.
+    """PRE_LLM_CALL hooks get the live list and may edit it. Messages are frozen: those that stay were checked when they
+    came.
 
     Raises:
         HookError: What a hook has left there cannot be used.
     """
+    before = {id(message): message for message in call.messages}  # held: an id is given again to what comes later
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
-    left = AgentInput.model_construct(query="", messages=call.messages)
-    _check_left(run, HookPoint.PRE_LLM_CALL, AgentInput, left)
+    for at, message in enumerate(call.messages):
+        if id(message) not in before:
+            left = AgentInput.model_construct(query="", messages=[message])
+            _check_left(run, HookPoint.PRE_LLM_CALL, AgentInput, left, at)
 
 
 async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) -> None:
@@ -149,9 +153,9 @@ async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) 
     _check_left(run, HookPoint.POST_LLM_CALL, AgentOutput, reply.output)
 
 
-def _check_left(run: AgentRunData, point: HookPoint, kind: type[BaseModel], left: BaseModel) -> None:
+def _check_left(run: AgentRunData, point: HookPoint, kind: type[BaseModel], left: BaseModel, at: int = 0) -> None:
     try:
-        check_left(run.agent.name, point, kind, left)
+        check_left(run.agent.name, point, kind, left, at)
     except HookError as exc:
         run.hook_error = exc
         raise

@@ -170,13 +170,14 @@ async def _run_post_hooks(
     check_left(agent.name, HookPoint.POST_TOOL_CALL, ToolResult, result)
 
 
-def check_left(agent: str, point: HookPoint, kind: type[BaseModel], left: BaseModel) -> None:
-    """See to it that hooks left behind what can be used.
+def check_left(agent: str, point: HookPoint, kind: type[BaseModel], left: BaseModel, at: int = 0) -> None:
+    """See to it that hooks left behind what can be used. `at` is the place in the conversation of its one message.
 
     Raises:
         HookError: They did not; it names the field.
     """
     if (wrong := wrong_field(kind, left)) is not None:
+        wrong = re.sub(r"^messages\.0\b", f"messages.{at}", wrong)
         raise HookError(
             f"A {point.name} hook of agent '{agent}' left what cannot be used: {wrong}",
             hint='Leave objects of orbiter.types there, such as UserMessage(content="Go on")',

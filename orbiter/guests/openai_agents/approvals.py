@@ -7,6 +7,7 @@ hosted MCP tools) are asked about in a step of their own, which does nothing els
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from agents import ModelBehaviorError, RunResult
@@ -40,12 +41,27 @@ async def _decide_one(life: Life, state: RunState[Any], item: ToolApprovalItem) 
     try:
         given = read_arguments(name, call_arguments(raw))
     except ModelBehaviorError:
-        given = {"input": call_arguments(raw)}
+        given = unread_input(call_arguments(raw))
     answer = await ask_permission(life, name, call_id, given)
     if "error" in answer:
         state.reject(item, rejection_message=answer["error"])
     else:
         state.approve(item)
+
+
+def unread_input(text: str) -> dict[str, Any]:
+    """The arguments of a call that are no object of JSON, as they are recorded: an earlier version's runs, which wait
+    for an approval, have them so.
+    """
+    try:
+        found = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        found = text
+    return found if isinstance(found, dict) else {"input": found}
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 async def ask_permission(life: Life, name: str, call_id: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ from orbiter import run
 from orbiter.errors import AgentError, ToolCallError
 from orbiter.guests import guest
 from orbiter.guests.frameworks import FRAMEWORKS, framework_of
-from orbiter.guests.openai_agents import sdk
+from orbiter.guests.openai_agents import approvals, sdk
 from orbiter.guests.openai_agents.clones import Clones
 from orbiter.guests.openai_agents.context_changes import change_again, changed_fields, fields_of
 from orbiter.guests.openai_agents.messages import to_ours, to_theirs
@@ -358,3 +358,17 @@ def test_models_have_the_names_that_ours_have() -> None:
     assert sdk.name_of(None, "litellm/anthropic/claude") == "anthropic:claude"
     assert sdk.name_of(None, None).startswith("openai:")
     assert sdk.name_of(ScriptedModel(), None) == "ScriptedModel"
+
+
+@pytest.mark.parametrize(
+    ("text", "recorded"),
+    [
+        ("[1]", {"input": [1]}),
+        ("5", {"input": 5}),
+        ("run it", {"input": "run it"}),
+        ("[NaN]", {"input": "[NaN]"}),
+        ("[" * 100_000, {"input": "[" * 100_000}),
+    ],
+)
+def test_arguments_that_are_no_object_are_recorded_as_in_earlier_versions(text: str, recorded: dict[str, Any]) -> None:
+    assert approvals.unread_input(text) == recorded
