@@ -28,7 +28,7 @@ from runtime.record.journal import JournalError
 from runtime.record.journal_care import DAMAGED_FILE, BeforeForgetting
 from runtime.record.rules.batch import WrittenEvent
 from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
-from runtime.record.sqlite import content_check, maintenance, registry, wal_loss
+from runtime.record.sqlite import content_check, maintenance, prune_trial, registry, wal_loss
 from runtime.record.sqlite.change_watch import POLL_S, ChangeWatch
 from runtime.record.sqlite.exit_guard import forget, stop_at_exit
 from runtime.record.sqlite.file_identity import JournalFiles
@@ -299,13 +299,14 @@ class SqliteJournal(StoredJournal[Writer, Reader]):
     ) -> list[str]:
         if whole_partitions:
             raise JournalError(f"the journal {self._name} has no partitions: only one on Postgres has")
+        prune_trial.remove_left_copies(self.path)
         now = self._clock()
         before = now - older_than if older_than is not None else None
         if dry_run:
             if max_bytes is None or await maintenance.used_bytes(self._reader) <= max_bytes:
                 return await maintenance.old_runs(self._reader, before)
             async with (
-                maintenance.page_copy(self.path) as path,
+                prune_trial.page_copy(self.path) as path,
                 await SqliteJournal.open(path, clock=lambda: now) as copy,
             ):
                 return await copy.prune(older_than=older_than, max_bytes=max_bytes)

@@ -7,8 +7,7 @@ import asyncio
 import os
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -152,21 +151,6 @@ async def old_runs(reader: Reader, before: datetime | None) -> list[str]:
 async def used_bytes(reader: Reader) -> int:
     """What the data takes, as `prune_runs` counts it."""
     return int((await reader.rows(_USED_BYTES))[0][0])
-
-
-@asynccontextmanager
-async def page_copy(path: Path) -> AsyncIterator[Path]:
-    """A copy of the journal for a while, page by page: what `prune_runs` frees in it, it would free in the journal."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as directory:
-        target = Path(directory) / path.name
-        with sqlite_errors(f"cannot copy to {directory}", path):
-            await asyncio.to_thread(_copy_pages, path, target)
-        yield target
-
-
-def _copy_pages(path: Path, target: Path) -> None:
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-        rescue(connection, target)
 
 
 def _is_old(updated_at: float, before: datetime | None) -> bool:

@@ -7,11 +7,13 @@ import stat
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from runtime.record.journal import JournalError
+from runtime.record.sqlite import prune_trial
 from runtime.record.sqlite.journal import SqliteJournal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import Summary, fold_events
@@ -195,3 +197,29 @@ async def test_a_position_is_never_given_twice(journal: SqliteJournal, clock: Cl
     (event,) = await anext(tail)
     assert event.run_id == "next"
     assert await journal.position() == place + 1
+
+
+async def test_a_trial_of_pruning_takes_no_room_that_the_runtime_needs(
+    journal: SqliteJournal, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await finish(journal, "done", clock, kilobytes=200)
+    files = sorted(journal.path.parent.iterdir())
+    monkeypatch.setattr(prune_trial.shutil, "disk_usage", lambda _: SimpleNamespace(free=300_000))
+    with pytest.raises(JournalError, match=r"needs [1-9] MB beside it, and 0 MB are free"):
+        await journal.prune(max_bytes=0, dry_run=True)
+    assert sorted(journal.path.parent.iterdir()) == files
+    assert await journal.prune(older_than=timedelta(days=-1), dry_run=True) == ["done"], "without a copy"
+    assert await journal.prune(max_bytes=0) == ["done"]
+
+
+async def test_what_a_killed_trial_of_pruning_left_is_removed_by_the_next_prune(
+    journal: SqliteJournal, clock: Clock
+) -> None:
+    await finish(journal, "done", clock)
+    async with prune_trial.page_copy(journal.path) as in_use:
+        left = in_use.parent.with_name(".journal.db.dry-run.killed")
+        left.mkdir()
+        (left / "journal.db").write_bytes(b"all data")
+        assert await journal.prune(older_than=timedelta(days=9)) == []
+        assert in_use.exists()
+        assert not left.exists()
