@@ -53,7 +53,7 @@ async def run_step(execution: StepExecution) -> Any:
         execution.overrides = recorded_overrides(state, step.kind, execution.node_id, execution.parent_id)
     if node is not None:
         return await _resume(execution)
-    if step.before is not None:
+    if step.before is not None:  # most steps have no hooks, and save a coroutine
         await _run_pre_hooks(execution)
     return await _run_attempts(execution, None)
 

@@ -66,7 +66,7 @@ class RunJumps:
         tree = self._panes.nodes
         nodes = [found.opened.node_id for found in waiting]
         at = nodes.index(tree.cursor_key) + 1 if tree.cursor_key in nodes else 0
-        tree.reveal(nodes[at % len(nodes)])
+        self.to_node(nodes[at % len(nodes)])
 
     async def to_event(self, seq: int) -> None:
         """Show the event of this number, and the node that it is about."""

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from runtime.record.rules.parking import waits_for_nothing
 from runtime.record.rules.rows import EventRow
@@ -132,7 +131,7 @@ class Batch:
         """Give events their `seq`; what they mean for the row, and their blobs, are not looked at."""
         written = []
         for number, draft in enumerate(drafts, run.last_seq + 1):
-            placed = replace(draft.event, run_id=run.id, seq=number)
+            placed = draft.event.placed(run.id, number)
             written.append(placed)
             self.events.append(NewEvent(run, placed, draft.body, draft.blobs))
         run.last_seq += len(written)

@@ -39,7 +39,8 @@ class StoredSummary(NamedTuple):
             open_incidents=self.open_incidents,
             wake_at=to_instant(self.wake_at),
             updated_at=to_instant(self.updated_at),
-            error=summary.error if self.state in RUN_TERMINAL else "",  # it was an end that an operator took back
+            # An end that an operator took back. The fold takes it back as well; this summary was made before.
+            error=summary.error if self.state in RUN_TERMINAL else "",
         )
 
 

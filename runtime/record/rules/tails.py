@@ -72,10 +72,8 @@ class Subscription(ABC):
 
     def offer(self, written: Sequence[tuple[int, ev.JournalEvent]]) -> None:
         """Events of this run, or of any; a place is what the cursor counts."""
-        kinds = self.kinds
         for place, event in written:
-            wanted = kinds is None or type(event) in kinds
-            if place == self.cursor + 1 and not (wanted or self.pushed or self.look):
+            if place == self.cursor + 1 and not (self.pushed or self.look or self.wants(event)):
                 self.cursor = place  # it wakes no reader
             else:
                 self.pushed.append(WrittenEvent(place, event))
