@@ -39,8 +39,8 @@ class StoredSummary(NamedTuple):
             open_incidents=self.open_incidents,
             wake_at=to_instant(self.wake_at),
             updated_at=to_instant(self.updated_at),
-            # An end that an operator took back. The fold takes it back as well; this summary was made before.
-            error=summary.error if self.state in RUN_TERMINAL else "",
+            # Not the end that an operator took back since: the fold clears it as well, but this was made before.
+            error="" if summary.state in RUN_TERMINAL and self.state not in RUN_TERMINAL else summary.error,
         )
 
 
