@@ -12,10 +12,7 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any
 
 LOG_NAME = "runtime.log"
 MAX_LOG_BYTES = 2 * 1024 * 1024
@@ -37,7 +34,7 @@ class EscapingFormatter(logging.Formatter):
 
 
 PRINTED = "| "
-"""What each line begins with that was printed: whatever it says, it is no record of the log."""
+"""What each line begins with that was printed, so that it cannot pass for a record of the log."""
 
 
 class EscapedOutput(io.TextIOWrapper):
@@ -78,7 +75,7 @@ class _PrintedBytes(io.BufferedIOBase):
     def fileno(self) -> int:
         return self._output.fileno()
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         written = bytes(data)
         self._output.write(self._decoder.decode(written))
         return len(written)

@@ -24,6 +24,7 @@ from runtime.execution import incidents
 from runtime.execution.failures import quarantine
 from runtime.execution.failures.errors_in_force import check_declared
 from runtime.execution.failures.fault_policy import log_unresolved
+from runtime.execution.failures.kept_text import kept_error, kept_text
 from runtime.execution.failures.raised_permission import ask_for_grant
 from runtime.execution.failures.reroute import fails_at_once
 from runtime.execution.failures.stall_detector import check_handoff_circle
@@ -46,7 +47,7 @@ from runtime.execution.node_faults import (
 )
 from runtime.execution.replay import RunChanged, displaced_sibling
 from runtime.execution.run_session import RunSession
-from runtime.execution.secret_vault import VAULT, kept_error, kept_text, recorded_arguments
+from runtime.execution.secret_vault import VAULT, recorded_arguments
 from runtime.execution.step_execution import StepExecution
 from runtime.execution.step_runner import run_step
 from runtime.execution.wait_tracker import Activity

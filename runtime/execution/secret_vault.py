@@ -19,7 +19,6 @@ from orbiter.redaction import (
     held_secrets,
     mask_secrets,
 )
-from runtime.judgement.faults.fault_words import error_message, shortened
 from runtime.judgement.recovery.secret_box import KeyPair, SealError, unseal
 from runtime.record.state import events as ev
 
@@ -95,16 +94,6 @@ def make_redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Re
     from orbiter.redaction import Redactor
 
     return Redactor(patterns, (*VAULT.known_values(), *environment_secrets()), addresses=addresses)
-
-
-def kept_text(text: str) -> str:
-    """A text of user code as it is journaled where it may be of any length: masked, then shortened."""
-    return shortened(VAULT.mask(text))
-
-
-def kept_error(exc: BaseException) -> str:
-    """What an error says, as it is journaled: masked, then shortened."""
-    return kept_text(error_message(exc))
 
 
 _UNMASKED_FIELDS = frozenset(

@@ -11,8 +11,8 @@ from orbiter.errors import ExecutionError
 from orbiter.runner import run as run_swarm
 from orbiter.steps import Aborted, Skipped, entered
 from runtime.execution.durable_scope import DurableScope
+from runtime.execution.failures.kept_text import kept_error
 from runtime.execution.run_session import RunSession
-from runtime.execution.secret_vault import kept_error
 from runtime.record.state import events as ev
 from runtime.swarms import imports
 

@@ -12,9 +12,10 @@ import pytest
 
 from orbiter.steps import Aborted
 from runtime.execution.durable_scope import DurableScope
+from runtime.execution.failures.kept_text import kept_error
 from runtime.execution.incidents import error_chain
 from runtime.execution.node_faults import answer_for_body
-from runtime.execution.secret_vault import VAULT, kept_error
+from runtime.execution.secret_vault import VAULT
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.faults.evidence import MAX_TEXT
 from tests.runtime.bench import ME, Bench

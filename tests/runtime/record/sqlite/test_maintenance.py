@@ -204,7 +204,7 @@ async def test_a_trial_of_pruning_takes_no_room_that_the_runtime_needs(
 ) -> None:
     await finish(journal, "done", clock, kilobytes=200)
     files = sorted(journal.path.parent.iterdir())
-    monkeypatch.setattr(prune_trial.shutil, "disk_usage", lambda _: SimpleNamespace(free=300_000))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=300_000))
     with pytest.raises(JournalError, match=r"needs [1-9] MB beside it, and 0 MB are free"):
         await journal.prune(max_bytes=0, dry_run=True)
     assert sorted(journal.path.parent.iterdir()) == files
