@@ -54,6 +54,7 @@ _MODEL_CAUSES = frozenset(
 _WAITABLE_CAUSES = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.UNKNOWN})
 _TOUCHES_WORLD = frozenset({Origin.TOOL, Origin.HOOK, Origin.QUEUE})
 _TOOL_RAISED = "tool.raised"
+_NOT_TAKEN_FROM_QUOTES = dict.fromkeys(("effect", "impact", "set_origin", "proposal", "limit"))
 _UNSENT = frozenset(
     {Cause.CIRCUIT_OPEN, Cause.POLICY_DENIED, Cause.POOL_EXHAUSTED, Cause.CONFIG_INVALID, Cause.LIMIT_REACHED}
 )
@@ -139,7 +140,7 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
     now = time.time() if asked.now is None else asked.now
     where = asked.where
     stated = asked.origin or found.origin
-    rule, found = _matching_rule(found, asked, stated or _guess_origin(found, None, where))
+    rule, found, quoted = _matching_rule(found, asked, stated or _guess_origin(found, None, where))
     cause = rule.cause if rule else Cause.UNKNOWN
     persistence = (rule.persistence if rule else None) or cause_text.PERSISTENCE_TEXT[cause]
     hint = _retry_hint(found, cause, persistence, now)
@@ -159,15 +160,16 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
     elif told is True and rule_id in ("unknown", "status.4xx"):
         cause, persistence, rule_id = Cause.SERVICE_UNAVAILABLE, Persistence.TRANSIENT, f"{rule_id}+x-should-retry"
     place = (rule.set_origin if rule else None) or stated or _guess_origin(found, cause, where)
+    proven = Cause.UNKNOWN if quoted else cause  # words prove neither that nothing was sent nor how far it reaches
     return Classification(
         origin=place,
         cause=cause,
         persistence=persistence,
         effect=_effect_known(
             asked.effect or found.effect,
-            _infer_effect(rule, place, cause, known=bool(stated) or place in _KNOWN_ORIGINS),
+            _infer_effect(rule, place, proven, known=bool(stated) or place in _KNOWN_ORIGINS),
         ),
-        impact=(rule.impact if rule else None) or _infer_impact(place, cause),
+        impact=(rule.impact if rule else None) or _infer_impact(place, proven),
         exhausted=found.exhausted,
         retry_after_s=hint.seconds if hint else None,
         hint_source=hint.source if hint else "",
@@ -187,17 +189,19 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
     )
 
 
-def _matching_rule(found: Evidence, asked: _Request, origin: Origin) -> tuple[Rule | None, Evidence]:
-    """The rule that decides, and the evidence with what the failure quotes, where only that says something."""
+def _matching_rule(found: Evidence, asked: _Request, origin: Origin) -> tuple[Rule | None, Evidence, bool]:
+    """The rule that decides, and the evidence with what the failure quotes, where only that says something.
+
+    True: the rule is of what is quoted. Of that only cause and persistence are taken.
+    """
     rules = (*asked.rules, *builtin_rules())
     rule = first_match(rules, found, origin)
     quoted = quoted_failure(found, asked.secrets) if rule is None or rule.id == _TOOL_RAISED else None
     told = first_match(rules, quoted, origin) if quoted else None
     if quoted is None or told is None or told.cause is Cause.CANCELLED or told.impact is Impact.PROCESS:
-        return rule, found
-    # Words prove neither that nothing was sent nor how far a failure reaches.
-    rule = told.model_copy(update={"effect": None, "impact": None})
-    return rule, replace(found, status=quoted.status, provider=quoted.provider, codes=quoted.codes)
+        return rule, found, False
+    rule = told.model_copy(update=_NOT_TAKEN_FROM_QUOTES)
+    return rule, replace(found, status=quoted.status, provider=quoted.provider, codes=quoted.codes), True
 
 
 def _retry_hint(found: Evidence, cause: Cause, persistence: Persistence, now: float) -> retry_after.RetryHint | None:
@@ -240,7 +244,7 @@ def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: boo
         return rule.effect
     if origin in (Origin.TOOL, Origin.HOOK) and cause in (Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED):
         return Effect.NOT_ATTEMPTED  # the service refused the call
-    if cause in _UNSENT:
+    if cause in _UNSENT and not (origin in _TOUCHES_WORLD and rule and rule.by_words):
         return Effect.NOT_ATTEMPTED
     return Effect.UNKNOWN if origin in _TOUCHES_WORLD or not known else Effect.NONE
 

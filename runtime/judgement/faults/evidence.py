@@ -39,12 +39,13 @@ _MODEL_PREFIX = re.compile(r"^\[(?!Errno\b|WinError\b|SSL\b|X509\b)[^\]\n]{1,80}
 # "[gpt-5] Rate limit reached": not what Python itself puts in brackets, which is the failure's number.
 _PHRASES = "|".join(re.escape(each) for each in sorted(PHRASES))
 _STATUS_IN_TEXT = re.compile(
-    r"(?:\bError code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
-    r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?|\breturned\serror:\s"
+    r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
+    r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?|\bURL\sreturned\serror:\s"
     r"|\b(?:server|client)\serror\s['(]?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
     rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|,\smessage="
     r"|\s[A-Z_]{4,40}\.?\s\{|\s[\w.]{1,120}(?:Error|Exception):)|^\((?P<c>[45]\d\d)\)\s?Reason:"
-    rf"|(?:^|[:\n]\s?)(?P<d>[45]\d\d)(?=\s(?:{_PHRASES}|(?:client|server)\serror)\b)"
+    rf"|(?:^|[:\n]\s?)(?P<d>[45]\d\d)(?=\s(?:{_PHRASES}|(?:client|server)\serror)(?:\s*$|\s?[.:,{{(<\n]|\sfor\b))"
+    r"|\bError code:\s(?P<f>[45]\d\d)(?=\s-\s|$)"
     r"|\bRedirect\sresponse\s'(?P<e>3\d\d)(?=\s)",
     re.IGNORECASE,
 )
