@@ -41,7 +41,7 @@ def _remedy(found: Classification) -> Remedy:
 
 @pytest.mark.parametrize("row", _rows("plain-texts.jsonl"), ids=lambda row: row["message"][:60])
 def test_a_plain_text_gets_no_cause_that_it_does_not_say(row: dict[str, Any]) -> None:
-    record = {key: row[key] for key in ("origin", "message", "status") if key in row}
+    record: dict[str, Any] = {key: row[key] for key in ("origin", "message", "status") if key in row}
     said = [classify_record(record)]
     if "status" not in row:
         said.append(classify(RuntimeError(row["message"]), origin=Origin(row["origin"])))
