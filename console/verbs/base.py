@@ -219,7 +219,7 @@ def cli_origin() -> Origin:
 
 
 @asynccontextmanager
-async def open_for_reading() -> AsyncIterator[Journal | None]:
+async def open_for_reading() -> AsyncIterator[JournalCare | None]:
     """The workspace's journal to look at; None where nothing has been run yet."""
     place = workspace().state
     if not journal_exists(place):

@@ -46,9 +46,8 @@ def unusable_reply(model: str, why: object) -> ModelError:
         model: The model string.
         why: What is wrong with the reply, or what reading it raised.
     """
-    said = first_error(why) if isinstance(why, PydanticValidationError) else str(why)
     return ModelError(
-        f"The provider's reply cannot be used: {said}",
+        f"The provider's reply cannot be used: {error_words(why)}",
         model=model,
         provider=model.partition(":")[0],
         code="unusable_reply",
@@ -56,6 +55,11 @@ def unusable_reply(model: str, why: object) -> ModelError:
         where="response",
         hint=f"complete() of a provider returns orbiter.models.{_EXAMPLE}; stream() yields StreamChunk objects",
     )
+
+
+def error_words(why: object) -> str:
+    """What an error says; of several that pydantic found, the first."""
+    return first_error(why) if isinstance(why, PydanticValidationError) else str(why)
 
 
 def reply_output(response: Any) -> AgentOutput:

@@ -34,7 +34,7 @@ def dump_json(value: Any) -> str:
     """A value of JSON as text. A number that JSON does not have is written as its name: ``"NaN"``."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError:  # found on the way, which costs nothing where there is none
+    except ValueError:  # such a number, which is rare: a value without one is walked through once
         return json.dumps(_named_numbers(value), ensure_ascii=False)
 
 

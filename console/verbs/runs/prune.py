@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from pathlib import Path
 
 import click
 
 from console.output import print_json, print_line, print_note
-from console.verbs.base import BadInput, open_for_writing, verb
+from console.verbs.base import BadInput, open_for_reading, open_for_writing, verb
 from console.verbs.runs.export_directory import run_exporter
 from console.workspace import workspace
 from runtime.record.journal_care import JournalCare
-from runtime.record.places import journal_exists, open_journal
+from runtime.record.places import journal_exists
 
 _AGES = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -62,8 +61,10 @@ async def prune(
     if not journal_exists(workspace().state):
         print_note("nothing was run here yet")
         return 0
-    opening = _open_to_look() if dry_run else open_for_writing()
+    opening: AbstractAsyncContextManager[JournalCare | None] = open_for_reading() if dry_run else open_for_writing()
     async with opening as journal:
+        if journal is None:  # removed in this instant
+            return 0
         export = run_exporter(journal, Path(directory)) if directory is not None and not dry_run else None
         gone = await journal.prune(
             older_than=age, max_bytes=size, export=export, whole_partitions=whole_partitions, dry_run=dry_run
@@ -75,12 +76,6 @@ async def prune(
             print_line(run_id)
     print_note(f"{len(gone)} runs {'would be ' if dry_run else ''}forgotten")
     return 0
-
-
-@asynccontextmanager
-async def _open_to_look() -> AsyncIterator[JournalCare]:
-    async with await open_journal(workspace().state, readonly=True) as journal:
-        yield journal
 
 
 def _age(text: str) -> timedelta:

@@ -6,10 +6,8 @@ import reprlib
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel
-from pydantic import ValidationError as PydanticValidationError
 
-from orbiter._internal.output_parser import UNUSABLE, unusable_reply
-from orbiter._internal.values.field_check import first_error
+from orbiter._internal.output_parser import UNUSABLE, error_words, unusable_reply
 from orbiter.models.reply_assembly import StreamAssembly
 from orbiter.models.types import FinishReason, ModelResponse, StreamChunk, ToolCallDelta
 
@@ -45,8 +43,7 @@ class StreamedReply:
             self._flush()
             self._assembly.add(piece)
         except UNUSABLE as exc:
-            said = first_error(exc) if isinstance(exc, PydanticValidationError) else exc
-            raise unusable_reply(self._model, f"of a piece of its stream, {said}") from exc
+            raise unusable_reply(self._model, f"of a piece of its stream, {error_words(exc)}") from exc
         if delta or piece.tool_call_deltas:
             self.said = True
         return piece
@@ -84,9 +81,9 @@ def _read_chunk(given: Any) -> StreamChunk:
 def _read(kind: type[M], given: Any, needed: str, **read: Any) -> M:
     if not hasattr(given, needed):
         raise TypeError(f"{reprlib.repr(given)} has no {needed}")
-    fields = {name: value for name in kind.model_fields if (value := getattr(given, name, None))}
-    given_fields = {name: value for name, value in fields.items() if not _is_stand_in(value)}
-    return kind.model_validate({**given_fields, **read}, strict=True)
+    said = ((name, getattr(given, name, None)) for name in kind.model_fields)
+    fields = {name: value for name, value in said if value and not _is_stand_in(value)}
+    return kind.model_validate({**fields, **read}, strict=True)
 
 
 def _is_stand_in(value: Any) -> bool:

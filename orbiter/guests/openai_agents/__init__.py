@@ -6,5 +6,5 @@ that they call, `model` and `model_request` are for model calls, `tool_call` and
 `messages` translates conversations, and `sdk` holds what is used of the SDK beyond its documented names.
 
 Imports `orbiter`, `orbiter.guests`, `orbiter._internal.concurrency`, `orbiter._internal.keywords`,
-`orbiter._internal.output_parser`, `pydantic`, `pydantic_core`, `openai` and `agents`.
+`orbiter._internal.output_parser`, `orbiter.parsing`, `pydantic`, `pydantic_core`, `openai` and `agents`.
 """

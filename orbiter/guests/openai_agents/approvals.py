@@ -7,7 +7,6 @@ hosted MCP tools) are asked about in a step of their own, which does nothing els
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from agents import ModelBehaviorError, RunResult
@@ -19,6 +18,7 @@ from orbiter.guests.openai_agents.life import Life
 from orbiter.guests.openai_agents.messages import call_arguments, read_arguments
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, value_of
 from orbiter.guests.tool_settings import approval_of
+from orbiter.parsing.strict_json import load_json
 from orbiter.steps import Step, Traits
 
 
@@ -54,14 +54,10 @@ def unread_input(text: str) -> dict[str, Any]:
     for an approval, have them so.
     """
     try:
-        found = json.loads(text, parse_constant=_no_number)
+        found = load_json(text)
     except (ValueError, RecursionError):
         found = text
     return found if isinstance(found, dict) else {"input": found}
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 async def ask_permission(life: Life, name: str, call_id: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -108,8 +108,10 @@ class ChatStreamReader:
         if call_id:
             # An id that comes late belongs to the call that has none yet; with a name it is another call's.
             return call_id != self._ids[slot] and not (slot in self._made and not name)
-        if index is None or name is None:
-            return name is not None
+        if name is None:
+            return False
+        if index is None:
+            return True
         # The same name again may be another call, or one that a server repeats: a call is not made twice for that.
         return name != self._named.get(slot, name) and _is_object(self._said[slot])
 

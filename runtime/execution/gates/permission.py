@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from orbiter._internal.user_code import guard_user_code
@@ -135,12 +134,10 @@ def _unfit(step: Step[Any, Any]) -> Blocked | None:
 
 def _refused(need: Need, text: str) -> Blocked:
     """The model is told that what it wants is denied."""
-    return _told_model(PermissionDenied(text), Cause.POLICY_DENIED, "permission-policy", {"permission": str(need)})
+    return _told_model(PermissionDenied(text), Cause.POLICY_DENIED, "permission-policy", permission=str(need))
 
 
-def _told_model(
-    error: ToolCallError, cause: Cause, rule_id: str, metadata: Mapping[str, Any] = MappingProxyType({})
-) -> Blocked:
+def _told_model(error: ToolCallError, cause: Cause, rule_id: str, **metadata: str) -> Blocked:
     """The model is told of the error as the result of its call, which is not made."""
     fault = Classification(
         origin=Origin.TOOL,
@@ -150,7 +147,7 @@ def _told_model(
         impact=Impact.ABSORBED,
         user_message=str(error),
         rule_id=rule_id,
-        metadata=dict(metadata),
+        metadata=metadata,
     )
     return Blocked(fault, error, refused=True)
 

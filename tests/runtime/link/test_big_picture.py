@@ -8,6 +8,7 @@ import pytest
 
 from runtime.link.client.client import LinkClient
 from runtime.link.server import picture_parts
+from runtime.link.server.server import LinkServer
 from runtime.link.transports.handshake import HandshakeResult
 from runtime.link.transports.transport import UnixTransport
 from runtime.record.state import events as ev
@@ -43,13 +44,19 @@ async def eight(bench: Bench) -> Bench:
     return bench
 
 
+async def held_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> tuple[LinkServer, HeldBack]:
+    """A server, and a console that has the first parts of the picture."""
+    server = await bench.serve(window=1)
+    console = HeldBack(bench, monkeypatch)
+    await console.client.wait_until(lambda: console.client.ready)
+    return server, console
+
+
 async def test_a_run_that_is_opened_is_shown_before_the_rest_of_the_picture(
     eight: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = await eight.serve(window=1)
-    console = HeldBack(eight, monkeypatch)
+    server, console = await held_back(eight, monkeypatch)
     client = console.client
-    await client.wait_until(lambda: client.ready)
     assert (client.whole, len(client.incidents), client.loading[""].all_incidents) == (False, 2, RUNS)
     client.watch("run-3")
     (connection,) = server._connections
@@ -68,10 +75,8 @@ async def test_a_run_that_is_opened_is_shown_before_the_rest_of_the_picture(
 async def test_a_decision_that_is_answered_leaves_the_inbox_before_the_rest_of_the_picture(
     eight: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = await eight.serve(window=1)
-    console = HeldBack(eight, monkeypatch)
+    server, console = await held_back(eight, monkeypatch)
     client = console.client
-    await client.wait_until(lambda: client.ready)
     answered = next(iter(client.incidents))
     not_shown = next(f"i-{number}" for number in range(RUNS) if f"i-{number}" not in client.incidents)
     for incident_id in (answered, not_shown):

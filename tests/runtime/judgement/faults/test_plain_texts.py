@@ -1,4 +1,4 @@
-"""Texts that look like a known failure and are none, and what words alone may never prove."""
+"""Texts that only look like a known failure, and what words alone may never prove."""
 
 from __future__ import annotations
 
