@@ -23,6 +23,7 @@ from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
 __all__ = [
     "OutputParseError",
+    "arguments_object",
     "parse_response",
     "parse_structured_output",
     "parse_tool_arguments",
@@ -99,18 +100,11 @@ def _counted(usage: Any) -> Usage:
     """Tokens as whole numbers, none of them negative: budgets count them."""
     if usage is None:
         return NO_USAGE
-    given = usage
-    if isinstance(usage, Usage):
-        given = usage.__dict__
-        for count in given.values():
-            if type(count) is not int or count < 0:
-                break
-        else:
-            return usage
+    given = usage.__dict__ if isinstance(usage, Usage) else usage
     if not isinstance(given, Mapping):
         raise TypeError(f"its usage must be an orbiter.Usage; got {reprlib.repr(usage)}")
-    counts = Usage.model_validate(dict(given))
-    return Usage(**{name: max(0, count) for name, count in counts.__dict__.items()})
+    usable = isinstance(usage, Usage) and all(type(count) is int for count in given.values())
+    return (usage if usable else Usage.model_validate(dict(given))).non_negative()
 
 
 def reply_data(response: Any) -> dict[str, Any] | None:
@@ -164,6 +158,16 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
             f"Tool '{call.name}' arguments are nested deeper than {MAX_ARGUMENT_NESTING} levels", raw=text
         )
     return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=drop_surrogates_in(arguments))
+
+
+def arguments_object(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call as the object in which others want them; arguments that `parse_tool_call` refuses are in
+    it as the model wrote them, so that it sees its mistake.
+    """
+    try:
+        return parse_tool_call(call).arguments
+    except OutputParseError:
+        return {"invalid_json": call.arguments}
 
 
 def is_too_deep(text: str, arguments: Any) -> bool:

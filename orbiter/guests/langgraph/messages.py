@@ -19,7 +19,7 @@ from langchain_core.messages import (
     ToolCall as TheirToolCall,
 )
 
-from orbiter._internal.output_parser import OutputParseError, parse_tool_call
+from orbiter._internal.output_parser import arguments_object
 from orbiter.guests import typed_values
 from orbiter.guests.langgraph import packed_values
 from orbiter.guests.typed_values import as_json, is_json
@@ -67,14 +67,6 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
-def _arguments_of(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call of our conversation; other text is kept, so that the model sees its mistake."""
-    try:
-        return parse_tool_call(call).arguments
-    except OutputParseError:
-        return {"invalid_json": call.arguments}
-
-
 def to_theirs(messages: Sequence[Message]) -> list[AnyMessage]:
     """Our conversation as LangChain's, without our agents' instructions: the agent has its own."""
     found: list[AnyMessage] = []
@@ -82,7 +74,9 @@ def to_theirs(messages: Sequence[Message]) -> list[AnyMessage]:
         if isinstance(message, UserMessage):
             found.append(HumanMessage(content_text(message.content)))
         elif isinstance(message, AssistantMessage):
-            calls = [TheirToolCall(name=each.name, args=_arguments_of(each), id=each.id) for each in message.tool_calls]
+            calls = [
+                TheirToolCall(name=each.name, args=arguments_object(each), id=each.id) for each in message.tool_calls
+            ]
             found.append(AIMessage(content_text(message.content), tool_calls=calls))
         elif isinstance(message, ToolResult):
             failed = message.error is not None

@@ -14,6 +14,7 @@ from agents.items import ToolApprovalItem
 from agents.run_state import RunState
 
 from orbiter._internal.concurrency import gather_fail_fast
+from orbiter._internal.output_parser import is_too_deep
 from orbiter.guests.openai_agents.life import Life
 from orbiter.guests.openai_agents.messages import call_arguments, read_arguments
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, value_of
@@ -50,14 +51,14 @@ async def _decide_one(life: Life, state: RunState[Any], item: ToolApprovalItem) 
 
 
 def unread_input(text: str) -> dict[str, Any]:
-    """The arguments of a call that are no object of JSON, as they are recorded: an earlier version's runs, which wait
-    for an approval, have them so.
+    """Of a call that `read_arguments` refuses, what is recorded and approved: the value, or its text. Free text is no
+    mistake here (custom tools take it), and an earlier version's runs that wait for an approval have it under `input`.
     """
     try:
         found = load_json(text)
     except (ValueError, RecursionError):
         found = text
-    return found if isinstance(found, dict) else {"input": found}
+    return {"input": text if is_too_deep(text, found) else found}
 
 
 async def ask_permission(life: Life, name: str, call_id: str, arguments: dict[str, Any]) -> dict[str, Any]:

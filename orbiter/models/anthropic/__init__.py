@@ -1,4 +1,4 @@
 """`anthropic:`, the Messages API.
 
-Imports `orbiter`, `orbiter.models`, `orbiter.parsing`, `anthropic` and `pydantic`.
+Imports `orbiter`, `orbiter._internal`, `orbiter.models`, `anthropic` and `pydantic`.
 """

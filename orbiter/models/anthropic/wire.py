@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from orbiter._internal.output_parser import arguments_object
 from orbiter.models.message_parts import (
     blocks_of,
     provider_data_of,
@@ -23,8 +24,6 @@ from orbiter.models.message_parts import (
 )
 from orbiter.models.tool_schemas import tool_functions
 from orbiter.models.types import FinishReason, ModelResponse, StreamChunk, ToolCallDelta
-from orbiter.parsing.nesting import check_json
-from orbiter.parsing.strict_json import load_json
 from orbiter.types import (
     AssistantMessage,
     ContentBlock,
@@ -116,20 +115,10 @@ def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]
     if text:
         content.append({"type": "text", "text": text})
     content += [
-        {"type": "tool_use", "id": to_valid_id(call.id, _ID, 32), "name": call.name, "input": _input(call)}
+        {"type": "tool_use", "id": to_valid_id(call.id, _ID, 32), "name": call.name, "input": arguments_object(call)}
         for call in message.tool_calls
     ]
     return content
-
-
-def _input(call: ToolCall) -> dict[str, Any]:
-    """The arguments as the object that the API demands; other text is kept, so that the model sees its mistake."""
-    try:
-        check_json(call.arguments)
-        value = load_json(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        return {"invalid_json": call.arguments}
-    return value if isinstance(value, dict) else {"invalid_arguments": value}
 
 
 def _result(result: ToolResult, provider: str, model: str) -> dict[str, Any]:

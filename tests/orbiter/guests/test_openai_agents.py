@@ -367,6 +367,7 @@ def test_models_have_the_names_that_ours_have() -> None:
         ("5", {"input": 5}),
         ("run it", {"input": "run it"}),
         ("[NaN]", {"input": "[NaN]"}),
+        ('{"a":' * 150 + "1" + "}" * 150, {"input": '{"a":' * 150 + "1" + "}" * 150}),
         ("[" * 100_000, {"input": "[" * 100_000}),
     ],
 )

@@ -96,7 +96,7 @@ async def test_a_tool_may_have_any_name_though_the_apis_take_few(says: Says, ser
     assert before.tool_calls[0].name == names[2]
 
 
-@pytest.mark.parametrize("broken", ["{broken", '{"x": NaN}'])
+@pytest.mark.parametrize("broken", ["{broken", "[1]", '{"x": NaN}'])
 async def test_a_conversation_with_tools_and_images_in_each_wire_form(
     says: Says, server: Loopback, broken: str
 ) -> None:
