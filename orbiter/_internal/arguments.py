@@ -28,6 +28,10 @@ SERIES: Final = ArgumentKind(lambda value: isinstance(value, Iterable) and not i
 FLAG: Final = ArgumentKind(lambda value: isinstance(value, bool), "True or False")
 MAPPING: Final = ArgumentKind(lambda value: isinstance(value, Mapping), "a mapping")
 FUNCTION: Final = ArgumentKind(callable, "a function")
+PROVIDER: Final = ArgumentKind(
+    lambda value: hasattr(value, "complete") or hasattr(value, "stream"),
+    "an object with 'async complete(messages, *, tools, temperature, max_tokens)'",
+)
 
 
 def check_argument(

@@ -2,7 +2,8 @@
 
 The names are loaded when they are first asked for, as those of `orbiter`.
 
-Imports `orbiter`, `orbiter.models.scripted`, `orbiter.parsing`, `orbiter.redaction`, `httpx2` and `pydantic`.
+Imports `orbiter`, `orbiter._internal.arguments`, `orbiter.models.scripted`, `orbiter.parsing`, `orbiter.redaction`,
+`httpx2` and `pydantic`.
 """
 
 from __future__ import annotations

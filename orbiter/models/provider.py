@@ -9,6 +9,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, ClassVar
 
+from orbiter._internal.arguments import PROVIDER
 from orbiter.config import ModelConfig, parse_model_string
 from orbiter.models.endpoints import ALIASES, ENDPOINTS, Endpoint
 from orbiter.models.types import ModelError, ModelResponse, StreamChunk
@@ -188,7 +189,7 @@ def get_provider(
             provider=config.provider, model_name=config.model_name, api_key=api_key, base_url=base_url, **fields
         )
     built: ModelProvider = model_registry.get(config.provider)(config, **options)
-    if not (hasattr(built, "complete") or hasattr(built, "stream")):
+    if not PROVIDER.takes(built):
         raise ModelError(
             f"What is registered as provider '{config.provider}' made {reprlib.repr(built)}, which has no complete()",
             model=model,

@@ -200,7 +200,8 @@ class DurableScope(steps.Scope):
     def outcome(
         self, output: str = "", *, state: Literal["succeeded", "degraded", "failed"] = "succeeded", note: str = ""
     ) -> None:
-        kept = VAULT.mask(output)[:_OUTPUT_CHARS]
+        # The event is masked as a whole; before a cut, since half a secret would not be found then.
+        kept = output if len(output) <= _OUTPUT_CHARS else VAULT.mask(output)[:_OUTPUT_CHARS]
         self._outcome = ev.NodeClosed(
             node_id=self.path,
             parent_id=self._parent.path if self._parent is not None else "",

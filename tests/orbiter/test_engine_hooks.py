@@ -242,11 +242,11 @@ async def test_no_error_hook_on_cancellation() -> None:
 @pytest.mark.parametrize(
     ("left", "said"),
     [
-        ({"role": "user", "content": "go on"}, "messages: must be UserMessage; got dict"),
-        (unchecked(UserMessage), "messages.1.user.content: Field required"),
-        (unchecked(UserMessage, content=5), "messages.1.user.content.str: Input should be a valid string; got 5"),
-        (unchecked(UserMessage, content=[unchecked(TextBlock)]), "messages.1.user.content.str: "),
-        (unchecked(AssistantMessage, content="", tool_calls=[object()]), "messages.1.assistant.tool_calls.0"),
+        ({"role": "user", "content": "go on"}, "messages[1]: must be a message of orbiter.types; got {"),
+        (unchecked(UserMessage), "messages[1].content: Field required"),
+        (unchecked(UserMessage, content=5), "messages[1].content: Input should be a valid string; got 5"),
+        (unchecked(UserMessage, content=[unchecked(TextBlock)]), "messages[1].content[0]."),
+        (unchecked(AssistantMessage, content="", tool_calls=[object()]), "messages[1].tool_calls[0]"),
     ],
 )
 async def test_a_hook_that_leaves_something_else_among_the_messages_is_told_so(
@@ -281,8 +281,8 @@ async def test_a_hook_that_changes_a_frozen_value_into_something_else_is_told_so
 async def test_only_messages_that_a_hook_put_in_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[Any] = []
 
-    def check(agent: str, point: HookPoint, kind: Any, left: Any, at: int) -> None:
-        checked.append((at, left.messages))
+    def check(at: int, message: Any) -> None:
+        checked.append((at, message))
 
     more = UserMessage(content="and more")
 
@@ -290,7 +290,7 @@ async def test_only_messages_that_a_hook_put_in_are_checked(monkeypatch: pytest.
         if more not in messages:
             messages.append(more)
 
-    monkeypatch.setattr(model_calls, "check_left", check)
+    monkeypatch.setattr(model_calls, "wrong_message", check)
     agent = Agent(name="a", tools=[add], hooks=[(HookPoint.PRE_LLM_CALL, hook)])
     await run(agent, "q", provider=Script(calls(("add", {"a": 1, "b": 2})), text("done")))
-    assert checked == [(1, [more])], "once, though two questions had it"
+    assert checked == [(1, more)], "once, though two questions had it"

@@ -13,7 +13,7 @@ from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationErr
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Fault, Script
 from orbiter.steps import Traits
-from orbiter.types import AgentOutput, RunResult, UserMessage
+from orbiter.types import AgentOutput, AssistantMessage, RunResult, UserMessage
 from tests.orbiter import engine_fakes
 
 AGENT: Any = Agent
@@ -136,7 +136,10 @@ def test_what_a_declaration_does_not_take(declare: Callable[[], object], error: 
             {"loop_threshold": "3"},
             r"run\(\): loop_threshold must be a whole number, .* 0 for no check; got '3'",
         ),
-        ({"provider": "openai:gpt-4o"}, r"run\(\): provider must have 'async complete\(.*; got 'openai:gpt-4o'"),
+        (
+            {"provider": "openai:gpt-4o"},
+            r"run\(\): provider must be an object with 'async comp.*; got 'openai:gpt-4o'",
+        ),
     ],
 )
 async def test_options_that_a_run_does_not_take(options: dict[str, Any], said: str) -> None:
@@ -158,8 +161,35 @@ async def test_input_that_is_not_a_text(asked: Any) -> None:
 @pytest.mark.parametrize("wrong", [{"role": "user", "content": "q"}, "q", None])
 async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> None:
     provider = engine_fakes.Script(engine_fakes.text("never"))
-    with pytest.raises(AgentError, match=r"Agent 'a': messages must be objects of orbiter\.types, got "):
-        await run(MEMBER, "q", messages=[UserMessage(content="before"), wrong], provider=provider)
+    given: Any = [UserMessage(content="before"), wrong]
+    said = r"messages\[1\]: must be a message of orbiter\.types; got .*\. Write it as UserMessage\("
+    with pytest.raises(TypeError, match=rf"run\(\): {said}"):
+        await run(MEMBER, "q", messages=given, provider=provider)
+    with pytest.raises(AgentError, match=rf"Agent 'a': {said}"):
+        await MEMBER.run("q", messages=given, provider=provider)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (engine_fakes.unchecked(UserMessage, content=5), r"\.content: Input should be a valid string; got 5"),
+        (engine_fakes.unchecked(UserMessage, content=["hi"]), r"\.content\[0\]: "),
+        (engine_fakes.unchecked(AssistantMessage, tool_calls=[{"id": "1"}]), r"\.tool_calls\[0\]\.name: Field"),
+        (AssistantMessage(provider_data={"raw": object()}), r"\.provider_data: must be JSON"),
+        (UserMessage(content="half of a pair: \ud83d"), ": cannot be written as JSON"),
+    ],
+)
+async def test_a_field_of_a_given_message_is_named_before_the_run_begins(wrong: Any, said: str) -> None:
+    provider = engine_fakes.Script(engine_fakes.text("never"))
+    with pytest.raises(TypeError, match=rf"\.run\(\): messages\[0\]{said}"):
+        await SWARM(agents=[MEMBER]).run("q", messages=[wrong], provider=provider)
+    assert not provider.seen
+
+
+@pytest.mark.parametrize("given", ["hello", 7, {"role": "user"}])
+async def test_a_conversation_that_is_no_list(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"run\(\): messages must be a list, such as \[UserMessage"):
+        await run(MEMBER, "q", messages=given)
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,13 @@ from console.output_capture import capture_output
 from console.verbs.base import (
     BadInput,
     cli_origin,
+    find_run,
     open_for_reading,
+    open_for_writing,
     operations_on,
     verb,
 )
-from console.verbs.run_operation import run_operation
+from console.verbs.run_operation import refuse_without_journal
 from console.verbs.unserved_runs import print_unserved
 from console.workspace import workspace
 from runtime.config.environment import InvalidEnvironment, read_env_file
@@ -170,7 +172,10 @@ async def move(run: str, *, code: str | None, queue: str, as_json: bool) -> int:
     """
     if code is None and not queue:
         raise BadInput("move needs --code LABEL or --queue NAME, for example: move RUN --code v2")
-    moved = await run_operation(run, lambda run_id: MoveRun(run_id=run_id, code=code, queue=queue))
+    refuse_without_journal(run)
+    async with open_for_writing() as journal:
+        found = await find_run(journal, run)
+        moved = await operations_on(journal).run(MoveRun(run_id=found.id, code=code, queue=queue), cli_origin())
     if as_json:
         print_json(moved)
     else:
@@ -178,15 +183,12 @@ async def move(run: str, *, code: str | None, queue: str, as_json: bool) -> int:
         parts += [f"workers of the queue {queue}"] if queue else []
         print_note(f"run {moved.id}: for {', '.join(parts)}")
     if code is not None:
-        await _note_missing_file(moved.id)
+        _note_missing_file(found.ref)
     return 0
 
 
-async def _note_missing_file(run_id: str) -> None:
+def _note_missing_file(ref: str) -> None:
     """Say so where the file of the run's swarm is not here: the code that is here cannot go on with it."""
-    async with open_for_reading() as journal:
-        summary = await journal.summary(run_id) if journal is not None else None
-    ref = summary.ref if summary is not None else ""
     try:
         absolute_ref(ref, workspace().root)
     except SwarmLoadError:

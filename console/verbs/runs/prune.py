@@ -58,12 +58,11 @@ async def prune(
         raise BadInput("--whole-partitions belongs to --older-than: say how old, for example --older-than 30d")
     age = _age(older_than) if older_than is not None else None
     size = _size(max_size) if max_size is not None else None
-    if not journal_exists(workspace().state):
-        print_note("nothing was run here yet")
-        return 0
-    opening: AbstractAsyncContextManager[JournalCare | None] = open_for_reading() if dry_run else open_for_writing()
+    look_only = dry_run or not journal_exists(workspace().state)
+    opening: AbstractAsyncContextManager[JournalCare | None] = open_for_reading() if look_only else open_for_writing()
     async with opening as journal:
-        if journal is None:  # removed in this instant
+        if journal is None:
+            print_note("nothing was run here yet")
             return 0
         export = run_exporter(journal, Path(directory)) if directory is not None and not dry_run else None
         gone = await journal.prune(

@@ -26,9 +26,13 @@ def first_messages(
     """The conversation up to the first question, in a list of its own.
 
     Raises:
-        AgentError: The input is not a text, or the history has something else than messages.
+        AgentError: The input is not a text.
     """
-    _check_conversation(agent.name, input, history)
+    if not isinstance(input, str):
+        raise AgentError(
+            f"Agent '{agent.name}': the input must be a text, got {reprlib.repr(input)}",
+            suggestion="Pass what the user says; other content goes to messages, in a UserMessage.",
+        )
     if agent.output_type is not None and not getattr(type(provider), "structured", False):
         schema = json.dumps(agent.output_type.model_json_schema(), ensure_ascii=False)
         asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
@@ -37,21 +41,6 @@ def first_messages(
     messages = build_messages(instructions, _without_instructions(history, instructions) if history else ())
     messages.append(UserMessage(content=drop_surrogates(input)))
     return messages
-
-
-def _check_conversation(name: str, input: Any, history: Any) -> None:
-    if not isinstance(input, str):
-        raise AgentError(
-            f"Agent '{name}': the input must be a text, got {reprlib.repr(input)}",
-            suggestion="Pass what the user says; other content goes to messages, in a UserMessage.",
-        )
-    for said in history or ():
-        if isinstance(said, Message):
-            continue
-        raise AgentError(
-            f"Agent '{name}': messages must be objects of orbiter.types, got {reprlib.repr(said)}",
-            suggestion='Write them as messages=[UserMessage(content="Hello")].',
-        )
 
 
 async def called_instructions(agent: Agent, scope: Scope) -> str:

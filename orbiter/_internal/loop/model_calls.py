@@ -6,9 +6,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
 from orbiter import steps
+from orbiter._internal.conversation_check import wrong_message
 from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable
 from orbiter._internal.loop.model_step import (
@@ -20,10 +19,11 @@ from orbiter._internal.loop.model_step import (
 )
 from orbiter._internal.loop.tool_calls import check_left, hook_location
 from orbiter._internal.run_warnings import warn_needs_runtime
+from orbiter._internal.values.field_check import wrong_field
 from orbiter.errors import AgentError, HookError, ModelAPIError, OrbiterError, text_of
 from orbiter.hooks import HookPoint
 from orbiter.steps import Place, Step
-from orbiter.types import AgentInput, AgentOutput
+from orbiter.types import AgentOutput
 
 if TYPE_CHECKING:
     from orbiter._internal.loop.agent_run_data import AgentRunData
@@ -139,8 +139,7 @@ async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
     await _run_hooks(run, HookPoint.PRE_LLM_CALL, messages=call.messages)
     for at, message in enumerate(call.messages):
         if id(message) not in before:
-            left = AgentInput.model_construct(query="", messages=[message])
-            _check_left(run, HookPoint.PRE_LLM_CALL, AgentInput, left, at)
+            _check_left(run, HookPoint.PRE_LLM_CALL, wrong_message(at, message))
 
 
 async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) -> None:
@@ -150,12 +149,12 @@ async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) 
         HookError: What a hook has changed in it cannot be used.
     """
     await _run_hooks(run, HookPoint.POST_LLM_CALL, response=reply.output if reply.raw is None else reply.raw)
-    _check_left(run, HookPoint.POST_LLM_CALL, AgentOutput, reply.output)
+    _check_left(run, HookPoint.POST_LLM_CALL, wrong_field(AgentOutput, reply.output))
 
 
-def _check_left(run: AgentRunData, point: HookPoint, kind: type[BaseModel], left: BaseModel, at: int = 0) -> None:
+def _check_left(run: AgentRunData, point: HookPoint, wrong: str | None) -> None:
     try:
-        check_left(run.agent.name, point, kind, left, at)
+        check_left(run.agent.name, point, wrong)
     except HookError as exc:
         run.hook_error = exc
         raise

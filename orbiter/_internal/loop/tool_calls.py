@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel
 from pydantic_core import from_json
 
 from orbiter import steps
@@ -167,17 +166,16 @@ async def _run_post_hooks(
         tool_call_id=invocation.tool_call_id,
         **where,
     )
-    check_left(agent.name, HookPoint.POST_TOOL_CALL, ToolResult, result)
+    check_left(agent.name, HookPoint.POST_TOOL_CALL, wrong_field(ToolResult, result))
 
 
-def check_left(agent: str, point: HookPoint, kind: type[BaseModel], left: BaseModel, at: int = 0) -> None:
-    """See to it that hooks left behind what can be used. `at` is the place in the conversation of its one message.
+def check_left(agent: str, point: HookPoint, wrong: str | None) -> None:
+    """See to it that hooks left behind what can be used; `wrong` says what cannot, with its field.
 
     Raises:
-        HookError: They did not; it names the field.
+        HookError: There is something.
     """
-    if (wrong := wrong_field(kind, left)) is not None:
-        wrong = re.sub(r"^messages\.0\b", f"messages.{at}", wrong)
+    if wrong is not None:
         raise HookError(
             f"A {point.name} hook of agent '{agent}' left what cannot be used: {wrong}",
             hint='Leave objects of orbiter.types there, such as UserMessage(content="Go on")',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+from types import NoneType
 from typing import Final
 
 from pydantic import BaseModel
@@ -11,6 +12,8 @@ from pydantic import ValidationError as PydanticValidationError
 
 _UNREADABLE: Final = (AttributeError, TypeError, ValueError, RecursionError)
 """What reading a value raises that does not have the fields of its class."""
+_FLAT: Final = frozenset({str, int, float, bool, NoneType})
+"""Kinds of values that hold no others."""
 _EXPECTED: Final = re.compile(
     r"Expected `([^`]+)` - .*?\[field_name='(\w+)', input_value=.*?, input_type=(\w+)\]", re.DOTALL
 )
@@ -23,6 +26,8 @@ def wrong_field(kind: type[BaseModel], value: BaseModel) -> str | None:
     """
     try:
         kind.model_validate({name: each for name, each in vars(value).items() if name != "parsed"}, strict=True)
+        if _FLAT.issuperset(map(type, vars(value).values())):
+            return None
         # An object of the right class is taken as it is: what it holds is seen only when it is taken apart.
         kind.model_validate(value.model_dump(exclude={"parsed"}, warnings="error"), strict=True)
     except PydanticValidationError as exc:
@@ -33,9 +38,19 @@ def wrong_field(kind: type[BaseModel], value: BaseModel) -> str | None:
 
 
 def first_error(found: PydanticValidationError) -> str:
-    """The first of what a validation found, with its field."""
-    error = found.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}; got {reprlib.repr(error['input'])}"
+    """The first of what a validation found, with its field as Python writes it: `messages[0].content`. Of a field that
+    takes several kinds, what stands deepest: it is of the kind that was meant.
+    """
+    errors = found.errors(include_url=False)
+    field = errors[0]["loc"][:1]
+    error = max((each for each in errors if each["loc"][:1] == field), key=lambda each: len(each["loc"]))
+    return f"{_place(error['loc'])}: {error['msg']}; got {reprlib.repr(error['input'])}"
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    """A place as Python writes it, without the kind that pydantic tried there: `str` or `list[…]` of a content."""
+    named = [part for part in loc if isinstance(part, int) or (part != "str" and part.isidentifier())]
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named).removeprefix(".")
 
 
 def _said_by_validation(kind: type[BaseModel], value: BaseModel) -> str:
