@@ -89,6 +89,9 @@ class ThreadPool:
         except asyncio.CancelledError:
             self._remove_thread(job)
             raise
+        except PoolExhaustedError as exc:
+            exc.begun = job.started  # what the call itself raised, of whatever pool, was raised in the midst of it
+            raise
         return result
 
     @contextmanager
@@ -122,7 +125,9 @@ class ThreadPool:
             what = f"{self._abandoned} calls that were given up still run"
             hint = "Give the blocking tools time-outs of their own, or restart the process"
         message = f"No thread is left for a blocking call: {what}"
-        return PoolExhaustedError(message, total=self._threads, abandoned=self._abandoned, hint=hint)
+        error = PoolExhaustedError(message, total=self._threads, abandoned=self._abandoned, hint=hint)
+        error.begun = False
+        return error
 
     def _start_threads(self) -> None:
         """Wake or start a thread for each call that waits, as far as the bound allows."""

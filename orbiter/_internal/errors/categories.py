@@ -120,11 +120,13 @@ class PoolExhaustedError(ExecutionError):
     Attributes:
         total: Threads that there are.
         abandoned: Threads whose call was given up and has not come back.
+        begun: Whether the call may have begun. False only where the pool itself refused to begin it.
     """
 
     recoverable = True
     total: int | None = None
     abandoned: int | None = None
+    begun: bool = True
 
 
 class PermissionError(OrbiterError, builtins.PermissionError):  # noqa: A001 - seed 003 names it so

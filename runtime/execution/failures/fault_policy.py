@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from orbiter.ask import NeedsInput
-from orbiter.errors import ToolError
+from orbiter.errors import PoolExhaustedError, ToolError
 from orbiter.steps import Step
 from runtime.execution.secret_vault import VAULT
 from runtime.judgement.fault_handling import FaultHandling
@@ -72,7 +72,7 @@ def classify_failure(
         exc,
         origin=ORIGINS[step.kind],
         provider=str(context.get("model", "")).partition(":")[0],
-        effect=Effect.UNKNOWN if step.kind == "tool" and not step.traits.idempotent else Effect.NONE,
+        effect=_effect_stated(exc, step),
         node_path=list(path),
         rules=config.rules,
         secrets=VAULT.known_values(),
@@ -88,6 +88,17 @@ def classify_failure(
     if (problem := judged.metadata.get(PROBLEM)) is not None and PROBLEM not in facts.metadata:
         warn(f"classify_error of {step.name} cannot be used: it {problem}")
     return config.reclassify(judged, own)
+
+
+def _effect_stated(exc: Exception, step: Step[Any, Any]) -> Effect:
+    """What the call may have done. Not the class of an error proves that a tool was not called, which its own code may
+    raise, but that our pool had no thread to call it in.
+    """
+    if step.kind != "tool" or step.traits.idempotent:
+        return Effect.NONE
+    cause = exc.__cause__
+    refused = isinstance(cause, PoolExhaustedError) and not cause.begun
+    return Effect.NOT_ATTEMPTED if refused and getattr(exc, "tool_name", "") == step.name else Effect.UNKNOWN
 
 
 def _author_error(exc: Exception) -> Exception:

@@ -167,7 +167,8 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         persistence=persistence,
         effect=_effect_known(
             asked.effect or found.effect,
-            _infer_effect(rule, place, proven, known=bool(stated) or place in _KNOWN_ORIGINS),
+            # By the place of the call: a rule may say whose failure it is, but not that a tool did nothing before.
+            _infer_effect(rule, stated or place, proven, known=bool(stated) or place in _KNOWN_ORIGINS),
         ),
         impact=(rule.impact if rule else None) or _infer_impact(place, proven),
         exhausted=found.exhausted,
@@ -244,8 +245,8 @@ def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: boo
         return rule.effect
     if origin in (Origin.TOOL, Origin.HOOK) and cause in (Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED):
         return Effect.NOT_ATTEMPTED  # the service refused the call
-    if cause in _UNSENT and not (origin in _TOUCHES_WORLD and rule and rule.by_words):
-        return Effect.NOT_ATTEMPTED
+    if cause in _UNSENT and origin not in _TOUCHES_WORLD:
+        return Effect.NOT_ATTEMPTED  # what user code raises may be of a breaker or a pool of its own, in mid-work
     return Effect.UNKNOWN if origin in _TOUCHES_WORLD or not known else Effect.NONE
 
 

@@ -135,11 +135,6 @@ class Rule(BaseModel):
             )
         return self
 
-    @property
-    def by_words(self) -> bool:
-        """Whether only words decide, which anything can say."""
-        return bool(self.text) and not (self.exception or self.code)
-
     def matches(self, evidence: Evidence, origin: Origin | None) -> bool:
         """Whether all conditions hold. `origin` is the caller's word, or what the evidence says."""
         return (

@@ -27,7 +27,7 @@ _OF_PYTHON = {
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 }
 QUOTED = sorted(f"{name}: half of it was booked" for name in _OF_RULES | _OF_PYTHON)
-_BY_WORDS = {rule.id for rule in builtin_rules() if rule.by_words}
+_BY_WORDS = {rule.id for rule in builtin_rules() if rule.text and not (rule.exception or rule.code)}
 SPOKEN = sorted(
     row["record"]["message"]
     for row in _rows("rule-examples.jsonl")
