@@ -9,6 +9,7 @@ import json
 import os
 import re
 import select
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -101,6 +102,8 @@ def start_failure(log: Path, begin: int, reason: str) -> str:
         words = [f"no runtime can work here: {said[1]}"]
     elif end:
         words.append(f"its log ({log}) ends with:\n{end}")
+    elif not shutil.disk_usage(log.parent).free:
+        words.append(f"the disk of {log.parent} is full: free space, then try again")
     else:
         words.append(f"it wrote nothing to its log ({log})")
     return ": ".join(words)

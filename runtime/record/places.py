@@ -146,7 +146,8 @@ def journal_address(place: str | Path) -> PostgresAddress | None:
     except (OSError, UnicodeDecodeError) as exc:
         if isinstance(exc, OSError) and exc.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             return None  # said of the directory, by what looks into it
-        raise JournalError(f"cannot read {Path(place) / ADDRESS_FILE}: {exc}") from exc
+        said = exc.strerror if isinstance(exc, OSError) else exc
+        raise JournalError(f"cannot read {Path(place) / ADDRESS_FILE}: {said}") from exc
 
 
 def make_state_directory(url: str, state: Path | None = None) -> Path:

@@ -68,6 +68,8 @@ def explain_error(exc: BaseException, where: str) -> str:
     """What a user's file raised while it was loaded: the innermost line of user code, what was raised, and what to do.
     `where` stands where none of the lines is user code.
     """
+    if isinstance(exc, OSError) and exc.filename == where:  # not what its code does: the file itself
+        return f"{where} cannot be read: {exc.strerror}"
     if isinstance(exc, SyntaxError):
         return f"{exc.filename or where}, line {exc.lineno}: {exc.msg}: correct it and try again"
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if is_user_code(frame.filename)]

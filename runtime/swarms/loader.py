@@ -24,6 +24,7 @@ from typing import Any
 from orbiter.guests import Guest, guest
 from orbiter.guests.factories import takes_middleware
 from orbiter.guests.frameworks import framework_of, is_agent_class
+from orbiter.text_encoding import drop_surrogates
 from orbiter.tool import Tool
 from runtime.judgement.reports.tracebacks import OUR_PACKAGES
 from runtime.swarms import module_reload
@@ -96,7 +97,8 @@ def absolute_ref(ref: str, root: Path) -> str:
     """`ref` with a file's path made absolute against `root`; a module's reference stays as it is.
 
     Raises:
-        SwarmLoadError: `ref` has not the form of a reference, or names a file that is not there.
+        SwarmLoadError: `ref` has not the form of a reference, or names a file that is not there or whose path cannot be
+            recorded.
     """
     target, _, attribute = ref.rpartition(":")
     if not target or not attribute:
@@ -111,7 +113,10 @@ def absolute_ref(ref: str, root: Path) -> str:
         raise SwarmLoadError(
             f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm"
         )
-    return f"{os.path.realpath(path)}:{attribute}"
+    real = os.path.realpath(path)
+    if drop_surrogates(real) != real:
+        raise SwarmLoadError(f"{real}: a path that is not UTF-8 cannot be recorded; rename the folder or the file")
+    return f"{real}:{attribute}"
 
 
 def _defined(ref: str, root: Path) -> str:

@@ -169,7 +169,8 @@ def create_file(path: Path) -> None:
         elif path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         elif not os.access(path, os.R_OK | os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            number = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(number, os.strerror(number))
     except OSError as exc:
         raise JournalError(
             f"cannot open the journal {path} for writing: {exc.strerror or exc}; choose another with --state"

@@ -205,3 +205,9 @@ def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path
     assert told.startswith("the runtime ended before it was ready: its log")
     assert "long ago" not in told
     assert told.endswith("it is damaged\nTraceback (most recent call last):")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a file system that never has room")
+def test_a_runtime_that_cannot_write_its_log_says_why() -> None:
+    said = start_failure(Path("/proc/runtime.log"), 0, "")
+    assert said == "the runtime ended before it was ready: the disk of /proc is full: free space, then try again"

@@ -11,6 +11,7 @@ import pytest
 from runtime.record.address import parse_address
 from runtime.record.journal import JournalError
 from runtime.record.places import (
+    ADDRESS_FILE,
     journal_address,
     journal_exists,
     journal_name,
@@ -123,3 +124,9 @@ def test_without_psycopg_one_line_says_what_to_install() -> None:
 def test_no_store_is_imported_before_a_journal_is_opened() -> None:
     code = "import sys, runtime.record.places; sys.exit(bool({'aiosqlite', 'sqlite3', 'psycopg'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
+
+
+async def test_an_address_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / ADDRESS_FILE).mkdir()
+    with pytest.raises(JournalError, match=rf"cannot read .*/{ADDRESS_FILE}: Is a directory$"):
+        await open_journal(tmp_path)

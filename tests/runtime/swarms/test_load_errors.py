@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from importlib import metadata
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.swarms.load_errors import SwarmLoadError
+from runtime.swarms.load_errors import SwarmLoadError, explain_error
 from runtime.swarms.loader import load_swarm
 
 FILE = '''\
@@ -159,3 +160,17 @@ def test_what_was_meant_is_named_once(tmp_path: Path) -> None:
         load_swarm("app.py:agent", tmp_path)
     assert re.search(r"app\.py, line 2: .*'contniue'\. Did you mean 'continue'\? Valid are: ", str(caught.value))
     assert str(caught.value).count("Did you mean") == 1
+
+
+def test_a_path_that_no_event_could_name_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "caf\udce9"
+    folder.mkdir()
+    (folder / "app.py").write_text("agent = None\n")
+    with pytest.raises(SwarmLoadError, match="a path that is not UTF-8 cannot be recorded; rename the folder"):
+        load_swarm("app.py:agent", folder)
+
+
+def test_a_file_that_cannot_be_read_is_not_to_be_corrected() -> None:
+    denied = PermissionError(errno.EACCES, "Permission denied", "/srv/app.py")
+    assert explain_error(denied, "/srv/app.py") == "/srv/app.py cannot be read: Permission denied"
+    assert explain_error(denied, "/srv/other.py").endswith("correct it and try again")

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -423,3 +424,16 @@ async def test_what_a_run_has_more_is_fetched_only_where_there_is_more(
     assert [found.pos for found in await journal._events_after("r1", 2, 10)] == [3]
     assert await journal._events_after("unknown", 0, 10) == []
     assert fetched == [2, 0]
+
+
+async def test_a_file_system_that_is_read_only_is_told_from_a_missing_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.db"
+    schema.create_file(path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(JournalError, match="for writing: Permission denied; choose another"):
+        schema.create_file(path)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with pytest.raises(JournalError, match="for writing: Read-only file system; choose another"):
+        schema.create_file(path)
