@@ -33,31 +33,31 @@ async def run_as_node(
     async with steps.opening(container._kind, container.name, info) as scope:
         if (corrected := scope.corrected_input()) is not None:
             input = as_text(corrected)
-        context = MemberContext(scope, settings, messages)
         with steps.asked_of(container.classify_error, container.get_retry_policy):
-            while True:
-                try:
-                    try:
-                        result = await run_members(container, input, context)
-                    except Exception as exc:
-                        answer = await scope.fault(exc)
-                        partial = partial_result_of(exc, container.name) if answer.option == "accept" else None
-                        if partial is not None:
-                            result = partial
-                        elif answer.option == "input":
-                            input = as_text(answer.value)
-                            continue
-                        elif answer.option == "retry":
-                            continue
-                        else:
-                            raise
-                except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
-                    result = RunResult(output=as_text(skipped.value), agent=container.name, state="completed")
-                if result.state == "degraded":
-                    scope.outcome(result.output, state="degraded", note="; ".join(result.warnings))
-                else:
-                    scope.outcome(result.output)
-                return result
+            try:
+                result = await _run_until_settled(container, input, MemberContext(scope, settings, messages))
+            except Skipped as skipped:  # a member, or, as the answer to its own fault, the whole of it
+                result = RunResult(output=as_text(skipped.value), agent=container.name, state="completed")
+        if result.state == "degraded":
+            scope.outcome(result.output, state="degraded", note="; ".join(result.warnings))
+        else:
+            scope.outcome(result.output)
+        return result
+
+
+async def _run_until_settled(container: Container, input: str, context: MemberContext) -> RunResult:
+    """Run the members, and again for as long as the answer to what fails says so."""
+    while True:
+        try:
+            return await run_members(container, input, context)
+        except Exception as exc:
+            answer = await context.scope.fault(exc)
+            if answer.option == "accept" and (partial := partial_result_of(exc, container.name)) is not None:
+                return partial
+            if answer.option == "input":
+                input = as_text(answer.value)
+            elif answer.option != "retry":
+                raise
 
 
 @singledispatch

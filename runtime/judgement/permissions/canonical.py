@@ -30,7 +30,7 @@ def canonicalize(verb: str, target: str, *, root: str, verbs: Verbs = STANDARD_V
 
 
 def canonical_object(kind: Kind, target: str, root: str) -> str:
-    """As `canonical`, for an object of a class."""
+    """As `canonicalize`, for an object of a kind."""
     if kind is Kind.PATH:
         return canonical_path(target, root)
     return _host(target)[0] if kind is Kind.URL else target

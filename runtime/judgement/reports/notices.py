@@ -147,16 +147,19 @@ class NoticeQueue:
                 for incident_id in [key for key, each in unsent.items() if each.run_id == event.run_id]:
                     del unsent[incident_id]
         elif isinstance(event, ev.NoticeSent):
-            for channel, sent in self._sent.items():
-                if channel == event.channel:
-                    sent.update(event.incidents)
-                    for incident_id, revision in event.incidents:
-                        waiting = self._unsent[channel].get(incident_id)
-                        if waiting is not None and waiting.revision == revision:
-                            del self._unsent[channel][incident_id]
-                    self._last[channel] = max(self._last.get(channel, event.ts), event.ts)
+            if event.channel in self._sent:
+                self._take_off(event)
             waiting_runs = {each.run_id for unsent in self._unsent.values() for each in unsent.values()}
             self._titles = {run_id: title for run_id, title in self._titles.items() if run_id in waiting_runs}
+
+    def _take_off(self, notice: ev.NoticeSent) -> None:
+        """What a channel was told of is not told there again."""
+        channel, unsent = notice.channel, self._unsent[notice.channel]
+        self._sent[channel].update(notice.incidents)
+        for incident_id, revision in notice.incidents:
+            if incident_id in unsent and unsent[incident_id].revision == revision:
+                del unsent[incident_id]
+        self._last[channel] = max(self._last.get(channel, notice.ts), notice.ts)
 
     def _add(self, opened: ev.IncidentOpened) -> None:
         for channel, unsent in self._unsent.items():
