@@ -6,6 +6,7 @@ import click
 
 from console.output import print_json, print_note, print_table
 from console.verbs.base import cli_origin, find_run, open_for_reading, open_for_writing, operations_on, verb
+from console.verbs.run_operation import refuse_without_journal
 from runtime.operations.requests.limits import (
     MAX_RUNS,
     Breaker,
@@ -44,6 +45,7 @@ async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
 
 
 async def _reset(key: str) -> BreakerState:
+    refuse_without_journal("")
     async with open_for_writing() as journal:
         closed = await operations_on(journal).run(ResetBreaker(key=key), cli_origin())
     print_note(f"breaker {closed.id}: {closed.state}")

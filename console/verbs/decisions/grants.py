@@ -6,6 +6,7 @@ import click
 
 from console.output import print_json, print_note, print_table
 from console.verbs.base import cli_origin, open_for_reading, open_for_writing, operations_on, verb
+from console.verbs.run_operation import refuse_without_journal
 from runtime.operations.requests.permissions import Grant, ListGrants, RevokeGrant
 from runtime.record.state.events import utc_now
 from screens.render.formatting import format_age
@@ -59,6 +60,7 @@ def _lifetime_text(held: Grant) -> str:
 @click.argument("grant", nargs=-1, required=True)
 async def revoke(grant: tuple[str, ...], *, as_json: bool) -> int:
     """Revoke permissions. The next call that needs one asks again."""
+    refuse_without_journal("")
     async with open_for_writing() as journal:
         operations = operations_on(journal)
         for grant_id in grant:

@@ -147,14 +147,15 @@ class NoticeQueue:
                 for incident_id in [key for key, each in unsent.items() if each.run_id == event.run_id]:
                     del unsent[incident_id]
         elif isinstance(event, ev.NoticeSent):
-            if event.channel in self._sent:
-                self._take_off(event)
+            for channel in self._sent:
+                if channel == event.channel:
+                    self._take_off(channel, event)
             waiting_runs = {each.run_id for unsent in self._unsent.values() for each in unsent.values()}
             self._titles = {run_id: title for run_id, title in self._titles.items() if run_id in waiting_runs}
 
-    def _take_off(self, notice: ev.NoticeSent) -> None:
+    def _take_off(self, channel: Channel, notice: ev.NoticeSent) -> None:
         """What a channel was told of is not told there again."""
-        channel, unsent = notice.channel, self._unsent[notice.channel]
+        unsent = self._unsent[channel]
         self._sent[channel].update(notice.incidents)
         for incident_id, revision in notice.incidents:
             if incident_id in unsent and unsent[incident_id].revision == revision:

@@ -165,6 +165,8 @@ def test_prune_forgets_what_is_finished_and_doctor_looks_at_every_page(program: 
         (["freeze"], "--all"),
         (["freeze", "r", "--all"], "--all"),
         (["thaw", "--all"], "nothing was run here yet"),
+        (["revoke", "g"], "nothing was run here yet"),
+        (["breakers", "--reset", "model:x"], "nothing was run here yet"),
         (["break", "r", "model:x"], "tool:NAME"),
         (["inject", "r", "a", ""], "empty"),
         (["inject", "r", "a", "hello"], "unknown run 'r'"),
@@ -181,6 +183,7 @@ def test_what_cannot_be_done_is_said_and_exits_with_2(program: Program, argument
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (program.directory / ".orbiter").exists()
 
 
 def test_diff_says_where_a_fork_and_its_origin_part(program: Program, parked: Park) -> None:

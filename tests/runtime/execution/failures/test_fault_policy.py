@@ -51,7 +51,12 @@ async def no_threads(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Our pool without a thread: one call that was given up holds the only one."""
     pool, begun, release = worker_threads.ThreadPool(1, abandoned_limit=0), threading.Event(), threading.Event()
     monkeypatch.setattr(worker_threads, "pool", pool)
-    hung = asyncio.create_task(pool.run(lambda: (begun.set(), release.wait(10))))
+
+    def hang() -> None:
+        begun.set()
+        release.wait(10)
+
+    hung = asyncio.create_task(pool.run(hang))
     await asyncio.to_thread(begun.wait, 10)
     hung.cancel()
     with pytest.raises(asyncio.CancelledError):
