@@ -22,7 +22,7 @@ def check_messages(owner: str, given: object, error: type[Exception]) -> None:
         error: The class to raise.
 
     Raises:
-        error: It is no list, or holds something else than messages whose fields are as their classes declare them.
+        error: It must be a list of messages whose fields are as their classes declare them, and is something else.
     """
     if given is None:
         return

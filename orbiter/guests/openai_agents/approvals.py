@@ -51,8 +51,8 @@ async def _decide_one(life: Life, state: RunState[Any], item: ToolApprovalItem) 
 
 
 def unread_input(text: str) -> dict[str, Any]:
-    """Of a call that `read_arguments` refuses, what is recorded and approved: the value, or its text. Free text is no
-    mistake here (custom tools take it), and an earlier version's runs that wait for an approval have it under `input`.
+    """Of a call that `read_arguments` refuses, what is recorded and approved: the value, or its text. Custom
+    tools take free text, and an earlier version's runs that wait for an approval have it under `input`.
     """
     try:
         found = load_json(text)
