@@ -23,7 +23,6 @@ _NOT_OF_A_STEP: Final = frozenset({
 })  # fmt: skip
 """Causes of failures without an incident that are not the step's own: a model's mistake, a rule, an operator."""
 _SAID_CHARS: Final = 160
-_LINE: Final = 116
 
 
 class NothingFailed(ValueError):

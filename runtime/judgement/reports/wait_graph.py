@@ -29,7 +29,7 @@ def wait_chain(state: DurableRun, node_id: str = "") -> WaitChain:
         if _own_incident(state, node) is not None:
             break
         below.sort(key=lambda each: held_by.get(each.id, (2, "")))
-        chain.append(_link(node, _waits_for(state, node, below)))
+        chain.append(_link(node, _waits_for(node, below)))
         also += [each.id for each in below[1:]]
         node = below[0]
     return _end(state, node, chain, also)
@@ -77,7 +77,7 @@ def _link(node: Node, why: str) -> WaitLink:
     return WaitLink(node_id=node.id, name=node.name, state=node.phase, why=why)
 
 
-def _waits_for(state: DurableRun, node: Node, below: list[Node]) -> str:
+def _waits_for(node: Node, below: list[Node]) -> str:
     if len(below) == 1:
         return f"waits for {below[0].name}"
     beside = [child for child in node.children if place_of(child)[0] == place_of(below[0].id)[0]]
