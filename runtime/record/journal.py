@@ -1,9 +1,9 @@
 """The journal port: what every journal promises (append, answer, claim of a lease, changes).
 
 The journal is append-only and the only truth. It gives `seq`, keeps order within a run (there is none across runs),
-and refuses the writes of a process that no longer holds a run's lease. `facts` of its nine promises: which it keeps and
-how is tested by one suite for every implementation. The vocabulary of events is imported by who uses it: a program
-that only lists runs waits for none of it.
+and refuses the writes of a process that no longer holds a run's lease. One suite tests these promises with every
+implementation. The vocabulary of events is imported by who uses it: a program that only lists runs waits for none of
+it.
 """
 
 from __future__ import annotations

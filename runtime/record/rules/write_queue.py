@@ -125,7 +125,15 @@ class WriteQueue(ABC, Generic[Work]):
                 self._arrived.clear()
                 self.writing = True
                 while self._queue or self._waiting:
-                    await self._write_next()
+                    if self._waiting and self._holding and not self._closing:
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(HELD_RETRY_S):
+                                await self._arrived.wait()
+                        self._arrived.clear()
+                    if self._queue and isinstance(self._queue[0][0], _Exclusive):
+                        await self._run_exclusive()
+                    else:
+                        await self._batch(self._take())
                 self.writing = False
                 if self._closing:
                     return
@@ -135,18 +143,6 @@ class WriteQueue(ABC, Generic[Work]):
                 [*self._waiting, *self._queue],
                 JournalError(f"the journal {self._name} was closed before this was written"),
             )
-
-    async def _write_next(self) -> None:
-        """What is first in the queue; after a pause where something could not be written, and waits."""
-        if self._waiting and self._holding and not self._closing:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(HELD_RETRY_S):
-                    await self._arrived.wait()
-            self._arrived.clear()
-        if self._queue and isinstance(self._queue[0][0], _Exclusive):
-            await self._run_exclusive()
-        else:
-            await self._batch(self._take())
 
     def _take(self) -> list[tuple[Write, asyncio.Future[Any]]]:
         """The operations at the head of the queue. One whose caller has gone is dropped, unless it has `ended`."""

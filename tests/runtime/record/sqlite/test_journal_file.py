@@ -399,6 +399,19 @@ async def test_what_became_of_the_files_since_does_not_hinder_a_second_closing(j
     assert log.exists()
 
 
+async def test_a_file_system_that_is_read_only_is_told_from_a_missing_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.db"
+    schema.create_file(path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(JournalError, match="for writing: Permission denied; choose another"):
+        schema.create_file(path)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with pytest.raises(JournalError, match="for writing: Read-only file system; choose another"):
+        schema.create_file(path)
+
+
 async def test_a_connection_that_is_gone_does_not_hinder_closing(journal: SqliteJournal, tmp_path: Path) -> None:
     assert journal._writer is not None
     await journal._writer.connection.close()
@@ -424,16 +437,3 @@ async def test_what_a_run_has_more_is_fetched_only_where_there_is_more(
     assert [found.pos for found in await journal._events_after("r1", 2, 10)] == [3]
     assert await journal._events_after("unknown", 0, 10) == []
     assert fetched == [2, 0]
-
-
-async def test_a_file_system_that_is_read_only_is_told_from_a_missing_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "journal.db"
-    schema.create_file(path)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(JournalError, match="for writing: Permission denied; choose another"):
-        schema.create_file(path)
-    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
-    with pytest.raises(JournalError, match="for writing: Read-only file system; choose another"):
-        schema.create_file(path)
