@@ -21,8 +21,10 @@ _RFC_9110: Final = {
     422: "Unprocessable Content",
 }
 _NAMES: Final = {status.value: status.phrase for status in HTTPStatus} | _RFC_7231
-PHRASES: Final = frozenset({name for status, name in _NAMES.items() if status >= 400} | {*_RFC_9110.values()})
-"""Every name of a failure, old and new."""
+STATUS_BY_NAME: Final = {
+    name.casefold(): int(status) for names in (_NAMES, _RFC_9110) for status, name in names.items() if status >= 400
+}
+"""The status of every name of a failure, old and new, in lower case."""
 
 
 def phrase(status: int) -> str:

@@ -13,6 +13,10 @@ CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warnin
 
 _LEADING_STATUS = re.compile(r"^[45]\d\d\s")
 _MAX_NAMES = 5
+_FAMILIES = (
+    "timeout", "ratelimit", "authentication", "usagelimit", "quotaexceeded", "maxsteps", "maxturns", "maxiterations",
+    "parseerror", "parsingerror",
+)  # fmt: skip
 _UNMAPPED = frozenset({"litellm.APIConnectionError", "litellm.exceptions.APIConnectionError"})
 """What LiteLLM raises for every error that it does not know: not only for a broken connection."""
 
@@ -28,7 +32,7 @@ def class_names(exc: BaseException) -> tuple[str, ...]:
 def _with_families(own: str, names: list[str]) -> tuple[str, ...]:
     """`names`, and ``*timeout*`` or ``*ratelimit*`` where the class's own name says so (Osprey's convention)."""
     said = own.rsplit(".", 1)[-1].replace("_", "").lower()
-    families = [f"*{word}*" for word in ("timeout", "ratelimit", "authentication") if word in said]
+    families = [f"*{word}*" for word in _FAMILIES if word in said]
     if not _UNMAPPED.isdisjoint(names):
         names = [name for name in names if name in _UNMAPPED or not name.endswith("APIConnectionError")]
     return tuple(dict.fromkeys([*names, *families]))

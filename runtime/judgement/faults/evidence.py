@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from orbiter.models.status import PHRASES
 from orbiter.redaction import mask_secrets
+from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, status_in_text
 from runtime.record.state.fault_taxonomy import Effect, Origin
 
 MAX_TEXT = 4000
@@ -37,23 +37,8 @@ _STATUS_KEYS = frozenset({"status", "statuscode", "code", "httpstatus", "httpcod
 
 _MODEL_PREFIX = re.compile(r"^\[(?!Errno\b|WinError\b|SSL\b|X509\b)[^\]\n]{1,80}\]\s+")
 # "[gpt-5] Rate limit reached": not what Python itself puts in brackets, which is the failure's number.
-_PHRASES = "|".join(re.escape(each) for each in sorted(PHRASES))
-_STATUS_IN_TEXT = re.compile(
-    r"(?:^Error code:\s|\bHTTP(?:/\d(?:\.\d)?)?(?:\sstatus|\serror)?(?:\scode)?[\s:]\s?"
-    r"|\bstatus(?:[\s_]?code)?(?:\s(?:of|was|is))?[\s:=]\s?|\bURL\sreturned\serror:\s"
-    r"|\b(?:server|client)\serror\s['(]?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
-    rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|,\smessage="
-    r"|\s[A-Z_]{4,40}\.?\s\{|\s[\w.]{1,120}(?:Error|Exception):)|^\((?P<c>[45]\d\d)\)\s?Reason:"
-    rf"|(?:^|[:\n]\s?)(?P<d>[45]\d\d)(?=\s(?:{_PHRASES}|(?:client|server)\serror)(?:\s*$|\s?[.:,{{(<\n]|\sfor\b))"
-    r"|\bError code:\s(?P<f>[45]\d\d)(?=\s-\s|$)"
-    r"|\bRedirect\sresponse\s'(?P<e>3\d\d)(?=\s)",
-    re.IGNORECASE,
-)
-
 _QUOTED_KEY = re.compile(r"""['"](?:message|content|input|output|request|response|error|type|param)['"]\s?:""")
 # Keys of JSON do not count as words of the error: "'message': 'The model is blocked'" blocks no message.
-_AWS_CODE = re.compile(r"\bAn error occurred \((\w{3,80})\) when calling\b")
-# botocore's ClientError: the service's code stands in its text.
 
 
 class Evidence(Struct, frozen=True):
@@ -105,7 +90,7 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
     body = spelled if body is None else body
     words = [bare if spelled is None else _QUOTED_KEY.sub(" ", bare)]
     codes: list[str] = [as_text(c) for c in record["codes"] if c is not None]
-    codes += _AWS_CODE.findall(bare[:MAX_TEXT])
+    codes += codes_in_text(bare[:MAX_TEXT])
     status: int | None = record["status"]
     for key, value in _walk(body):
         name = re.sub(r"[^a-z]", "", key.lower())
@@ -127,8 +112,8 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
     for code in codes[:2]:
         status = _reported_status(status, code)
     if status is None:
-        said = _STATUS_IN_TEXT.search(text)
-        status = int(next(filter(None, said.groups()))) if said else None
+        status = status_in_text(text)
+    codes += [part for code in codes for part in code_parts(code)]
     known = tuple(dict.fromkeys(filter(None, (plain_code(c) for c in codes))))
     return Evidence(
         message=message[:MAX_TEXT],
@@ -163,7 +148,7 @@ def _json_in_text(message: str) -> Any:
         return json.JSONDecoder().raw_decode(part)[0]
     except (ValueError, RecursionError):
         pass
-    if not re.search(r"(?:^|: )\d{3}\b[^{}\n]{0,60}$", message[:start]):
+    if start > 0 and not re.search(r"(?:^|: )\d{3}\b[^{}\n]{0,60}$", message[:start]):
         return None
     try:
         return ast.literal_eval(part)

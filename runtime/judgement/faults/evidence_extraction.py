@@ -206,7 +206,7 @@ def quoted_failure(found: Evidence, secrets: Sequence[str] = ()) -> Evidence | N
         "message": said,
         "provider": found.provider or _vendor_of(names[0]),
         "status": found.status,
-        "codes": [found.code],
+        "codes": [found.code, *(name for name in names if name.endswith("Exception"))],
         "names": [above for name in names for above in ancestry(name)],
         "where": found.where,
         "headers": found.headers,

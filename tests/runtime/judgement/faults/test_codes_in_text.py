@@ -1,0 +1,54 @@
+"""The status and the codes that stand in an error's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, status_in_text
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("400 Reasoning is mandatory for this endpoint and cannot be disabled.", 400),
+        ("529 API is busy", 529),
+        ("503 Internal Database Error", 503),
+        ("521 <!DOCTYPE html><html></html>", 521),
+        ("403 您无权访问glm-5.1。", 403),
+        ("Unexpected Response: 404 (Not Found)\nRaw response content:", 404),
+        ("ApiError(429, 'circuit_breaking_exception', '[parent] Data too large')", 429),
+        ("(Request ID: Q2Xdfw)\n\nBad request:\nBad Request: Invalid state", 400),
+        ("Forbidden: bot was blocked by the user", 403),
+        ("Content Too Large: 20 MB", 413),
+        ("402 items found in the database", None),
+        ("404 Main Street is closed", None),
+        ("Gone: three records", None),
+        ("the title was Bad Request: a history", None),
+    ],
+)
+def test_status_in_text(text: str, status: int | None) -> None:
+    assert status_in_text(text) == status
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("An error occurred (ThrottlingException) when calling the Converse operation: wait", ["ThrottlingException"]),
+        ("model_cooldown: All credentials for model gpt-5 are cooling down", ["model_cooldown"]),
+        ("insufficient_quota", ["insufficient_quota"]),
+        ("Unhandled stop reason: model_context_window_exceeded", ["model_context_window_exceeded"]),
+        ("got status: INTERNAL upstream failure code:500", ["INTERNAL"]),
+        ('<RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "x">', ["UNAVAILABLE"]),
+        ("the code insufficient_quota: see the table", []),
+        ("reason: refusal of the offer", []),
+        ("timeout: none", []),
+    ],
+)
+def test_codes_in_text(text: str, codes: list[str]) -> None:
+    assert codes_in_text(text) == codes
+
+
+def test_parts_of_a_code() -> None:
+    assert code_parts("OperationDenied.ServiceOverdue") == ["OperationDenied", "ServiceOverdue"]
+    for whole in ("insufficient_quota", "v1.2.3", "https://example.com/a.b", "urn:x:y", ""):
+        assert code_parts(whole) == []
