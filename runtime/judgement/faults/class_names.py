@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 
+from runtime.judgement.faults.codes_in_text import kinds_named
 from runtime.judgement.faults.evidence import MAX_TEXT
 
 _EXCEPTION_TEXT = re.compile(r"^\s*([A-Za-z_][\w.]{1,120})(?:\((?:['\"])?(.*?)(?:['\"],?)?\)|:\s*(.*)|)\s*$", re.DOTALL)
@@ -13,10 +14,6 @@ CLASS_NAME = re.compile(r"(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception|Warnin
 
 _LEADING_STATUS = re.compile(r"^[45]\d\d\s")
 _MAX_NAMES = 5
-_FAMILIES = (
-    "timeout", "ratelimit", "authentication", "usagelimit", "quotaexceeded", "maxsteps", "maxturns", "maxiterations",
-    "parseerror", "parsingerror",
-)  # fmt: skip
 _UNMAPPED = frozenset({"litellm.APIConnectionError", "litellm.exceptions.APIConnectionError"})
 """What LiteLLM raises for every error that it does not know: not only for a broken connection."""
 
@@ -26,16 +23,15 @@ def class_names(exc: BaseException) -> tuple[str, ...]:
     names: list[str] = []
     for cls in type(exc).__mro__[:-1]:
         names += [cls.__name__, f"{cls.__module__}.{cls.__name__}", f"{cls.__module__.split('.')[0]}.{cls.__name__}"]
-    return _with_families(type(exc).__name__, names)
+    return _with_kinds(type(exc).__name__, names)
 
 
-def _with_families(own: str, names: list[str]) -> tuple[str, ...]:
-    """`names`, and ``*timeout*`` or ``*ratelimit*`` where the class's own name says so (Osprey's convention)."""
-    said = own.rsplit(".", 1)[-1].replace("_", "").lower()
-    families = [f"*{word}*" for word in _FAMILIES if word in said]
+def _with_kinds(own: str, names: list[str]) -> tuple[str, ...]:
+    """`names`, and what the class's own name says."""
     if not _UNMAPPED.isdisjoint(names):
         names = [name for name in names if name in _UNMAPPED or not name.endswith("APIConnectionError")]
-    return tuple(dict.fromkeys([*names, *families]))
+        return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys([*names, *kinds_named(own)]))
 
 
 def ancestry(name: str) -> tuple[str, ...]:
@@ -43,9 +39,9 @@ def ancestry(name: str) -> tuple[str, ...]:
     bare = name.rsplit(".", 1)[-1]
     known = getattr(builtins, bare, None)
     if isinstance(known, type) and issubclass(known, BaseException) and name in (bare, f"builtins.{bare}"):
-        return _with_families(bare, [cls.__name__ for cls in known.__mro__[:-1]])
+        return _with_kinds(bare, [cls.__name__ for cls in known.__mro__[:-1]])
     top = f"{name.split('.', maxsplit=1)[0]}.{bare}" if "." in name else bare
-    return _with_families(bare, [bare, name, top])
+    return _with_kinds(bare, [bare, name, top])
 
 
 def split_class_names(spoken: str) -> tuple[list[str], str]:

@@ -28,15 +28,29 @@ _STATUS = re.compile(
 # `g` is the OpenAI SDK of JavaScript, and what is written in it: "400 Reasoning is mandatory …"; `h` Elasticsearch.
 _SAYING = "|".join(re.escape(each) for each in STATUS_BY_NAME if " " in each or each in ("unauthorized", "forbidden"))
 # "Gone", "Locked" and "Conflict" are words of other texts as well.
-_NAMED_STATUS = re.compile(rf"(?:^|\n)\s?({_SAYING}):\s", re.IGNORECASE)
-"""``Bad Request: chat not found``, as bots' and model hubs' clients have it."""
+_NAMED_STATUS = re.compile(rf"(?:^|\n)\s?({_SAYING}):\s|(?:^|:\s)({_SAYING})\W?\s*$", re.IGNORECASE)
+"""``Bad Request: chat not found``, as bots' and model hubs' clients have it; ``Last error: Not Found``."""
 
 _CODES = re.compile(
     r"\bAn\serror\soccurred\s\((\w{3,80})\)\swhen\scalling\b"  # botocore's ClientError
     r"|^([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6})(?=:\s|\s*$)"
     r"|\b(?:stop|finish|block)[ _]?[Rr]eason\W{1,4}(\w{3,60})\b(?!\s[a-z0-9])"
     r"|\bstatus\s?[:=]\s?(?:StatusCode\.)?([A-Z][A-Z_]{4,40})\b"  # gRPC
+    r"|\b(?:[Ee]rror_?)?[Cc]ode\s?[:=]\s?['\"]?([A-Za-z][\w.]{3,80})"  # Azure, Neo4j
+    r"|^\(([A-Za-z]\w{3,60})\)\s"  # Azure
+    r"|:\s\[([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6})\]\s"
 )
+
+KINDS = (
+    "timeout", "timedout", "ratelimit", "throttl", "toomanyrequests", "slowdown", "authentication", "autherror",
+    "authfail", "unauthorized", "loginfail", "invalidcredential", "forbidden", "permissiondenied", "accessdenied",
+    "notauthorized", "notfound", "doesnotexist", "nosuch", "alreadyexists", "toolarge", "usagelimit", "quotaexceeded",
+    "insufficientfund", "insufficientcredit", "insufficientbalance", "paymentrequired", "connectionerror",
+    "connecterror", "unreachable", "disconnected", "serviceunavailable", "overloaded", "maxsteps", "maxturns",
+    "maxiterations", "parseerror", "parsingerror", "contextwindow", "contextoverflow", "contentfilter", "contentpolicy",
+)  # fmt: skip
+"""What the names of exception classes and codes say of themselves, whatever the library."""
+_WORD = re.compile(r"[\w.:-]{4,120}")
 
 
 def status_in_text(text: str) -> int | None:
@@ -45,7 +59,7 @@ def status_in_text(text: str) -> int | None:
     if said:
         return int(next(filter(None, said.groups())))
     named = _NAMED_STATUS.search(text)
-    return STATUS_BY_NAME[named[1].casefold()] if named else None
+    return STATUS_BY_NAME[(named[1] or named[2]).casefold()] if named else None
 
 
 def codes_in_text(text: str) -> list[str]:
@@ -56,3 +70,9 @@ def codes_in_text(text: str) -> list[str]:
 def code_parts(code: str) -> list[str]:
     """The parts of a code with dots, as ``OperationDenied.ServiceOverdue`` of Alibaba, Tencent and Volcengine."""
     return code.split(".") if re.fullmatch(r"[A-Za-z]\w{2,60}(?:\.[A-Za-z]\w{2,60}){1,3}", code) else []
+
+
+def kinds_named(name: str) -> list[str]:
+    """``*notfound*`` or ``*ratelimit*``, where a class or a code is named so (Osprey's convention)."""
+    own = re.sub(r"[_-]", "", name.rsplit(".", 1)[-1]).lower() if _WORD.fullmatch(name) else ""
+    return [f"*{kind}*" for kind in KINDS if kind in own]

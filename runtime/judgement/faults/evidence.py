@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from orbiter.redaction import mask_secrets
-from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, status_in_text
+from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, kinds_named, status_in_text
 from runtime.record.state.fault_taxonomy import Effect, Origin
 
 MAX_TEXT = 4000
@@ -37,6 +37,8 @@ _STATUS_KEYS = frozenset({"status", "statuscode", "code", "httpstatus", "httpcod
 
 _MODEL_PREFIX = re.compile(r"^\[(?!Errno\b|WinError\b|SSL\b|X509\b)[^\]\n]{1,80}\]\s+")
 # "[gpt-5] Rate limit reached": not what Python itself puts in brackets, which is the failure's number.
+_CODE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+# {"error": "invalid_auth"}: Slack, OAuth.
 _QUOTED_KEY = re.compile(r"""['"](?:message|content|input|output|request|response|error|type|param)['"]\s?:""")
 # Keys of JSON do not count as words of the error: "'message': 'The model is blocked'" blocks no message.
 
@@ -45,8 +47,9 @@ class Evidence(Struct, frozen=True):
     """What rules look at.
 
     `names` are exception class names, own class first, each also with its module; `codes` the provider's types,
-    codes and reasons, outermost first, lower case without separators; `text` all words, spaces and quotes made
-    plain; `headers` have lower-case names; `body` is parsed JSON or None. `message` is the original wording.
+    codes and reasons, outermost first, lower case without separators; both also have what they say of themselves
+    (``*notfound*``); `text` all words, spaces and quotes made plain; `headers` have lower-case names; `body` is
+    parsed JSON or None. `message` is the original wording.
     `context` is what the error carries besides, as it is. `recoverable` is also what its class says,
     `said_recoverable` only what was said where it was raised; None: nothing.
     """
@@ -97,7 +100,7 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
         if isinstance(value, str):
             if name in _WORD_KEYS and value not in words:
                 words.append(value)
-            if name in _CODE_KEYS and len(value) <= 120:
+            if len(value) <= 120 and (name in _CODE_KEYS or (name == "error" and _CODE.fullmatch(value))):
                 codes.append(value)
         elif isinstance(value, int) and not isinstance(value, bool):
             if name in _CODE_KEYS:
@@ -114,19 +117,19 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
     if status is None:
         status = status_in_text(text)
     codes += [part for code in codes for part in code_parts(code)]
-    known = tuple(dict.fromkeys(filter(None, (plain_code(c) for c in codes))))
+    known = [plain_code(code) for code in codes] + [kind for code in codes for kind in kinds_named(code)]
     return Evidence(
         message=message[:MAX_TEXT],
         provider=as_text(record["provider"])[:100],
         status=status,
-        codes=known,
+        codes=tuple(dict.fromkeys(filter(None, known))),
         names=tuple(record["names"]),
         text=text,
         where=as_text(record["where"])[:100],
         headers=record["headers"],
         body=body,
         code=mask_secrets(next((c for c in reversed(codes[:2]) if c and not c.isdigit()), ""), secrets)[:200],
-        from_api=bool(status or known or record["provider"]),
+        from_api=bool(status or any(known) or record["provider"]),
     )
 
 

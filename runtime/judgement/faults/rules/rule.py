@@ -53,7 +53,8 @@ class Rule(BaseModel):
     """One line of the table: conditions, all of which must hold, and what then is known.
 
     Conditions: `provider` (any of), `exception` (any class name in the exception's ancestry, bare or with module),
-    `code` (any of the provider's types, codes or reasons; spelling of case and separators does not matter),
+    `code` (any of the provider's types, codes or reasons; spelling of case and separators does not matter); of both
+    also a part, as ``*notfound*``, if it is one of those that `codes_in_text.kinds_named` knows;
     `text` and `unless` (regular expressions searched in the words, without regard to case; ``(?&NAME)`` in them is
     a pattern of `patterns.toml`), `status` (numbers, classes such as "5xx", or "none"), `where` (the stretch of the
     call), `origin`.
@@ -188,7 +189,7 @@ def first_match(rules: Sequence[Rule], evidence: Evidence, origin: Origin | None
 
 @lru_cache(maxsize=1024)
 def _plain_all(codes: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(plain_code(code) for code in codes)
+    return frozenset(code if code.startswith("*") else plain_code(code) for code in codes)
 
 
 def _has_status(wanted: tuple[int | str, ...], status: int | None) -> bool:

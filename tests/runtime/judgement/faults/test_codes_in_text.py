@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, status_in_text
+from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, kinds_named, status_in_text
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, st
         ("(Request ID: Q2Xdfw)\n\nBad request:\nBad Request: Invalid state", 400),
         ("Forbidden: bot was blocked by the user", 403),
         ("Content Too Large: 20 MB", 413),
+        ("AI_RetryError: Failed after 3 attempts. Last error: Not Found", 404),
         ("402 items found in the database", None),
         ("404 Main Street is closed", None),
         ("Gone: three records", None),
@@ -39,6 +40,10 @@ def test_status_in_text(text: str, status: int | None) -> None:
         ("Unhandled stop reason: model_context_window_exceeded", ["model_context_window_exceeded"]),
         ("got status: INTERNAL upstream failure code:500", ["INTERNAL"]),
         ('<RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "x">', ["UNAVAILABLE"]),
+        ("The container is gone.\nErrorCode:ContainerNotFound", ["ContainerNotFound"]),
+        ("{code: Neo.ClientError.Security.Unauthorized} {message: x}", ["Neo.ClientError.Security.Unauthorized"]),
+        ("(unavailable_model) Unavailable model: gpt-5-chat", ["unavailable_model"]),
+        ("Upstream request failed: [unsupported_tool_schema] The tool schema", ["unsupported_tool_schema"]),
         ("the code insufficient_quota: see the table", []),
         ("reason: refusal of the offer", []),
         ("timeout: none", []),
@@ -52,3 +57,11 @@ def test_parts_of_a_code() -> None:
     assert code_parts("OperationDenied.ServiceOverdue") == ["OperationDenied", "ServiceOverdue"]
     for whole in ("insufficient_quota", "v1.2.3", "https://example.com/a.b", "urn:x:y", ""):
         assert code_parts(whole) == []
+
+
+def test_what_a_name_says_of_itself() -> None:
+    assert kinds_named("shop.errors.ShelfNotFound") == ["*notfound*"]
+    assert kinds_named("Neo.ClientError.Security.Unauthorized") == ["*unauthorized*"]
+    assert kinds_named("too_many_requests_error") == ["*toomanyrequests*"]
+    for name in ("ValueError", "notfound.ValueError", "the page was not found", ""):
+        assert kinds_named(name) == []

@@ -27,6 +27,7 @@ _OF_PYTHON = {
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 }
 QUOTED = sorted(f"{name}: half of it was booked" for name in _OF_RULES | _OF_PYTHON)
+CODES = sorted({code for rule in builtin_rules() for code in rule.code if "_" in code and "*" not in code})
 _BY_WORDS = {rule.id for rule in builtin_rules() if rule.text and not (rule.exception or rule.code)}
 SPOKEN = sorted(
     row["record"]["message"]
@@ -59,6 +60,15 @@ def test_a_quoted_class_name_proves_no_effect_and_moves_no_fault(words: str) -> 
         assert _remedy(found) not in (Remedy.RETRY, Remedy.WAIT_RETRY), found
         if found.rule_id not in _BY_WORDS:
             assert found.effect is Effect.UNKNOWN, found
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_no_code_in_words_makes_a_tool_run_again_unasked(code: str) -> None:
+    for words in (f"{code}: half of it was booked", f"half of it was booked (error code: {code})"):
+        found = classify(RuntimeError(words), origin=Origin.TOOL, effect=Effect.UNKNOWN)
+        assert found.origin is Origin.TOOL, found
+        assert found.impact in (Impact.ABSORBED, Impact.NODE), found
+        assert _remedy(found) not in (Remedy.RETRY, Remedy.WAIT_RETRY), found
 
 
 @pytest.mark.parametrize("words", SPOKEN)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.faults.codes_in_text import KINDS
 from runtime.judgement.faults.rules import patterns
 from runtime.judgement.faults.rules.builtin import builtin_rules
 from runtime.judgement.faults.rules.patterns import compile_pattern, shared_patterns
@@ -41,6 +42,11 @@ def test_every_pattern_of_the_table_compiles() -> None:
     for rule in builtin_rules():
         compile_pattern(rule.text)
         compile_pattern(rule.unless)
+
+
+def test_parts_of_names_are_those_that_are_looked_for() -> None:
+    asked = {name for rule in builtin_rules() for name in (*rule.exception, *rule.code) if "*" in name}
+    assert asked == {f"*{kind}*" for kind in KINDS}
 
 
 def test_every_shared_pattern_is_named_by_a_rule() -> None:
