@@ -12,8 +12,8 @@ MAX_BODY = 16 * 1024
 
 _HEADERS_KEPT = re.compile(
     r"""(?ix)^(?:
-      retry-after(?:-ms)? | x-should-retry
-    | (?:x-|anthropic-)?ratelimit-.* | x-ratelimit
+      (?:x-[a-z-]{0,20})?retry-after(?:-ms)? | x-should-retry
+    | (?:[a-z]{1,20}-){0,3}rate-?limit.{0,60}
     | (?:x-)?request-id | x-amzn-requestid | apim-request-id | x-ms-request-id | x-ms-region | cf-ray
     | date | content-type
     )$"""

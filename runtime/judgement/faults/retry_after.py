@@ -6,7 +6,8 @@ Forms and where they come from:
   (Azure, OpenAI; wins over ``retry-after``), ``x-should-retry`` (Anthropic and OpenAI SDKs);
 - ``retryDelay`` in Google's JSON bodies (google.rpc.RetryInfo), ``retry_after`` and its spellings,
   ``estimated_time`` (Hugging Face), ``resets_in_seconds``/``resets_at`` (ChatGPT plans);
-- words: "try again in 1m6s", "retry in 644ms", "retry after 86400 seconds", "regain access on 2026-04-01";
+- words: "try again in 1m6s", "retry in 644ms", "retry after 86400 seconds", "regain access on 2026-04-01",
+  "replenished in 2.21:14:15" (Azure API Management), "30秒后";
 - ``x-ratelimit-reset*``, ``ratelimit-reset``, ``anthropic-ratelimit-*-reset``: durations ("6m0s"), seconds,
   epoch seconds or milliseconds, RFC 3339 times; ``ratelimit`` with all in one (IETF draft). These stand on every
   answer, so they count only for rate limits.
@@ -41,7 +42,7 @@ _TEXT_SPAN = re.compile(
     re.IGNORECASE,
 )
 _TEXT_BARE = re.compile(
-    r"\b(?:retry|try\sagain)[\s_-](?:in|after)[\"']?\s*[:=]?\s*[\"']?(\d{1,9}(?:\.\d{1,9})?)(?![\w.]*\d|\s?[a-z%])",
+    r"\b(?:retry|try\sagain)[\s_-](?:in|after)[\"']?\s*[:=]?\s*[\"']?(\d{1,9}(?:\.\d{1,9})?)(?![\w.]*\d|:\d|\s?[a-z%])",
     re.IGNORECASE,
 )
 _TEXT_FIELD = re.compile(
@@ -53,6 +54,10 @@ _TEXT_PROTO = re.compile(
     r"\bretry_delay\s*:?\s*\{\s*(?:seconds:\s*(?P<s>\d{1,9}))?\s*(?:nanos:\s*(?P<n>\d{1,9}))?\s*\}", re.IGNORECASE
 )
 """google.rpc.RetryInfo as google-api-core prints it: ``retry_delay { seconds: 17 }``."""
+_TEXT_CLOCK = re.compile(r"\breplenished\sin\s(?:(\d{1,4})\.)?(\d{1,2}):(\d{2}):(\d{2})(?!\d)", re.IGNORECASE)
+"""Azure API Management's quota, a span of .NET: ``2.21:14:15`` is two days and 21 hours."""
+_TEXT_CHINESE = re.compile(r"(\d{1,9})\s?(毫秒|秒|分钟|小时)(?:之)?后")
+_CHINESE_UNITS = {"毫秒": 0.001, "秒": 1.0, "分钟": 60.0, "小时": 3600.0}
 _TEXT_DATE = re.compile(
     r"\b(?:regain\saccess|try\sagain|retry|resets?|available|until|wait|renews?|resume[sd]?)\b[^\n]{0,40}?"
     r"(?<!\d)(\d{4}-\d{2}-\d{2})(?:(?:T|\s+at\s+|\s+)(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?\s?(Z|UTC|GMT"
@@ -72,8 +77,11 @@ _BODY_SPANS = {
     "resetsinseconds": 1.0,
     "resetseconds": 1.0,
     "waitseconds": 1.0,
+    "cooldownseconds": 1.0,
+    "retryin": 1.0,
+    "resetin": 1.0,
 }
-_BODY_TIMES = frozenset({"resetsat", "resetat", "resettime", "retryat"})
+_BODY_TIMES = frozenset({"resetsat", "resetat", "resettime", "retryat", "ratelimitreset"})
 _RESET = re.compile(r"rate-?limit.*reset")
 _TOKENS_WORDS = re.compile(r"\b(?:tokens?|TPM|TPD|ITPM|OTPM)\b", re.IGNORECASE)
 
@@ -156,7 +164,8 @@ def _body_span(value: Any, unit: float, at: float) -> float | None:
     if isinstance(value, int | float):
         return plausible_seconds(value * unit) if unit != 1.0 else parse_moment(str(value), at)
     if isinstance(value, str):
-        return parse_moment(value, at)
+        number = NUMBER.fullmatch(value) if unit != 1.0 else None
+        return plausible_seconds(float(number[1]) * unit) if number else parse_moment(value, at)
     if isinstance(value, dict):  # protobuf's Duration, spelled out
         parts = [value.get("seconds", 0), value.get("nanos", 0)]
         numbers = [float(p) for p in parts if NUMBER.fullmatch(str(p))]
@@ -180,6 +189,9 @@ def _from_text(text: str, now: float) -> RetryHint | None:
         seconds = parse_duration(said[1])
         if seconds is not None:
             return RetryHint(seconds, "message")
+    seconds = _span_in_other_words(text)
+    if seconds is not None:
+        return RetryHint(seconds, "message")
     dated = _TEXT_DATE.search(text)
     if dated:
         zone = (dated[3] or "").upper()
@@ -195,6 +207,15 @@ def _from_text(text: str, now: float) -> RetryHint | None:
         if seconds is not None:
             return RetryHint(seconds, "message")
     return None
+
+
+def _span_in_other_words(text: str) -> float | None:
+    clock = _TEXT_CLOCK.search(text)
+    if clock:
+        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return plausible_seconds(days * 86400 + hours * 3600 + minutes * 60 + seconds)
+    said = _TEXT_CHINESE.search(text)
+    return plausible_seconds(float(said[1]) * _CHINESE_UNITS[said[2]]) if said else None
 
 
 def _from_resets(headers: Mapping[str, str], text: str, at: float, resets: Resets) -> RetryHint | None:

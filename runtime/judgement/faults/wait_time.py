@@ -29,11 +29,18 @@ _PART = rf"\d{{1,12}}(?:\.\d{{1,12}})?\s?{_UNIT}(?![a-z])|\d{{1,12}}(?:\.\d{{1,1
 SPAN = rf"(?:{_PART})(?:(?:,?\s?(?:and\s)?)(?:{_PART})){{0,5}}"
 _ONE_PART = re.compile(rf"(\d{{1,12}}(?:\.\d{{1,12}})?)\s?({_UNIT})(?![a-z])", re.IGNORECASE)
 _WHOLE_SPAN = re.compile(rf"\s*{SPAN}\s*", re.IGNORECASE)
+_ISO_SPAN = re.compile(r"\s*PT(?=\d)(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?\s*")
 NUMBER = re.compile(r"\s*\+?(\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
 
 
 def parse_duration(text: str) -> float | None:
-    """A duration with units in seconds: "6m0s", "120ms", "1 hour 5 minutes", "9m38.016s"; None for any other text."""
+    """A duration with units in seconds: "6m0s", "120ms", "1 hour 5 minutes", "9m38.016s", ISO 8601's "PT30S"; None for
+    any other text.
+    """
+    iso = _ISO_SPAN.fullmatch(text)
+    if iso:
+        hours, minutes, seconds = (float(part or 0) for part in iso.groups())
+        return plausible_seconds(hours * 3600 + minutes * 60 + seconds)
     if not _WHOLE_SPAN.fullmatch(text):
         return None
     total = 0.0

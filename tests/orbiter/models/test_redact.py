@@ -88,6 +88,13 @@ def test_only_telling_headers_are_kept() -> None:
             "Server": "nginx",
             "Request-Id": "req_1",
             "openai-organization": "my-company",
+            "X-Retry-After": "4",
+            "x-ms-retry-after-ms": "250",
+            "RateLimit": '"default";r=0;t=30',
+            "x-rate-limit-reset": "1767225699",
+            "ratelimitbysize-reset": "21",
+            "x-ms-ratelimit-remaining-tokens": "0",
+            "x-operate-limit": "9",
         }
     )
     assert kept == {
@@ -95,6 +102,12 @@ def test_only_telling_headers_are_kept() -> None:
         "x-ratelimit-reset-requests": "1s",
         "anthropic-ratelimit-tokens-reset": "2030-01-01T00:00:00Z",
         "request-id": "req_1",
+        "x-retry-after": "4",
+        "x-ms-retry-after-ms": "250",
+        "ratelimit": '"default";r=0;t=30',
+        "x-rate-limit-reset": "1767225699",
+        "ratelimitbysize-reset": "21",
+        "x-ms-ratelimit-remaining-tokens": "0",
     }
     assert request_id_of(kept) == "req_1"
     assert request_id_of({"cf-ray": "9", "x-request-id": "7"}) == "7"

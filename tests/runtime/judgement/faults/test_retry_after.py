@@ -217,3 +217,38 @@ _JSON = st.recursive(
 def test_a_body_of_any_content_is_read_or_ignored(body: Any) -> None:
     found = retry_after.find_retry_hint({}, body, "", now=NOW, resets="any")
     assert found is None or 0 <= found.seconds <= MAX_DATE_DISTANCE_S
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ({"error": {"retryAfterMs": "900"}}, 0.9),
+        ({"error": {"retry_after_ms": 900}}, 0.9),
+        ({"error": {"retry_after": "PT1M30.5S"}}, 90.5),
+        ({"error": {"retry_in": "5s"}}, 5.0),
+        ({"error": {"cooldown_seconds": 33}}, 33.0),
+        ({"rate_limit_reset": 1_767_225_615}, 15.0),
+        ({"error": {"retry_after": "PT"}}, None),
+        ({"error": {"retryAfterMs": "soon"}}, None),
+    ],
+)
+def test_further_forms_of_bodies(body: dict[str, Any], seconds: float | None) -> None:
+    found = retry_after.find_retry_hint({}, body, "", now=NOW)
+    assert (found.seconds if found else None) == seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Out of call volume quota. Quota will be replenished in 02:14:15.", 8055.0),
+        ("Out of call volume quota. Quota will be replenished in 2.21:14:15.", 249_255.0),
+        ("请求过于频繁，请30秒后再试", 30.0),
+        ("请在 5 分钟后重试", 300.0),
+        ("You have hit your usage limit. Try again after 11:34 AM.", None),
+        ("the meeting is in 02:14:15", None),
+        ("第30秒", None),
+    ],
+)
+def test_further_forms_of_words(words: str, seconds: float | None) -> None:
+    found = retry_after.find_retry_hint({}, None, words, now=NOW)
+    assert (found.seconds if found else None) == seconds
