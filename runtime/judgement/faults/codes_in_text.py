@@ -17,15 +17,16 @@ _STATUS = re.compile(
     r"|\b(?:server|client)\serror\s['(]?|\bAPI\serror[\s:(]\s?)(?P<a>[45]\d\d)(?![\d.,]*\d|\s?(?:ms|s|%|tokens?)\b)"
     rf"|^(?P<b>[45]\d\d)(?=:?\s(?:{_PHRASES})\b|:\s|\s-\s|\s\{{|$|\sstatus\scode|,\smessage="
     r"|\s[A-Z_]{4,40}\.?\s\{|\s[\w.]{1,120}(?:Error|Exception):)|^\((?P<c>[45]\d\d)\)\s?Reason:"
-    rf"|(?:^|[:\n]\s?)(?P<d>[45]\d\d)(?=\s\(?(?:{_PHRASES}|(?:client|server)\serror)(?:\s*$|\s?[.:,{{()<\n]|\sfor\b))"
+    rf"|(?:^|[:!\n]\s?|\bwith\s)(?P<d>[45]\d\d)(?=\s\(?(?:{_PHRASES}|(?:client|server)\serror)(?:\s*$|\s?[.:,{{()<\n]|\s(?:for\b|-\s)))"
     r"|\bError code:\s(?P<f>[45]\d\d)(?=\s-\s|$)"
     r"|\bRedirect\sresponse\s'(?P<e>3\d\d)(?=\s)"
     r"|^(?P<g>40[0-489]|413|422|429|50[0-4]|52\d)"
     r"\s(?=(?-i:[A-Z][a-z]+\s[a-z]|API\s|[A-Z][\w ]{1,40}\sError\b)|<|[^\x00-\x7f])"
-    r"|\b\w{0,60}Error\((?P<h>[45]\d\d),\s",
+    r"|\b\w{0,60}Error\((?P<h>[45]\d\d),\s|<HttpError\s(?P<i>[45]\d\d)\s|\breceived\s(?P<k>[45]\d\d)\sHTTP\sresponse|\n\s*Code:\s(?P<j>[45]\d\d)\s*(?:\n|$)",
     re.IGNORECASE,
 )
-# `g` is the OpenAI SDK of JavaScript, and what is written in it: "400 Reasoning is mandatory …"; `h` Elasticsearch.
+# `g` is the OpenAI SDK of JavaScript, and what is written in it: "400 Reasoning is mandatory …"; `h` Elasticsearch,
+# `i` Google's clients, `j` Microsoft Graph, `k` PRAW.
 _SAYING = "|".join(re.escape(each) for each in STATUS_BY_NAME if " " in each or each in ("unauthorized", "forbidden"))
 # "Gone", "Locked" and "Conflict" are words of other texts as well.
 _NAMED_STATUS = re.compile(rf"(?:^|\n)\s?({_SAYING}):\s|(?:^|:\s)({_SAYING})\W?\s*$", re.IGNORECASE)
@@ -36,18 +37,22 @@ _CODES = re.compile(
     r"|^([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6})(?=:\s|\s*$)"
     r"|\b(?:stop|finish|block)[ _]?[Rr]eason\W{1,4}(\w{3,60})\b(?!\s[a-z0-9])"
     r"|\bstatus\s?[:=]\s?(?:StatusCode\.)?([A-Z][A-Z_]{4,40})\b"  # gRPC
-    r"|\b(?:[Ee]rror_?)?[Cc]ode\s?[:=]\s?['\"]?([A-Za-z][\w.]{3,80})"  # Azure, Neo4j
+    r"|\b(?:[Ee]rror_?)?[Cc]ode['\"]?\s?[:=]\s?['\"]?([A-Za-z][\w.]{3,80})"  # Azure, Neo4j
     r"|^\(([A-Za-z]\w{3,60})\)\s"  # Azure
+    r"|\(([A-Z][A-Za-z]{3,40})\):\s"  # kubectl
+    r"|^\[([A-Z]{2,40}(?:_[A-Z0-9]{1,40}){1,8})(?:\.\w{1,80})?\]\s"  # Databricks
     r"|:\s\[([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6})\]\s"
 )
 
 KINDS = (
     "timeout", "timedout", "ratelimit", "throttl", "toomanyrequests", "slowdown", "authentication", "autherror",
-    "authfail", "unauthorized", "loginfail", "invalidcredential", "forbidden", "permissiondenied", "accessdenied",
+    "authfail", "unauthorized", "loginfail", "invalidcredential", "invalidtoken", "tokenexpired", "expiredtoken",
+    "invalidsession", "expiredsession", "sessionexpired", "forbidden", "permissiondenied", "accessdenied",
     "notauthorized", "notfound", "doesnotexist", "nosuch", "alreadyexists", "toolarge", "usagelimit", "quotaexceeded",
     "insufficientfund", "insufficientcredit", "insufficientbalance", "paymentrequired", "connectionerror",
     "connecterror", "unreachable", "disconnected", "serviceunavailable", "overloaded", "maxsteps", "maxturns",
-    "maxiterations", "parseerror", "parsingerror", "contextwindow", "contextoverflow", "contentfilter", "contentpolicy",
+    "maxiterations", "badrequest", "malformedrequest", "invalidrequest", "connectionreset", "parseerror",
+    "parsingerror", "contextwindow", "contextoverflow", "contentfilter", "contentpolicy",
 )  # fmt: skip
 """What the names of exception classes and codes say of themselves, whatever the library."""
 _WORD = re.compile(r"[\w.:-]{4,120}")

@@ -93,7 +93,7 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
     body = spelled if body is None else body
     words = [bare if spelled is None else _QUOTED_KEY.sub(" ", bare)]
     codes: list[str] = [as_text(c) for c in record["codes"] if c is not None]
-    codes += codes_in_text(bare[:MAX_TEXT])
+    codes += codes_in_text(message[:MAX_TEXT])
     status: int | None = record["status"]
     for key, value in _walk(body):
         name = re.sub(r"[^a-z]", "", key.lower())
