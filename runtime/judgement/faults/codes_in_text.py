@@ -34,12 +34,12 @@ _NAMED_STATUS = re.compile(rf"(?:^|\n)\s?({_SAYING}):\s|(?:^|:\s)({_SAYING})\W?\
 
 _CODES = re.compile(
     r"\bAn\serror\soccurred\s\((\w{3,80})\)\swhen\scalling\b"  # botocore's ClientError
-    r"|^([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6})(?=:\s|\s*$)"
+    r"|^([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6}|[A-Z][A-Z0-9]{1,40}(?:_[A-Z0-9]{1,40}){1,6})(?=:\s|\s*$)"
     r"|\b(?:stop|finish|block)[ _]?[Rr]eason\W{1,4}(\w{3,60})\b(?!\s[a-z0-9])"
     r"|\bstatus\s?[:=]\s?(?:StatusCode\.)?([A-Z][A-Z_]{4,40})\b"  # gRPC
     r"|\b(?:[Ee]rror_?)?[Cc]ode['\"]?\s?[:=]\s?['\"]?([A-Za-z][\w.]{3,80})"  # Azure, Neo4j
     r"|^\(([A-Za-z]\w{3,60})\)\s"  # Azure
-    r"|\(([A-Z][A-Za-z]{3,40})\):\s"  # kubectl
+    r"|\(([A-Z][A-Za-z]{3,40})\)(?::|\soccurred)\s"  # kubectl, the AWS CLI
     r"|^\[([A-Z]{2,40}(?:_[A-Z0-9]{1,40}){1,8})(?:\.\w{1,80})?\]\s"  # Databricks
     r"|:\s\[([a-z][a-z0-9]{1,40}(?:_[a-z0-9]{1,40}){1,6})\]\s"
 )
