@@ -8,7 +8,7 @@ went to the list. And it sleeps 40 ms for each key, which took a third of what a
 from __future__ import annotations
 
 import asyncio
-from time import monotonic
+from time import thread_time
 from typing import Final
 
 from textual._context import active_app
@@ -24,21 +24,26 @@ async def wait_for_quiet_loop(min_sleep: float = 0.0, max_sleep: float = 1.0) ->
 
     Args:
         min_sleep: seconds that it waits at least.
-        max_sleep: seconds after which it goes on though the loop is still busy.
+        max_sleep: seconds of this thread's CPU time after which it goes on though the loop is still busy. On a loaded
+            machine, seconds of the clock may pass before the loop has had one turn.
     """
-    began = monotonic()
+    began = thread_time()
     await asyncio.sleep(min_sleep)
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]  # asyncio's own, as in each BaseEventLoop
     quiet = 0
-    while quiet < QUIET_TURNS and monotonic() - began < max_sleep:
+    while quiet < QUIET_TURNS and thread_time() - began < max_sleep:
         painting = not ready and _is_to_paint()
         await asyncio.sleep(POLL_S if painting else 0)
         quiet = 0 if ready or painting else quiet + 1
 
 
 def _is_to_paint() -> bool:
-    """Whether the screen waits for the next frame to paint, or for the end of a change of size."""
+    """Whether a screen waits for the next frame to paint, or for the end of a change of size.
+
+    A screen that is seen below a dialog paints by a timer of its own, which may come later than the dialog's.
+    """
     app = active_app.get(None)
     if app is None or not app._screen_stack:
         return False
-    return app._resize_timer is not None or app.screen._update_timer._active.is_set()
+    seen = (app.screen, *app._background_screens)
+    return app._resize_timer is not None or any(screen._update_timer._active.is_set() for screen in seen)
