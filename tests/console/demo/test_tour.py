@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.error
 import urllib.request
 
@@ -9,7 +10,7 @@ import pytest
 
 from console.app.app import OrbiterApp
 from console.demo import tour
-from console.demo.catalogue import COMES_BACK_AFTER, free_urls, note_refused, stop_catalogue
+from console.demo.catalogue import COMES_BACK_AFTER, free_urls, note_refused, start_catalogue, stop_catalogue
 from console.demo.tools import fetch_index
 from console.preferences.schema import Preferences
 from runtime.record.state import events as ev
@@ -81,8 +82,12 @@ def test_the_catalogue_comes_back_after_the_first_retry_by_hand() -> None:
 
 
 def test_a_port_that_is_taken_by_then_stays_refused() -> None:
-    for _ in range(COMES_BACK_AFTER + 1):
-        note_refused("http://127.0.0.1:1/projects.json")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/projects.json"
+        for _ in range(COMES_BACK_AFTER + 1):
+            note_refused(url)
+        assert not start_catalogue(url)
 
 
 async def test_the_tour_stands_on_the_run_and_can_be_hidden() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import smtplib
+import socket
 import sqlite3
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -71,6 +73,31 @@ def _failure(call: Callable[[], object]) -> Exception:
     return raised.value
 
 
+@contextmanager
+def _closed_port() -> Iterator[int]:
+    with socket.socket() as bound:  # and it does not listen
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def _psycopg_refused() -> object:
+    with _closed_port() as port:
+        return psycopg.connect(f"host=127.0.0.1 port={port} dbname=news")
+
+
+def _sqlite_no_table() -> object:
+    return sqlite3.connect(":memory:").execute("SELECT * FROM missing")
+
+
+def _sqlalchemy_refused() -> object:
+    with _closed_port() as port:
+        return _connect_with_sqlalchemy(f"postgresql+psycopg://news@127.0.0.1:{port}/news")
+
+
+def _sqlalchemy_no_table() -> object:
+    return _connect_with_sqlalchemy("sqlite://", "SELECT * FROM missing")
+
+
 def _connect_with_sqlalchemy(address: str, statement: str = "SELECT 1") -> object:
     with sqlalchemy.create_engine(address).connect() as connection:
         return connection.execute(sqlalchemy.text(statement))
@@ -92,24 +119,27 @@ class _AnyDatabase:
 
 
 @pytest.mark.parametrize(
-    ("error", "cause"),
+    ("met", "cause"),
     [
-        (_failure(lambda: psycopg.connect("host=127.0.0.1 port=1 dbname=news")), "network"),
+        (_psycopg_refused, "network"),
         (_TOO_MANY, "service_unavailable"),
         (_LOGIN, "auth_failed"),
-        (_failure(lambda: sqlite3.connect(":memory:").execute("SELECT * FROM missing")), "unknown"),
+        (_sqlite_no_table, "unknown"),
         (sqlite3.OperationalError("database is locked"), "service_unavailable"),
-        (_failure(lambda: _connect_with_sqlalchemy("sqlite://", "SELECT * FROM missing")), "unknown"),
-        (_failure(lambda: _connect_with_sqlalchemy("postgresql+psycopg://news@127.0.0.1:1/news")), "network"),
+        (_sqlalchemy_no_table, "unknown"),
+        (_sqlalchemy_refused, "network"),
         (sqlalchemy.exc.OperationalError("SELECT 1", {}, _TOO_MANY), "service_unavailable"),
         (sqlalchemy.exc.OperationalError("SELECT 1", {}, _LOGIN), "auth_failed"),
         (sqlalchemy.exc.TimeoutError("QueuePool limit of size 5 reached, connection timed out"), "timeout"),
         (_AnyDatabase.DataError("the value is too long"), "unknown"),
         (smtplib.SMTPAuthenticationError(535, b"5.7.8 Username and Password not accepted"), "auth_failed"),
     ],
-    ids=lambda given: type(given).__name__ if isinstance(given, Exception) else given,
+    ids=lambda given: type(given).__name__ if isinstance(given, Exception) else getattr(given, "__name__", given),
 )
-def test_a_failure_of_another_services_client_is_not_guessed_to_be_the_models(error: Exception, cause: str) -> None:
+def test_a_failure_of_another_services_client_is_not_guessed_to_be_the_models(
+    met: Exception | Callable[[], object], cause: str
+) -> None:
+    error = met if isinstance(met, Exception) else _failure(met)
     found = classify(error)
     assert (found.cause, found.origin) == (cause, Origin.RUNNER)
     # Unlike a model's call, it may have changed something, unless no connection came about.
