@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from tests.console.forking import ForkedProgram
+from tests.console.forking import IN_TERMINAL, ForkedProgram
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent.parent
@@ -192,4 +192,4 @@ class ConsoleTerminal(Terminal):
     def _start(self, arguments: tuple[str, ...], follower: int, cwd: Path, env: dict[str, str]) -> ForkedProgram:
         assert "SSH_CONNECTION" not in env, "Textual is imported with the settings of a console that is near"
         env = {"PYTHONUTF8": "1", **env}
-        return ForkedProgram(arguments, (follower,) * 3, cwd=cwd, env=env, terminal=True)
+        return ForkedProgram(arguments, (follower,) * 3, cwd=cwd, env=env, kind=IN_TERMINAL)

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, fold_events
+from tests.console.forking import AS_LIVES, ForkedProgram
 from tests.data import lives as lives_module
 from tests.patience import PATIENCE_S
 from tests.runtime.chaos.pairs import SERVER_ENV, Pair
@@ -60,24 +59,27 @@ class Process:
 
 
 class ForkServer:
-    """The process from which lives are forked, of all pairs: it takes seconds to start."""
+    """The process from which lives are forked, of all pairs. It is forked too: what it imports takes seconds."""
 
     def __init__(self) -> None:
         ready = Process()
         self._processes = {0: ready}
         root = LIVES.parents[2]
-        self._process = subprocess.Popen(
-            [sys.executable, str(LIVES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])},
-            start_new_session=True,
-        )  # fmt: skip
+        its_stdin, stdin = os.pipe()
+        stdout, its_stdout = os.pipe()
+        self._stdin, self._stdout = os.fdopen(stdin, "w"), os.fdopen(stdout)
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+        try:
+            self._process = ForkedProgram((), (its_stdin, its_stdout, 2), cwd=root, env=env, kind=AS_LIVES)
+        finally:
+            os.close(its_stdin)
+            os.close(its_stdout)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         ready.wait_for_end()  # what it imports is not to be taken from the patience of the first test
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._stdout:
             told = json.loads(line)
             self._processes[told.pop("id")].hear(told)
 
@@ -85,19 +87,17 @@ class ForkServer:
         """Fork a process that carries out a command of `tests.data.lives`."""
         number = len(self._processes)
         process = self._processes[number] = Process()
-        assert self._process.stdin is not None
-        print(json.dumps({"id": number, **command}), file=self._process.stdin, flush=True)
+        print(json.dumps({"id": number, **command}), file=self._stdin, flush=True)
         return process
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
+        self._stdin.close()
         assert self._process.wait(timeout=60) == 0
         with suppress(ProcessLookupError):  # those that a failed test left behind hold the pipe open
             os.killpg(self._process.pid, signal.SIGKILL)
         self._reader.join()
-        self._process.stdout.close()
+        self._process.close()
+        self._stdout.close()
 
 
 class Lives:
