@@ -11,6 +11,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
+from functools import cache
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -110,6 +112,18 @@ def _keys_wait_for_what_they_do() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for module in ("textual.app", "textual.pilot"):
             patched.setattr(f"{module}.wait_for_idle", wait_for_quiet_loop)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_are_read_once() -> Iterator[None]:
+    """The many clients of loopback servers share a TLS context, which none of them uses: to read the certificates of
+    the machine took a fifth of what a test with a vendor's SDK takes.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        for package in ("httpx", "httpx2"):
+            name = f"{package}._transports.default.create_ssl_context"
+            patched.setattr(name, cache(resolve_name(name)))
         yield
 
 

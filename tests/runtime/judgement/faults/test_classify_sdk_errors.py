@@ -42,7 +42,7 @@ class _Misbehaving(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[ThreadingHTTPServer]:
     found = ThreadingHTTPServer(("127.0.0.1", 0), _Misbehaving)
-    thread = threading.Thread(target=found.serve_forever, daemon=True)
+    thread = threading.Thread(target=found.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield found
     found.shutdown()
