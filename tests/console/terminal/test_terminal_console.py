@@ -15,6 +15,7 @@ from tests.console.program import Program
 from tests.console.pseudo_terminal import IDLE_BYTES, ConsoleTerminal, Terminal
 from tests.console.tour import PAYLOADS, WALKED
 from tests.patience import PATIENCE_S
+from tests.workspaces import kept
 
 POINTER_SHAPE = re.compile(r"\x1b\]22;[a-z]*\x07")
 """Textual's own way to say how the mouse pointer is to look; ends with a BEL that rings no bell."""
@@ -177,8 +178,8 @@ def test_a_killed_runtime_is_said_and_a_key_brings_it_back(program: Program, par
 
 
 @pytest.mark.usefixtures("stopped")
-def test_an_idle_console_sends_next_to_nothing(program: Program, parked: Callable[[], str]) -> None:
-    parked()
+def test_an_idle_console_sends_next_to_nothing(program: Program) -> None:
+    kept.opened("parked", program.directory)  # old runs: in the first minute of one its clock moves once a second
     with opened(program) as terminal:
         terminal.until("asks permission")
         assert terminal.at_rest() <= IDLE_BYTES
