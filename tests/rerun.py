@@ -10,6 +10,7 @@ CPython's own suite does the same (``python -m test --rerun``).
 
 from __future__ import annotations
 
+import compileall
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.assertion import rewrite
 
 MOST = 20
 """Where more tests than these failed, the machine is not the reason, and nothing is run again."""
@@ -92,6 +94,27 @@ class _Lost:
             terminalreporter.write_line(f"NOT RUN: {name}")
         if len(self._lost) > MOST:
             terminalreporter.write_line(f"NOT RUN: {len(self._lost) - MOST} more")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before workers are started: each of them would compile all tests, at the same time as the others."""
+    if session.config.getoption("numprocesses", None):
+        _compile_tests(session.config)
+
+
+def _compile_tests(config: pytest.Config) -> None:
+    """Compile what never was; pytest compiles modules of tests in its own way."""
+    state = config.stash[rewrite.assertstate_key]
+    for path in (path for place in config.getini("testpaths") for path in (config.rootpath / place).rglob("*.py")):
+        if not path.stem.startswith("test_") and path.stem != "conftest":
+            compileall.compile_file(path, quiet=2)
+            continue
+        compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
+        if not compiled.exists():
+            stat, code = rewrite._rewrite_test(path, config)
+            compiled.parent.mkdir(exist_ok=True)
+            rewrite._write_pyc(state, code, stat, compiled)
 
 
 def pytest_configure(config: pytest.Config) -> None:
