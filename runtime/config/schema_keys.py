@@ -6,6 +6,7 @@ Derived from the models of `runtime.config.schema`; a new field needs nothing he
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
@@ -40,6 +41,7 @@ def sections(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tupl
             yield from sections(below[1], name)
 
 
+@cache
 def own_file_keys() -> frozenset[KeyPath]:
     """The settings that count only in the user's own file."""
     return frozenset(
@@ -50,7 +52,8 @@ def own_file_keys() -> frozenset[KeyPath]:
     )
 
 
-def variables() -> dict[str, tuple[KeyPath, bool]]:
+@cache
+def variables() -> Mapping[str, tuple[KeyPath, bool]]:
     """The environment variable of each setting that is one value or a list: its key, and whether it is plain text."""
     found: dict[str, tuple[KeyPath, bool]] = {}
     own = own_file_keys()

@@ -35,6 +35,7 @@ def wider(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("sections", "unknown_key"):
         function = getattr(runtime.config.schema_keys, name)
         monkeypatch.setattr(function, "__defaults__", (WiderSettings, *function.__defaults__[1:]))
+    monkeypatch.setattr("runtime.config.loader.variables", runtime.config.schema_keys.variables.__wrapped__)
 
 
 def home(tmp_path: Path, **more: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 
@@ -255,10 +256,12 @@ async def test_while_an_abort_is_under_way_a_rewind_is_refused_and_says_whose(
         await controls.rewind(run, "asker~0", by=ME)
         assert (await bench.until(run, lambda s: s.lives >= 3 and bool(s.open_incidents))).rewind is None
         # One that comes between the look and the word: the word is not taken.
-        read = bench.journal.read
+        read, here = bench.journal.read, asyncio.current_task()
 
         async def aborted_after(run_id: str, after: int = 0, limit: int | None = None) -> list[ev.JournalEvent]:
             found = await read(run_id, after, limit)
+            if asyncio.current_task() is not here:  # what drives the run reads as well
+                return found
             monkeypatch.setattr(bench.journal, "read", read)
             await bench.decisions.abort(run, reason="now", by=ME)
             return found
