@@ -5,6 +5,7 @@ the server as there are attempts. Outside of it an agent is as its framework alo
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,11 @@ import pytest
 from runtime.judgement.recovery.retry import RetryPolicy
 from runtime.record.state.durable_run import RUN_TERMINAL
 from runtime.swarms.loader import load_swarm
-from tests.data.swarms import (
-    online_guests as agents,  # the frameworks, before a limit of time holds for the import
-)
 from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says
 from tests.runtime.bench import Bench
 from tests.runtime.guest_bench import starts
 
-FILE = Path(agents.__file__)
+FILE = Path(__file__).parents[2] / "data" / "swarms" / "online_guests.py"
 start = starts(FILE)
 FOUR = RetryPolicy(max_attempts=4, base=0.001)
 ONE_MODEL = [
@@ -31,6 +29,12 @@ ONE_MODEL = [
     "openai_agents",
 ]
 TWO_MODELS = ["pydantic_fallback", "langchain_bound", "langchain_inside"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frameworks() -> None:
+    """Imported before a limit of time holds for it, and by no worker that has none of these tests."""
+    import_module("tests.data.swarms.online_guests")
 
 
 def failing_thrice(name: str) -> list[Answer]:
