@@ -86,6 +86,22 @@ async def test_producers_share_commits(journal: SqliteJournal) -> None:
     assert journal.operations == 2 + 64
 
 
+async def test_producers_that_are_out_of_step_come_to_share_commits(journal: SqliteJournal) -> None:
+    lease = await started(journal)
+    assert journal._writer is not None
+    before = journal.commits
+
+    async def produce() -> None:
+        for _ in range(5):
+            await journal.append(lease, [warned()])
+
+    first = [asyncio.create_task(produce()) for _ in range(4)]
+    while not journal._writer.writing:  # noqa: ASYNC110 - until their transaction is under way
+        await asyncio.sleep(0)
+    await asyncio.gather(*first, *(produce() for _ in range(4)))
+    assert journal.commits - before == 6  # and not five for each half
+
+
 async def test_what_must_last_is_synced_and_the_rest_is_not(journal: SqliteJournal) -> None:
     async def level() -> int:
         assert journal._writer is not None
