@@ -15,7 +15,6 @@ from orbiter.steps import Aborted, Skipped, StepKind
 from orbiter.types import ToolResult
 from runtime.execution.failures.errors_in_force import retry_policy_at
 from runtime.execution.failures.incident_drafts import draft_unfit_result
-from runtime.execution.gates.breaker import breakers_of
 from runtime.execution.gates.budget import end_run_by_budget, ending_at_budget, release_other_waits
 from runtime.execution.gates.permission import PermissionDenied
 from runtime.execution.incidents import IncidentDraft
@@ -49,7 +48,7 @@ async def apply_answer(execution: StepExecution, answer: ev.IncidentAnswered) ->
             await release_other_waits(session, answer)
         case "reset":
             if key := opened.action.get("breaker"):
-                await breakers_of(session.journal).reset(str(key), answer.by)
+                await session.breakers.reset(str(key), answer.by)
         case "wait_retry":
             await _wait_before_retry(execution, answer, opened)
         case "result" | "input":

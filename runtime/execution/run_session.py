@@ -18,6 +18,7 @@ from typing import Any, Literal, NoReturn
 from runtime.execution.deadlines import deadline_of, default_answer
 from runtime.execution.event_writer import EventWriter
 from runtime.execution.execution_config import ExecutionConfig
+from runtime.execution.gates.breaker import breakers_of
 from runtime.execution.wait_tracker import Activity, Wait, WaitTracker
 from runtime.record.journal import Fenced, Follower, Journal, JournalError, Lease
 from runtime.record.state import events as ev
@@ -49,6 +50,7 @@ class RunSession:
         self.state = state
         self.config = config
         self.clock = clock
+        self.breakers = breakers_of(journal)
         self.writer = EventWriter(journal, lease, state, self._fail_write)
         self.tracker = WaitTracker(self._is_answered, config.grace_s, config.room, self.park)
         self.tracker.set_frozen(state.phase == "frozen")

@@ -19,7 +19,7 @@ from runtime.execution.failures.errors_in_force import errors_at
 from runtime.execution.failures.fault_policy import log_success
 from runtime.execution.failures.reroute import fails_at_once
 from runtime.execution.gates.blocked import Blocked
-from runtime.execution.gates.breaker import NO_BREAKER, NoBreaker, StepBreaker, breakers_of
+from runtime.execution.gates.breaker import NO_BREAKER, NoBreaker, StepBreaker
 from runtime.execution.gates.budget import usage_fields
 from runtime.execution.incidents import IncidentDraft
 from runtime.execution.run_session import RunSession
@@ -66,8 +66,6 @@ class StepExecution(msgspec.Struct, eq=False):
     requested: dict[str, Any]
     overrides: StepOverrides = msgspec.field(default_factory=StepOverrides)
     _finished: bool = False
-    _breaker: tuple[tuple[str | None, bool], StepBreaker | NoBreaker] | None = None
-    """The breaker that was last asked for, with the model that was asked instead of the step's own."""
 
     # -- what is known of the step -------------------------------------------------------------------------------
 
@@ -142,28 +140,29 @@ class StepExecution(msgspec.Struct, eq=False):
         return {"model": self.model} if self.step.kind == "llm" else {}
 
     @property
+    def breaker_key(self) -> str:
+        """Of what the breaker before the next attempt is; empty for value steps and refused calls, which have none."""
+        step = self.step
+        if step.kind == "value" or self.refused:
+            return ""
+        if step.kind == "llm":
+            return f"model:{self.model}"
+        server = step.traits.server
+        return f"mcp:{server}" if server else f"tool:{step.name}"
+
+    @property
     def breaker(self) -> StepBreaker | NoBreaker:
         """The breaker before the next attempt.
 
-        One that lets every call pass for value steps and refused calls, where breakers are off, and in a run begun with
+        One that lets every call pass where the step has none, where breakers are off, and in a run begun with
         ``breakers`` off: a drill, whose invented failures say nothing of any service.
         """
-        instead = (self.overrides.model, self.refused)
-        if self._breaker is None or self._breaker[0] != instead:
-            self._breaker = (instead, self._find_breaker(self.model))
-        return self._breaker[1]
-
-    def _find_breaker(self, model: str) -> StepBreaker | NoBreaker:
-        session, kind = self.session, self.step.kind
-        if kind == "value" or self.refused:
-            return NO_BREAKER
+        session, key = self.session, self.breaker_key
         errors = errors_at(session, self.parent_id)
-        if not errors.enable_circuit_breaker or session.state.options.get("breakers") is False:
+        if not key or not errors.enable_circuit_breaker or session.state.options.get("breakers") is False:
             return NO_BREAKER
-        server = self.step.traits.server
-        key = f"model:{model}" if kind == "llm" else f"mcp:{server}" if server else f"tool:{self.step.name}"
         caller = f"{session.state.id}/{self.node_id}#{session.lease.epoch}"
-        return StepBreaker(breakers_of(session.journal), key, caller, errors, session.clock)
+        return StepBreaker(session.breakers, key, caller, errors, session.clock)
 
     # -- recording -----------------------------------------------------------------------------------------------
 
@@ -264,7 +263,8 @@ class StepExecution(msgspec.Struct, eq=False):
         if succeeded:
             if (node := self.node) is not None and node.round > 1:
                 log_success(node.round - 1)
-            await self.breaker.record_success()
+            if self.session.breakers.has_counted(self.breaker_key):  # hardly ever
+                await self.breaker.record_success()
         if after is not None:
             await after(attempt.arguments, result)
             self.session.record_soon(ev.StepSettled(node_id=self.node_id, parent_id=self.parent_id))

@@ -101,8 +101,8 @@ class BreakerRegistry:
                     return breaker, verdict
 
     def is_closed_now(self, key: str) -> bool:
-        """Whether the breaker lets every call pass, whatever the policy: it has not opened, or is not known at all.
-        False where that cannot be told without waiting.
+        """Whether the breaker lets every call pass, whatever the policy: it has not opened, or is not known at all. So
+        it is nearly always. False where that cannot be told without waiting.
         """
         if not self._journal.has_nothing_after(ev.WORKSPACE_RUN_ID, self._seq):
             return False
@@ -114,12 +114,15 @@ class BreakerRegistry:
         async with self._turn:
             return (await self._read(key)).check(policy, now, caller)
 
+    def has_counted(self, key: str) -> bool:
+        """Whether a success changes anything: failures are counted, or the breaker has opened. Hardly ever."""
+        known = self._known.get(key)
+        return known is not None and (known.failures > 0 or known.opened_at is not None)
+
     async def record_success(self, key: str, caller: str) -> None:
         """A call succeeded."""
-        known = self._known.get(key)
-        if known is None or (known.failures == 0 and known.opened_at is None):
-            return  # the usual case: nothing is counted, so there is nothing to forget
-        await self._change(key, lambda breaker: breaker.record_success(caller), "a call succeeded")
+        if self.has_counted(key):
+            await self._change(key, lambda breaker: breaker.record_success(caller), "a call succeeded")
 
     async def record_failure(
         self, key: str, fault: Classification, policy: BreakerPolicy, now: float, caller: str
@@ -203,10 +206,6 @@ class StepBreaker(msgspec.Struct, eq=False):
     config: FaultHandling
     clock: Callable[[], datetime]
 
-    def is_closed_now(self) -> bool:
-        """Whether the step may call, as far as that can be told without waiting: nearly always. False: ask `admit`."""
-        return self.registry.is_closed_now(self.key)
-
     async def admit(self) -> Blocked | None:
         """Let the step call, or say why not; where the breaker is half-open, the step holds the probe from now on."""
         policy, now = self.config.breaker_policy(), self.clock().timestamp()
@@ -245,9 +244,6 @@ class NoBreaker:
     """What a step asks that has no breaker: it lets every call pass, and keeps nothing."""
 
     __slots__ = ()
-
-    def is_closed_now(self) -> bool:
-        return True
 
     async def admit(self) -> Blocked | None:
         return None

@@ -44,16 +44,16 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
         if model and session.config.prices.needs_package(model):
             await asyncio.to_thread(load_prices)
         spent = check_budget(session, parent_id, step, model, begun=begun)
-        breaker = execution.breaker
-        if spent is None and not breaker.is_closed_now():
-            if (found := await breaker.admit()) is not None:
+        key = execution.breaker_key
+        if spent is None and key and not session.breakers.is_closed_now(key):
+            if (found := await execution.breaker.admit()) is not None:
                 return found
             # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together.
             spent = check_budget(session, parent_id, step, model, begun=begun)
         # A freeze that came while the gates were asked holds.
         if spent is None and not session.ending and not session.tracker.is_frozen:
             return None
-        await breaker.release_probe()
+        await execution.breaker.release_probe()
         if session.ending:
             # Everything is being cancelled; in tasks within tasks, an answer can arrive before the cancellation.
             raise asyncio.CancelledError

@@ -247,7 +247,7 @@ async def test_gates_before_an_attempt_come_in_designs_order(
 
         return ask
 
-    def is_closed_now() -> bool:
+    def is_closed_now(_key: str) -> bool:
         if told_at_once:
             asked.append("breaker")
         return told_at_once
@@ -258,10 +258,11 @@ async def test_gates_before_an_attempt_come_in_designs_order(
     monkeypatch.setattr(chain, "check_budget", notes("budget"))
     tracker = SimpleNamespace(wait_until_thawed=awaits("freeze"), is_frozen=False)
     execution: Any = SimpleNamespace(
-        session=SimpleNamespace(tracker=tracker, ending=""),
+        session=SimpleNamespace(tracker=tracker, ending="", breakers=SimpleNamespace(is_closed_now=is_closed_now)),
         state=SimpleNamespace(breakpoints=[("tool", "*")]),
         step=Step("tool", "pay", "clerk", Place(0), {}, None, None, Traits(server="bank", permissions=("pay:all",))),  # type: ignore[arg-type]
-        breaker=SimpleNamespace(is_closed_now=is_closed_now, admit=awaits("breaker")),
+        breaker_key="mcp:bank",
+        breaker=SimpleNamespace(admit=awaits("breaker")),
         **dict.fromkeys(("node_id", "parent_id", "activity", "tool_arguments", "model"), ""),
         attempts=0,
         refused=False,
