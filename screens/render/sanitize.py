@@ -29,7 +29,7 @@ MAX_LINE_CHARS: Final = 2_000
 MAX_LINES: Final = 400
 """Lines that are shown: a widget takes seconds for tens of thousands."""
 MAX_COMBINING_MARKS: Final = 4
-"""Combining marks on one character; no living orthography needs more."""
+"""Combining marks on one character; no living orthography needs more. A vowel or final of Hangul counts as one."""
 TAB_CELLS: Final = 4
 
 _MARK_ROOM: Final = 64
@@ -48,6 +48,10 @@ _JOINER: Final = "\u200d"
 _KEYCAP: Final = "\u20e3"
 _PRESENTATION: Final = "\ufe0e\ufe0f"
 _SKIN_TONES: Final = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+_FLAG: Final = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
+_FLAG_LETTERS: Final = range(0x1F1E6, 0x1F200)
+_HANGUL_PARTS: Final = (range(0x1161, 0x1200), range(0xD7B0, 0xD800))
+"""Vowels and finals that sit on the letter before them, in no cell of their own."""
 _ASCII_REPLACEMENTS: Final = {
     "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "--", "\u2026": "...",
     "\u2022": "*", "\u00b7": ".", "\u2192": "->", "\u2190": "<-", "\u2713": "v", "\u2717": "x", "\u00d7": "x",
@@ -179,6 +183,9 @@ def _pieces(row: str, *, ascii_only: bool) -> Iterator[tuple[str, str]]:
             if excess := end - at - len(kept):
                 yield row[end - excess : end], f"⟨+{excess} marks⟩"
             at = end
+        elif not ascii_only and (flag := _FLAG.match(row, at)):
+            yield flag.group(), flag.group()[:]
+            at = flag.end()
         else:
             char = row[at]
             yield char, "" if not ascii_only and _only_joins_emoji(row, at) else _replacement(char, ascii_only)
@@ -195,14 +202,18 @@ def _replacement(char: str, ascii_only: bool) -> str:
         return "^?" if ascii_only else "␡"
     if ascii_only:
         return _ASCII_REPLACEMENTS.get(char) or f"<U+{code:04X}>"
-    if unicodedata.category(char) in _INVISIBLE_CATEGORIES or _is_ignorable(code):
+    ambiguous = char in _SKIN_TONES or code in _FLAG_LETTERS
+    if ambiguous or unicodedata.category(char) in _INVISIBLE_CATEGORIES or _is_ignorable(code):
         return f"⟨U+{code:04X}⟩"
     return char
 
 
 @lru_cache(maxsize=4096)
 def _is_mark(char: str) -> bool:
-    return unicodedata.category(char).startswith("M") and not _is_ignorable(ord(char))
+    code = ord(char)
+    if unicodedata.category(char).startswith("M"):
+        return not _is_ignorable(code)
+    return any(code in parts for parts in _HANGUL_PARTS) and unicodedata.category(char) == "Lo"
 
 
 def _is_ignorable(code: int) -> bool:
@@ -215,6 +226,8 @@ def _is_pictograph(char: str) -> bool:
 
 def _only_joins_emoji(row: str, at: int) -> bool:
     before, after = row[at - 1 : at] if at else "", row[at + 1 : at + 2]
+    if row[at] in _SKIN_TONES:
+        return _is_pictograph(before) and before not in _SKIN_TONES
     if row[at] in _PRESENTATION:
         return _is_pictograph(before) or (before in "0123456789#*" and before != "" and after == _KEYCAP)
     if row[at] != _JOINER or not _is_pictograph(after):
