@@ -27,7 +27,7 @@ from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.decisions.typed_answer import wanted_words
 from screens.views.lists.inbox import incident_words
-from screens.views.run.json_lines import json_text
+from screens.views.run.json_lines import editable_json
 from screens.widgets.choice_list import ChoiceList, read_typed_answer
 from screens.widgets.editor import Editor
 from screens.widgets.link_line import LinkLine
@@ -201,7 +201,7 @@ class BulkAnswerScreen(ArmedScreen[None]):
             return
         before = self._alike[0].opened.action.get("arguments")
         form = choice.param.kind == "json"
-        self.query_one("#value", Editor).begin(json_text(before) if form and before else "", single=not form)
+        self.query_one("#value", Editor).begin(editable_json(before) if form and before else "", single=not form)
 
     def on_editor_failed(self, message: Editor.Failed) -> None:
         self._show_error(message.why)

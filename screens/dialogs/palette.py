@@ -25,6 +25,7 @@ from screens.views.lists.commands import (
     nearest_command,
 )
 from screens.widgets.bar import Bar
+from screens.widgets.line_input import LineInput
 from screens.widgets.line_list import LineList
 from screens.widgets.row_list import RowList
 
@@ -70,9 +71,7 @@ class PaletteScreen(ModalScreen[Command | None]):
             box.border_subtitle = Content(
                 context.hints(("enter", "does it"), (context.key("palette.close", "esc"), "closes"))
             )
-            field = Input(self._typed, placeholder="a command, a place, a run, a theme", compact=True)
-            field.cursor_blink = False  # nothing moves on the screen while nothing happens
-            yield field
+            yield LineInput(self._typed, placeholder="a command, a place, a run, a theme", compact=True)
             found = PaletteList(PALETTE_COLUMNS, empty="No command has this name.", glyphs=glyphs)
             found.can_focus = False
             yield found

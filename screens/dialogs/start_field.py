@@ -9,6 +9,7 @@ from textual.suggester import Suggester
 from textual.widgets import Input, Label
 
 from screens.views.lists.start import complete_limit
+from screens.widgets.line_input import LineInput
 
 START_FIELDS: Final = {
     "ref": ("Swarm", "path/to/file.py:name or package.module:name"),
@@ -37,8 +38,7 @@ class StartField(Horizontal):
         self.field = name
         title, hint = START_FIELDS[name]
         suggester = LimitNames() if name == "limits" else None
-        field = Input(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
-        field.cursor_blink = False
+        field = LineInput(value, placeholder=hint, compact=True, select_on_focus=False, suggester=suggester, id=name)
         super().__init__(Label(title, classes="name", markup=False), field, classes="field")
         self.display = name != "queue"
 

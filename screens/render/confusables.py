@@ -1,4 +1,4 @@
-"""Marks confusable letters in what a permission is asked for: `dа⟨U+0430⟩ta` has a Cyrillic letter.
+"""Marks confusable letters in names and in what a permission is for: `dа⟨U+0430⟩ta` has a Cyrillic letter.
 
 By Unicode's table of confusables. A word is marked where it mixes scripts, or could be read as ASCII as a whole; a word
 of one script that reads as itself is left alone. Nothing is changed that is compared: only what is shown.
@@ -16,6 +16,8 @@ from screens.render.sanitize import sanitize_line
 
 _WORD: Final = re.compile(r"[^\W_]+|[^\w\s]|_")
 _PUNYCODE: Final = re.compile(r"\bxn--[a-z0-9-]+")
+_BLANK: Final = re.compile(r"[^\S \n]")
+"""A blank that is not the usual one."""
 _MARK: Final = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 _SIGNS: Final = frozenset("/\\.:;|&$~*@#?%<>(){}[]`'\"=,!+-")
 """Signs that mean something in a path, an address or a command."""
@@ -26,14 +28,15 @@ _IPA_START: Final = 0x0250
 def mark_confusables(text: str, *, whole: bool = True) -> str:
     """Cleaned text with a mark behind each letter that looks like another one.
 
-    `whole`: also signs that look like ASCII, and words of another script all of whose letters do. Names, paths and
-    hosts have no other context; in prose such signs and words are common.
+    `whole`: also signs and blanks that look like ASCII, and words of another script all of whose letters do. Names,
+    paths and hosts have no other context; in prose such signs and words are common.
     """
     if "xn--" in text:
         text = _PUNYCODE.sub(lambda label: _decode_label(label[0]), text)
     if text.isascii():
         return text
-    return _WORD.sub(lambda word: _mark_word(word[0], whole=whole), text)
+    text = _WORD.sub(lambda word: _mark_word(word[0], whole=whole), text)
+    return _BLANK.sub(lambda blank: _marked(blank[0]), text) if whole else text
 
 
 def is_marked(text: str) -> bool:
@@ -55,7 +58,11 @@ def _mark_word(word: str, *, whole: bool) -> str:
     if word.isascii():
         return word
     suspects = set(_suspects(word, whole=whole))
-    return "".join(f"{char}⟨U+{ord(char):04X}⟩" if char in suspects else char for char in word)
+    return "".join(_marked(char) if char in suspects else char for char in word)
+
+
+def _marked(char: str) -> str:
+    return f"{char}⟨U+{ord(char):04X}⟩"
 
 
 def _suspects(word: str, *, whole: bool) -> Iterator[str]:

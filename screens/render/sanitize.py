@@ -129,6 +129,30 @@ def sanitize_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> s
     return _bound_line(window, limit, missing=len(text) - len(window), keep_tabs=False, ascii_only=ascii_only)
 
 
+def show_hidden(text: str) -> str:
+    """One line with a visible character in place of each that a terminal obeys or does not show, each in its place: for
+    what is being typed. Tabs stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    marks = 0
+    for char in text:
+        marks = marks + 1 if _is_mark(char) else 0
+        if char == "\t":
+            shown.append(char)
+        elif marks > MAX_COMBINING_MARKS or len(instead := _replacement(char, ascii_only=False)) > 1:
+            shown.append("\ufffd")
+        else:
+            shown.append(instead)
+    return "".join(shown)
+
+
+def is_hidden(char: str) -> bool:
+    """Whether a character is one that a terminal obeys or does not show."""
+    return _replacement(char, ascii_only=False) != char
+
+
 def _bound_line(row: str, limit: int, *, missing: int, keep_tabs: bool, ascii_only: bool) -> str:
     """One cleaned line of at most `limit` characters; `missing` more of the source were not even handed in."""
     cleaned, used = _clean_prefix(row, limit, keep_tabs=keep_tabs, ascii_only=ascii_only)
@@ -188,12 +212,15 @@ def _pieces(row: str, *, ascii_only: bool) -> Iterator[tuple[str, str]]:
             at = flag.end()
         else:
             char = row[at]
-            yield char, "" if not ascii_only and _only_joins_emoji(row, at) else _replacement(char, ascii_only)
+            yield (
+                char,
+                "" if not ascii_only and _only_joins_emoji(row, at) else _replacement(char, ascii_only=ascii_only),
+            )
             at += 1
 
 
 @lru_cache(maxsize=4096)
-def _replacement(char: str, ascii_only: bool) -> str:
+def _replacement(char: str, *, ascii_only: bool) -> str:
     """What stands for one character outside printable ASCII."""
     code = ord(char)
     if code < 0x20:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
+from screens.render.sanitize import show_hidden
 from screens.shell import external_editor
 
 
@@ -61,6 +63,12 @@ class Editor(TextArea):
         self.move_cursor(self.document.end)
         if focus:
             self.focus()
+
+    def get_line(self, line_index: int) -> Text:
+        """As it is painted: Textual's writes what was pasted or is to be edited as it is (8.2.8)."""
+        line = super().get_line(line_index)
+        line.plain = show_hidden(line.plain)
+        return line
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:

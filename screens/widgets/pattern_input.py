@@ -7,11 +7,13 @@ from typing import Final
 
 from textual.widgets import Input
 
+from screens.widgets.line_input import LineInput
+
 FILTER_HINT: Final = "words, or a regular expression; ! hides what matches"
 
 
-class PatternInput(Input):
-    """One line, from the text that was in force; nothing blinks in it.
+class PatternInput(LineInput):
+    """One line, from the text that was in force.
 
     Args:
         text: what stands there at first.
@@ -31,7 +33,6 @@ class PatternInput(Input):
         id: str = "filter",  # noqa: A002 - Textual's name for it
     ) -> None:
         super().__init__(text, placeholder=hint, compact=True, id=id)
-        self.cursor_blink = False
         self._typed = typed
         self._done = done
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,10 @@ from screens.pages.audit import AuditScreen
 from screens.pages.grants import GrantsScreen
 from screens.pages.limits import LimitsScreen
 from screens.pages.run import RunScreen
+from screens.render.layout import plain_text
 from screens.views.lists.grants import HostPermissions, grant_words, ledger_rows
+from screens.views.run.node_names import path_words
+from screens.views.run.tree import RunTree
 from screens.views.shared.render_context import RenderContext
 from tests.screens.desk_data import (
     AUDIT,
@@ -158,6 +162,24 @@ def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
     assert all(piece.isprintable() for piece in pieces)
     assert pieces.count("build") == 1 + 1 + len(RULES)
     assert grant_words(grant, context).isprintable()
+
+
+ALIKE = ("reader", "re\u0430der", "reader\u200b", "read\u00a0er", "read er", "\uff52eader", "\u202ereader")
+"""Names that look alike on a terminal."""
+
+
+def test_names_that_look_alike_can_be_told_apart() -> None:
+    story = Story()
+    root = story.begin()
+    nodes = [story.open("agent", name, root, at) for at, name in enumerate(ALIKE)]
+    tree = RunTree(story.state, context := RenderContext(START))
+    for names in (
+        [grant_words(replace(GRANTS[0], subject=name, pattern=name), context) for name in ALIKE],
+        [path_words(node, context) for node in nodes],
+        ["".join(map(plain_text, tree.row(node).cells)) for node in nodes],
+    ):
+        seen = [unicodedata.normalize("NFKC", line).replace("\u0430", "a") for line in names]
+        assert len(set(seen)) == len(ALIKE)
 
 
 # -- limits -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from runtime.judgement.recovery.option_table import LIFETIMES
 from runtime.judgement.reports.explanation.budget_facts import LIMIT_WORDS
 from runtime.judgement.reports.explanation.incident_kind import incident_kind
 from runtime.record.state.events import IncidentOpened
-from screens.render.confusables import mark_confusables
 from screens.render.formatting import format_elapsed, whole_seconds
 from screens.render.layout import (
     Span,
@@ -56,16 +55,16 @@ def _held_words(held: Sequence[str], context: RenderContext) -> str:
     """``holds up librarian, flow``."""
     if not held:
         return ""
-    names = ", ".join(context.sanitize_line(name, 20) for name in held[:_NAMED_HELD])
+    names = ", ".join(context.name(name, 20) for name in held[:_NAMED_HELD])
     more = f" and {len(held) - _NAMED_HELD} more" if len(held) > _NAMED_HELD else ""
     return f"holds up {names}{more}"
 
 
 def title_words(opened: IncidentOpened, context: RenderContext) -> str:
     """What an incident is, in a few words that name its step: only a failure is said to have failed."""
-    names = [context.sanitize_line(name, 60) for name in opened.lineage]
+    names = [context.name(name) for name in opened.lineage]
     name = names[-1] if names else "the run"
-    who = context.sanitize_line(str(opened.action.get("agent") or ""), 60) or (names[-2] if len(names) > 1 else name)
+    who = context.name(str(opened.action.get("agent") or "")) or (names[-2] if len(names) > 1 else name)
     about = opened.action.get("budget")
     kind = incident_kind(opened)
     if kind == "failure" and isinstance(about, Mapping):
@@ -74,7 +73,7 @@ def title_words(opened: IncidentOpened, context: RenderContext) -> str:
         whose = f"{names[-2]}{context.glyphs.dot}" if len(names) > 1 else ""
         return f"{whose}{context.sanitize_line(f'{LIMIT_WORDS.get(limit, limit)} used up: {used}', 80)}"
     words = {
-        "permission": f"{mark_confusables(who)} asks for permission",
+        "permission": f"{who} asks for permission",
         "question": f"{names[-2] if len(names) > 1 else name} asks",
         "breakpoint": f"breakpoint before {name}",
         "no progress": "no progress",

@@ -236,7 +236,7 @@ def _said(opened: IncidentOpened, context: RenderContext, told: Explanation) -> 
 
 def _lineage(opened: IncidentOpened, context: RenderContext) -> Block:
     named = [name for name in opened.lineage if not is_made_up(name)]
-    names = [mark_confusables(context.sanitize_line(name, 60)) for name in named]
+    names = [context.name(name) for name in named]
     return block("By", [context.glyphs.crumb.join(names)] if names else [], gives_way=_ORIGIN)
 
 

@@ -31,7 +31,7 @@ from screens.render.formatting import format_cost, pluralize
 from screens.render.layout import Span, Spans, span
 from screens.views.decisions.batch_action import CONSEQUENCES
 from screens.views.decisions.model_list import model_rows
-from screens.views.run.json_lines import json_text
+from screens.views.run.json_lines import editable_json
 from screens.views.run.node import KIND_WORDS
 from screens.views.run.status import in_flight_words
 from screens.views.shared.render_context import RenderContext
@@ -252,7 +252,7 @@ def _change(node: Node, state: DurableRun, context: RenderContext) -> ActionFiel
     """What can be different when a node runs again."""
     if node.kind == "tool" and node.is_step:
         arguments = node.effective.get("arguments", node.requested.get("arguments"))
-        return ActionField("arguments", "its arguments (JSON)", json_text(arguments or {}), single=False)
+        return ActionField("arguments", "its arguments (JSON)", editable_json(arguments or {}), single=False)
     if node.kind == "llm" or not node.is_step:
         now = str(node.effective.get("model") or node.name) if node.kind == "llm" else ""
         same = ParamChoice(now, f"{context.sanitize_line(now, 60)}{context.glyphs.dot}the same") if now else _SAME

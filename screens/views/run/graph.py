@@ -113,7 +113,7 @@ def _latest(root: Node, state: DurableRun) -> Mapping[str, Node]:
 
 def _sign(name: str, node: Node | None, context: RenderContext, holding: Mapping[str, int]) -> Spans:
     """A member: the sign of its state, and its name."""
-    shown = context.sanitize_line(name, _NAME_CELLS) or "?"
+    shown = context.name(name, _NAME_CELLS) or "?"
     if node is None:
         return (context.state_glyph("pending"), Span(f" {shown}", "ink-muted"))
     label = Span(f" {shown}", "ink-muted" if node.terminal else "ink", bold=not node.terminal)

@@ -88,7 +88,7 @@ def node_cells(facts: NodeFacts, context: RenderContext) -> tuple[Spans, ...]:
 def label_spans(facts: NodeFacts, context: RenderContext) -> Spans:
     """Sign and name of a node, its kind where the name does not tell, and what a tool was called with."""
     ink = "ink-muted" if facts.ended and facts.phase not in UNFINISHED_BUSINESS else "ink"
-    name = context.sanitize_line(facts.name, 120) or "?"
+    name = context.name(facts.name, 120) or "?"
     found = [
         context.state_glyph(facts.state),
         Span(f" {name}", ink, bold=not facts.is_step and not facts.ended),

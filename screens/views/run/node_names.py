@@ -33,7 +33,7 @@ def _unescaped(name: str) -> str:
 def path_words(node_id: str, context: RenderContext) -> str:
     """`reporter › write_report`: the names of a path without its root, clean; of a root alone its name."""
     names = names_in(node_id)
-    return context.glyphs.crumb.join(context.sanitize_line(name, 60) for name in names[1:] or names)
+    return context.glyphs.crumb.join(context.name(name) for name in names[1:] or names)
 
 
 def place_words(node_id: str, context: RenderContext, *, root: bool = True) -> str:
@@ -41,4 +41,4 @@ def place_words(node_id: str, context: RenderContext, *, root: bool = True) -> s
     that is not to be named.
     """
     names = names_in(node_id) if root else names_in(node_id)[1:]
-    return context.glyphs.dot.join(context.sanitize_line(name, 60) for name in names[-2:])
+    return context.glyphs.dot.join(context.name(name) for name in names[-2:])

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from screens.render.confusables import mark_confusables
 from screens.render.formatting import pluralize
 from screens.render.glyphs import (
     UNICODE_GLYPHS,
@@ -56,6 +57,12 @@ class RenderContext(Struct, frozen=True):
     def sanitize_line(self, text: str, limit: int = 500) -> str:
         """Foreign text on one line, through the gate."""
         return sanitize_line(text, limit=limit, ascii_only=self.ascii_only)
+
+    def name(self, text: str, limit: int = 60) -> str:
+        """A name of an agent, a tool, what a permission is for: through the gate, and a letter that looks like another
+        is marked.
+        """
+        return mark_confusables(self.sanitize_line(text, limit))
 
     def sanitize_lines(self, text: str) -> list[str]:
         """Foreign text on several lines, through the gate."""

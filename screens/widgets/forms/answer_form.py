@@ -28,7 +28,7 @@ from screens.render.layout import span
 from screens.shell import external_editor
 from screens.shell.context import ConsoleContext
 from screens.views.decisions.answer_form import problem_summary, problem_text, row_description, row_label
-from screens.views.run.json_lines import json_text
+from screens.views.run.json_lines import editable_json
 from screens.widgets.bar import Bar
 from screens.widgets.editor import Editor
 from screens.widgets.forms.entries import ChoiceEntry, Entry, EntryDone, TextEntry, entry_for
@@ -269,7 +269,7 @@ class AnswerForm(VerticalScroll, can_focus=False):
 
     def action_external(self) -> None:
         """All fields but the secret ones as JSON. What is not JSON when the editor ends is kept for the next time."""
-        text = self._unread or json_text(draft_value(self.form, self.draft, blanks=not self._edits))
+        text = self._unread or editable_json(draft_value(self.form, self.draft, blanks=not self._edits))
         try:
             with self.app.suspend():
                 edited = external_editor.edit_text(external_editor.editor_command(), text, ".json")

@@ -22,7 +22,7 @@ from screens.views.decisions import choices as picks
 from screens.views.decisions.prompt_choices import PromptChoice
 from screens.views.decisions.prompt_hint import typing_hint
 from screens.views.decisions.typed_answer import wanted_words
-from screens.views.run.json_lines import json_text
+from screens.views.run.json_lines import editable_json
 from screens.widgets.choice_list import ChoiceList, read_typed_answer
 from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.forms.answer_form import AnswerForm
@@ -93,7 +93,7 @@ class AnswerField(Vertical):
             self.query_one(AnswerForm).begin(form, filled, edits=edits, focus=focus)
             return
         arguments = opened.action.get("arguments") if edits else None
-        text = json_text(arguments) if arguments is not None else choice.value
+        text = editable_json(arguments) if arguments is not None else choice.value
         secret = picks.is_secret_choice(opened, choice)
         offer = picks.offer_of(opened, choice)
         self.set_class(secret, "-secret")

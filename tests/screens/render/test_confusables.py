@@ -1,4 +1,4 @@
-"""Letters that look like others are marked wherever a permission is asked for, and nothing else is."""
+"""Letters that look like others are marked in names and wherever a permission is asked for, and nothing else is."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from screens.views.shared.render_context import RenderContext
         ("\uff41bc", "\uff41⟨U+FF41⟩bc"),
         ("\U0001d41bin", "\U0001d41b⟨U+1D41B⟩in"),
         ("\u0261it", "\u0261⟨U+0261⟩it"),
+        ("/srv/my\u00a0file\u2003", "/srv/my\u00a0⟨U+00A0⟩file\u2003⟨U+2003⟩"),
         ("\u043f\u0430\u043fk\u0430", "\u043f\u0430⟨U+0430⟩\u043fk\u0430⟨U+0430⟩"),
         ("net:xn--pple-43d.com:443", "net:xn--pple-43d (reads \u0430⟨U+0430⟩pple).com:443"),
     ],
@@ -70,6 +71,7 @@ def test_what_reads_as_itself_is_left_alone(text: str) -> None:
 
 def test_in_prose_words_and_signs_of_other_scripts_are_left_alone() -> None:
     assert mark_confusables("а с тор – да", whole=False) == "а с тор – да"
+    assert mark_confusables("vrai\u00a0!", whole=False) == "vrai\u00a0!"
     assert "⟨U+0430⟩" in mark_confusables("d\u0430ta", whole=False)
 
 
