@@ -114,9 +114,11 @@ class Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except click.ClickException as exc:  # click repeats what was typed as it is, escape sequences and all
+            from console.output import supports_unicode
             from screens.render.sanitize import sanitize_line
 
-            exc.message = sanitize_line(exc.message, limit=2_000)  # type: ignore[misc]  # there is no other way in
+            plain = not supports_unicode(sys.stderr)
+            exc.message = sanitize_line(exc.message, limit=2_000, ascii_only=plain)  # type: ignore[misc]  # there is no other way in
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -286,3 +286,4 @@ def test_what_was_typed_comes_back_through_the_gate() -> None:
         assert "owned" in done.output
         assert not any(char in done.output for char in "\x1b\x07\x9b\u202e")
         assert "\nFORGED" not in done.output
+        assert CliRunner().invoke(cli, asked, env={"ORBITER_ASCII": "1"}).output.isascii()
