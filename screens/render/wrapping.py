@@ -14,7 +14,8 @@ LABEL_INDENT = 2
 
 
 def wrap_spans(spans: Spans, width: int) -> list[Spans]:
-    """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long.
+    """The line in as many lines as `width` cells need: broken at blanks, inside words only where a word is too long for
+    any line; it begins where half of one is free.
 
     Continuation lines keep the indent of the first, or stand below what comes after a padded label, as long as that
     leaves half of the width; behind ``Label:`` and ``- `` they are indented by two more.
@@ -35,7 +36,8 @@ def _wrapped(spans: Spans, width: int) -> tuple[Spans, ...]:
             too_long = not _fits(word, room)
             if too_long and word.isspace():
                 continue
-            if too_long and line and not (len(line) == 1 and line[0].text.isspace()):
+            begins_here = room > width // 2 and not _fits(word, width - indent)
+            if too_long and not begins_here and line and not (len(line) == 1 and line[0].text.isspace()):
                 lines.append(tuple(line))
                 line, room = [Span(" " * indent)] if indent else [], width - indent
             while not _fits(word, room):

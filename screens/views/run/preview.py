@@ -79,8 +79,14 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief
     count = context.count(len(alike))
     if brief:
         return [(Span(f"{count} alike   ", "ink-strong", bold=True), *all_of_them)]
+    from screens.views.decisions.bulk_answer import items_of  # of no use to a list of runs
+
+    runs = len({found.run_id for found in alike})
     lines: list[Spans] = [
-        (Span(f"{count} alike", "ink-strong", bold=True), Span(", the same in every run", "ink-muted")),
+        (
+            Span(f"{count} alike", "ink-strong", bold=True),
+            Span(f", in {context.counted(runs, 'run') if runs > 1 else 'one run'}", "ink-muted"),
+        ),
         (
             Span(f"{context.key('list.open', 'enter')} ", "ink-key"),
             Span("opens the oldest   ", "ink-muted"),
@@ -88,14 +94,12 @@ def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief
         ),
         (),
     ]
-    for found in alike[:_MAX_LISTED]:
+    for found, item in zip(alike, items_of(alike[:_MAX_LISTED], context), strict=False):
         words = (
-            span(context.sanitize_line(found.title or found.run_id, 60)),
-            span(context.sanitize_line(found.run_id, 40), "ink-muted"),
+            span(item.title or context.sanitize_line(found.run_id, 40)),
+            span(format_ago(found.opened.ts, context.now), "ink-muted"),
         )
-        lines.append(
-            join_spans((*words, span(format_ago(found.opened.ts, context.now), "ink-muted")), context.glyphs.dot)
-        )
+        lines.append(join_spans(words, context.glyphs.dot))
     if len(alike) > _MAX_LISTED:
         lines.append(span(f"and {context.count(len(alike) - _MAX_LISTED)} more", "ink-muted"))
     return [*lines, ()]
