@@ -26,8 +26,8 @@ async def drawn(pilot: Pilot[Any]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while quiet < QUIET_LOOKS:
             await pilot.pause()
-            screen = pilot.app.screen
-            if screen.is_mounted and (not isinstance(screen, RuntimeScreen) or screen.pace.idle):
+            shown = pilot.app.screen_stack  # what is below a dialog is seen, too
+            if pilot.app.screen.is_mounted and all(each.pace.idle for each in shown if isinstance(each, RuntimeScreen)):
                 quiet += 1
             else:
                 quiet = 0
