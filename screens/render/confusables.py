@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Final
 
 from screens.render.sanitize import sanitize_line
@@ -28,15 +29,26 @@ _IPA_START: Final = 0x0250
 def mark_confusables(text: str, *, whole: bool = True) -> str:
     """Cleaned text with a mark behind each letter that looks like another one.
 
-    `whole`: also signs and blanks that look like ASCII, and words of another script all of whose letters do. Names,
-    paths and hosts have no other context; in prose such signs and words are common.
+    `whole`: also signs and blanks that look like ASCII, what Unicode writes another way as well (NFC), and words of
+    another script all of whose letters look like ASCII. Names, paths and hosts have no other context; in prose such
+    signs and words are common.
     """
     if "xn--" in text:
         text = _PUNYCODE.sub(lambda label: _decode_label(label[0]), text)
     if text.isascii():
         return text
+    if whole and not unicodedata.is_normalized("NFC", text):
+        text = _mark_other_forms(text)
     text = _WORD.sub(lambda word: _mark_word(word[0], whole=whole), text)
     return _BLANK.sub(lambda blank: _marked(blank[0]), text) if whole else text
+
+
+def _mark_other_forms(text: str) -> str:
+    """With a mark at each accent that makes one letter with the one before it, as in an é of two, and at each letter
+    that is the same as another, as the sign of the angstrom.
+    """
+    one = partial(unicodedata.normalize, "NFC")
+    return "".join(_marked(c) if one(before + c) != one(before) + c else c for before, c in pairwise(f" {text}"))
 
 
 def is_marked(text: str) -> bool:

@@ -164,7 +164,17 @@ def test_hosts_stand_before_names_and_hostile_words_are_tamed() -> None:
     assert grant_words(grant, context).isprintable()
 
 
-ALIKE = ("reader", "re\u0430der", "reader\u200b", "read\u00a0er", "read er", "\uff52eader", "\u202ereader")
+ALIKE = (
+    "reader",
+    "r\u00e9ader",
+    "re\u0301ader",
+    "re\u0430der",
+    "reader\u200b",
+    "read\u00a0er",
+    "read er",
+    "\uff52eader",
+    "\u202ereader",
+)
 """Names that look alike on a terminal."""
 
 
