@@ -173,6 +173,7 @@ async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> Non
     ("wrong", "said"),
     [
         (engine_fakes.unchecked(UserMessage, content=5), r"\.content: Input should be a valid string; got 5"),
+        (engine_fakes.unchecked(UserMessage, content=[{"type": "text"}]), r"\.content\[0\]\.text: Field required"),
         (engine_fakes.unchecked(UserMessage, content=["hi"]), r"\.content\[0\]: "),
         (engine_fakes.unchecked(AssistantMessage, tool_calls=[{"id": "1"}]), r"\.tool_calls\[0\]\.name: Field"),
         (AssistantMessage(provider_data={"raw": object()}), r"\.provider_data: must be JSON"),

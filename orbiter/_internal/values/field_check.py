@@ -48,9 +48,16 @@ def first_error(found: PydanticValidationError) -> str:
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    """A place as Python writes it, without the kind that pydantic tried there: `str` or `list[…]` of a content."""
-    named = [part for part in loc if isinstance(part, int) or (part != "str" and part.isidentifier())]
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in named).removeprefix(".")
+    """A place as Python writes it, without what pydantic puts into it: the kind that it tried (`str`, `list[…]`), and,
+    after an index, the class that it chose by `role` or `type`.
+    """
+    place, parts = "", [part for part in loc if isinstance(part, int) or (part != "str" and part.isidentifier())]
+    for before, part, after in zip(["", *parts], parts, [*parts[1:], 0], strict=False):
+        if isinstance(part, int):
+            place += f"[{part}]"
+        elif not (isinstance(before, int) and isinstance(after, str)):
+            place += f".{part}"
+    return place.removeprefix(".")
 
 
 def _said_by_validation(kind: type[BaseModel], value: BaseModel) -> str:
