@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from orbiter.errors import text_of
-from orbiter.redaction import mask_secrets as mask_known
+from orbiter.redaction import mask_secrets
 from runtime.judgement.faults import cause_text, retry_after
 from runtime.judgement.faults.client_libraries import is_of_another_service
 from runtime.judgement.faults.evidence import MAX_TEXT, Evidence
@@ -20,7 +20,7 @@ from runtime.judgement.faults.evidence_extraction import from_exception, from_re
 from runtime.judgement.faults.fault_words import (
     all_suggestions,
     error_context,
-    mask_secrets,
+    redact_words,
     technical_message,
     user_message,
 )
@@ -176,7 +176,7 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         hint_source=hint.source if hint else "",
         provider=found.provider,
         http_status=found.status,
-        code=mask_secrets(found.code),
+        code=redact_words(found.code),
         exception=found.names[0] if found.names else "",
         node_path=asked.path or found.node_path,
         limit=rule.limit if rule else None,
@@ -268,8 +268,8 @@ def _infer_impact(origin: Origin, cause: Cause) -> Impact:
 def _unknown_fault(text: str, problem: Exception, asked: _Request) -> Classification:
     """Classifying failed. The original failure is what matters; that of the classifier stands beside it."""
     try:
-        words = mask_secrets(mask_known(text, asked.secrets)[:MAX_TEXT])
-        aside = mask_secrets(f"{type(problem).__name__}: {text_of(problem)}")
+        words = redact_words(mask_secrets(text, asked.secrets)[:MAX_TEXT])
+        aside = redact_words(f"{type(problem).__name__}: {text_of(problem)}")
     except Exception:
         words, aside = "", type(problem).__name__
     return Classification(

@@ -65,7 +65,7 @@ def error_message(exc: BaseException) -> str:
     return str(exc) or type(exc).__name__
 
 
-def mask_secrets(text: str) -> str:
+def redact_words(text: str) -> str:
     """`text` without secrets, also without keys that a provider quotes back in part."""
     return _QUOTED_KEY.sub(lambda found: found[1] + REDACTED, redact(text))
 
@@ -74,7 +74,7 @@ def user_message(found: Evidence, cause: Cause) -> str:
     """What happened, in one sentence: the cause, and the first line of what the failure says."""
     sentence = cause_text.CAUSE_TEXT[cause]
     first = next((line.strip() for line in found.message.splitlines() if line.strip()), "")
-    said = mask_secrets(first)
+    said = redact_words(first)
     if not said or said.lstrip().startswith(("<", "{")):
         return f"{sentence}." if not found.provider else f"{sentence} ({found.provider})."
     return f"{sentence}: {said[:300]}"
@@ -89,11 +89,11 @@ def technical_message(found: Evidence) -> str:
         f"during {found.where}" if found.where else "",
     ]
     facts = ", ".join(p for p in parts if p)
-    words = mask_secrets(found.message or found.text)
+    words = redact_words(found.message or found.text)
     return f"{facts}: {words}" if facts and words else facts or words
 
 
 def all_suggestions(found: Evidence, cause: Cause, ruled: tuple[str, ...]) -> tuple[str, ...]:
     """What may be done: as the failure itself says, then its rule, then its cause; each once."""
-    own = (mask_secrets(found.suggestion),) if found.suggestion else ()
+    own = (redact_words(found.suggestion),) if found.suggestion else ()
     return tuple(dict.fromkeys([*own, *ruled, *cause_text.CAUSE_ADVICE.get(cause, ())]))

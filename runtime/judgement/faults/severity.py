@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from orbiter._internal.user_code import text_with_timeout
 from orbiter.severity import ErrorClassification, ErrorSeverity
-from runtime.judgement.faults.fault_words import mask_secrets, plain_json
+from runtime.judgement.faults.fault_words import plain_json, redact_words
 from runtime.judgement.faults.wait_time import parse_moment
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -69,9 +69,9 @@ def apply_severity(facts: Classification, said: ErrorClassification) -> Classifi
     changes["metadata"] = {**facts.metadata, **metadata}
     changes["rule_id"] = f"author.{said.severity.value}"
     if said.user_message:
-        changes |= {"user_message": mask_secrets(said.user_message), "rule_message": facts.user_message}
+        changes |= {"user_message": redact_words(said.user_message), "rule_message": facts.user_message}
     if isinstance(metadata.get("technical_details"), str) and metadata["technical_details"]:
-        changes["technical"] = mask_secrets(metadata["technical_details"])
+        changes["technical"] = redact_words(metadata["technical_details"])
     if (suggestions := _suggestions(metadata.get("suggestions"))) or said.severity is ErrorSeverity.FATAL:
         changes["suggestions"] = suggestions
     if isinstance(metadata.get("error_code"), str):
@@ -139,9 +139,9 @@ _BY_SEVERITY: dict[ErrorSeverity, Callable[[Classification], dict[str, Any]]] = 
 
 def _suggestions(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (mask_secrets(value),) if value else ()
-    return tuple(mask_secrets(str(v)) for v in value) if isinstance(value, list) else ()
+        return (redact_words(value),) if value else ()
+    return tuple(redact_words(str(v)) for v in value) if isinstance(value, list) else ()
 
 
 def _with_problem_noted(facts: Classification, problem: str) -> Classification:
-    return replace(facts, metadata={**facts.metadata, PROBLEM: mask_secrets(problem)[:500]})
+    return replace(facts, metadata={**facts.metadata, PROBLEM: redact_words(problem)[:500]})
