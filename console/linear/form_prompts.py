@@ -26,7 +26,7 @@ from runtime.judgement.forms.form_values import (
     draft_value,
     split_value,
 )
-from runtime.judgement.forms.typed_text import UnreadableText, choice_words, field_text, read_json
+from runtime.judgement.forms.typed_text import WrongKind, choice_words, field_text, read_json
 from runtime.judgement.forms.wanted import wanted_words
 from runtime.judgement.recovery.input_validation import InvalidInput
 
@@ -79,7 +79,7 @@ def _whole(form: Form, text: str) -> Any:
     """A whole value as JSON. Raises `InvalidInput`."""
     try:
         return build_value(form, split_value(form, read_json(text)))
-    except (UnreadableText, InvalidForm) as exc:
+    except (WrongKind, InvalidForm) as exc:
         raise InvalidInput(str(exc)) from exc
 
 

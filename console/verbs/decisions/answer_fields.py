@@ -11,7 +11,7 @@ from orbiter.parsing.near_names import did_you_mean
 from runtime.judgement.forms.fields import FieldPath, Form, FormField
 from runtime.judgement.forms.form_values import InvalidForm, Typed, build_value, default_values
 from runtime.judgement.forms.schema_form import form_of
-from runtime.judgement.forms.typed_text import UnreadableText, read_text
+from runtime.judgement.forms.typed_text import WrongKind, read_text
 from runtime.judgement.forms.wanted import example_of
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.param_validation import schema_of
@@ -71,6 +71,6 @@ def _field_of(form: Form, given: str) -> tuple[FormField, str]:
 def _items(field: FormField, text: str) -> list[Any]:
     try:
         found = read_text(field, text)
-    except UnreadableText as exc:
+    except WrongKind as exc:
         raise BadInput(f"--field: '{field.name}': {exc}, for example {field.name}={example_of(field)}") from exc
     return found if isinstance(found, list) else []

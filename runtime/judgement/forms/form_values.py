@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from orbiter.json_schema import locate_problems
 from runtime.judgement.forms.fields import UNSET, FieldPath, Form, FormField, field_name
-from runtime.judgement.forms.typed_text import UnreadableText, read_text
+from runtime.judgement.forms.typed_text import WrongKind, read_text
 from runtime.judgement.forms.wanted import example_of
 
 
@@ -141,7 +141,7 @@ def entered_values(form: Form, filled: Filled) -> dict[FieldPath, Any]:
         elif not _is_left_out(fields[path], value):
             try:
                 values[path] = read_text(fields[path], value.text)
-            except UnreadableText:
+            except WrongKind:
                 values[path] = value.text
     return values
 
@@ -174,7 +174,7 @@ def _read_all(form: Form, filled: Filled) -> tuple[dict[FieldPath, Any], list[Fi
             continue
         try:
             values[path] = read_text(field, value.text)
-        except UnreadableText as exc:
+        except WrongKind as exc:
             missing = field.required and not value.text.strip()
             problems.append(_problem(field, field.name, "is required" if missing else str(exc)))
     return values, problems

@@ -26,7 +26,7 @@ _ITEM_KINDS: Final[dict[str, FieldKind]] = {
 }
 
 
-class UnreadableText(ValueError):
+class WrongKind(ValueError):
     """A text is not of the field's kind; the message says what is wanted."""
 
 
@@ -34,7 +34,7 @@ def read_text(field: FormField, text: str) -> Any:
     """The value of a field that stands for what was typed. Whether it fits the whole schema is not checked here.
 
     Raises:
-        UnreadableText: The text is not of the field's kind.
+        WrongKind: The text is not of the field's kind.
     """
     if field.kind == "text":
         return None if not text and field.nullable else text
@@ -47,18 +47,18 @@ def read_text(field: FormField, text: str) -> Any:
 def _read_number(field: FormField, text: str) -> int | float:
     wanted = "a whole number" if field.kind == "integer" else "a number"
     if len(text) > _MAX_DIGITS or _NUMBER.fullmatch(text) is None:
-        raise UnreadableText(f"should be {wanted}")
+        raise WrongKind(f"should be {wanted}")
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     found = float(text)
     if not math.isfinite(found):
-        raise UnreadableText(f"should be {wanted} that is not that large")
+        raise WrongKind(f"should be {wanted} that is not that large")
     return found
 
 
 def _read_boolean(_field: FormField, text: str) -> bool:
     if text.lower() not in BOOLEAN_WORDS:
-        raise UnreadableText("should be yes or no")
+        raise WrongKind("should be yes or no")
     return BOOLEAN_WORDS[text.lower()]
 
 
@@ -75,7 +75,7 @@ def _read_choice(field: FormField, text: str) -> Any:
             if reading(at) == said:
                 return choice.value
     words = ", ".join(choice.title for choice in field.choices[:12])
-    raise UnreadableText(f"should be one of: {words}{', …' if len(field.choices) > 12 else ''}")
+    raise WrongKind(f"should be one of: {words}{', …' if len(field.choices) > 12 else ''}")
 
 
 def choice_words(field: FormField) -> list[str]:
@@ -127,7 +127,7 @@ def _read_json(field: FormField, text: str) -> Any:
     """JSON; a text that is not JSON is meant as a text where a text fits."""
     try:
         return read_json(text)
-    except UnreadableText:
+    except WrongKind:
         if text[:1] in ("{", "[", '"') or not text or find_problems(field.schema, text):
             raise
         return text
@@ -137,15 +137,15 @@ def read_json(text: str) -> Any:
     """JSON that a person wrote, within the limit of nesting.
 
     Raises:
-        UnreadableText: It is not JSON.
+        WrongKind: It is not JSON.
     """
     try:
         check_json(text)
         return load_json(text)
     except NestedTooDeeply as exc:
-        raise UnreadableText(f"should be JSON that is less deep: it {exc}") from exc
+        raise WrongKind(f"should be JSON that is less deep: it {exc}") from exc
     except ValueError as exc:
-        raise UnreadableText(f"should be JSON ({exc})") from exc
+        raise WrongKind(f"should be JSON ({exc})") from exc
 
 
 _READERS: Final[dict[str, Callable[[FormField, str], Any]]] = {

@@ -23,7 +23,7 @@ from runtime.judgement.forms.form_values import (
     draft_value,
     split_value,
 )
-from runtime.judgement.forms.typed_text import UnreadableText, read_json
+from runtime.judgement.forms.typed_text import WrongKind, read_json
 from screens.render.layout import span
 from screens.shell import external_editor
 from screens.shell.context import ConsoleContext
@@ -278,7 +278,7 @@ class AnswerForm(VerticalScroll, can_focus=False):
             return
         try:
             self._put(read_json(edited))
-        except UnreadableText as exc:
+        except WrongKind as exc:
             self._unread = edited
             self.post_message(self.Rejected(f"what you wrote {exc}; it is kept: your editor opens it again"))
 

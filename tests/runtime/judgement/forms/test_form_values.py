@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from orbiter.json_schema import find_problems
 from runtime.judgement.forms.form_values import InvalidForm, Typed, build_value, default_values, split_value
 from runtime.judgement.forms.schema_form import form_of
-from runtime.judgement.forms.typed_text import UnreadableText, field_text, read_text
+from runtime.judgement.forms.typed_text import WrongKind, field_text, read_text
 
 TRIP: dict[str, Any] = {
     "type": "object",
@@ -115,13 +115,13 @@ def test_a_secret_field_is_named_without_its_example() -> None:
 @pytest.mark.parametrize("text", ["NaN", "1e999", "9" * 5_000, "١٢x", "0x10", "1,5", "--1", "1 2"])
 def test_what_is_not_a_number_of_json_is_refused(text: str) -> None:
     (field,) = form_of({"properties": {"n": {"type": "number"}}}).fields
-    with pytest.raises(UnreadableText):
+    with pytest.raises(WrongKind):
         read_text(field, text)
 
 
 def test_json_that_is_too_deep_is_refused() -> None:
     (field,) = form_of({"properties": {"x": {}}}).fields
-    with pytest.raises(UnreadableText, match="nested too deeply"):
+    with pytest.raises(WrongKind, match="nested too deeply"):
         read_text(field, "[" * 100_000)
 
 
