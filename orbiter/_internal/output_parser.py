@@ -28,6 +28,7 @@ __all__ = [
     "parse_structured_output",
     "parse_tool_arguments",
     "parse_tool_call",
+    "read_arguments",
 ]
 
 MAX_ARGUMENT_NESTING = 100
@@ -138,14 +139,23 @@ def _encodable_call(call: ToolCall) -> ToolCall:
 
 
 def parse_tool_call(call: ToolCall) -> ActionModel:
-    """One call with its arguments parsed; blank arguments count as none.
+    """One call with its arguments parsed.
 
     Raises:
-        OutputParseError: The arguments are not JSON (NaN and Infinity are not), not a JSON object, or nested too deep.
+        OutputParseError: As `read_arguments`.
+    """
+    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=read_arguments(call))
+
+
+def read_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; blank ones count as none.
+
+    Raises:
+        OutputParseError: They are not JSON (NaN and Infinity are not), not a JSON object, or nested too deep.
     """
     text = call.arguments
     if not text or text.isspace():
-        return ActionModel(tool_call_id=call.id, tool_name=call.name)
+        return {}
     try:
         arguments = load_json(text)
     except (ValueError, RecursionError) as exc:
@@ -157,15 +167,16 @@ def parse_tool_call(call: ToolCall) -> ActionModel:
         raise OutputParseError(
             f"Tool '{call.name}' arguments are nested deeper than {MAX_ARGUMENT_NESTING} levels", raw=text
         )
-    return ActionModel(tool_call_id=call.id, tool_name=call.name, arguments=drop_surrogates_in(arguments))
+    usable: dict[str, Any] = drop_surrogates_in(arguments)
+    return usable
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call as the object in which others want them; arguments that `parse_tool_call` refuses are in
+    """The arguments of a call as the object in which others want them; arguments that `read_arguments` refuses are in
     it as the model wrote them, so that it sees its mistake.
     """
     try:
-        return parse_tool_call(call).arguments
+        return read_arguments(call)
     except OutputParseError:
         return {"invalid_json": call.arguments}
 

@@ -20,7 +20,7 @@ from orbiter._internal.loop.tool_step import (
     invoke_tool,
     traits_of,
 )
-from orbiter._internal.output_parser import OutputParseError, is_too_deep, parse_tool_call
+from orbiter._internal.output_parser import OutputParseError, is_too_deep, read_arguments
 from orbiter._internal.run_warnings import warn_needs_runtime
 from orbiter._internal.values.field_check import wrong_field
 from orbiter.errors import AgentError, HookError
@@ -70,7 +70,7 @@ def prepare_call(run: AgentRunData, call: ToolCall) -> ToolInvocation:
     if type(arguments) is not dict or is_too_deep(call.arguments, arguments):
         # Slower, and with the words of seed 000 for what is wrong.
         try:
-            arguments = parse_tool_call(call).arguments
+            arguments = read_arguments(call)
         except OutputParseError as exc:
             return ToolInvocation(tool, name, {}, call.id, agent, problem or str(exc), hint, problem is None)
     return ToolInvocation(tool, name, arguments, call.id, agent, problem, hint)

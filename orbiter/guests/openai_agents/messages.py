@@ -8,7 +8,8 @@ from typing import Any
 
 from agents import ModelBehaviorError
 
-from orbiter._internal.output_parser import OutputParseError, parse_tool_call
+from orbiter._internal.output_parser import OutputParseError
+from orbiter._internal.output_parser import read_arguments as arguments_of
 from orbiter.types import AssistantMessage, Message, SystemMessage, ToolCall, ToolResult, UserMessage, content_text
 
 
@@ -64,7 +65,7 @@ def read_arguments(name: str, arguments: str) -> dict[str, Any]:
         agents.ModelBehaviorError: They are not an object of JSON, as the SDK raises it.
     """
     try:
-        return parse_tool_call(ToolCall(id="", name=name, arguments=arguments)).arguments
+        return arguments_of(ToolCall(id="", name=name, arguments=arguments))
     except OutputParseError as exc:
         raise ModelBehaviorError(f"Invalid JSON input for tool {name}: {exc}") from exc
 
