@@ -24,15 +24,17 @@ async def wait_for_quiet_loop(min_sleep: float = 0.0, max_sleep: float = 1.0) ->
 
     Args:
         min_sleep: seconds that it waits at least.
-        max_sleep: seconds of this thread's CPU time after which it goes on though the loop is still busy. On a loaded
-            machine, seconds of the clock may pass before the loop has had one turn.
+        max_sleep: seconds after which it goes on though the loop is still busy, or a screen does not paint. Counted in
+            CPU time of this thread, and in looks: on a loaded machine, seconds of the clock may pass before the loop
+            has had one turn.
     """
     began = thread_time()
     await asyncio.sleep(min_sleep)
     ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]  # asyncio's own, as in each BaseEventLoop
-    quiet = 0
-    while quiet < QUIET_TURNS and thread_time() - began < max_sleep:
+    quiet, looks = 0, max_sleep / POLL_S
+    while quiet < QUIET_TURNS and looks > 0 and thread_time() - began < max_sleep:
         painting = not ready and _is_to_paint()
+        looks -= painting
         await asyncio.sleep(POLL_S if painting else 0)
         quiet = 0 if ready or painting else quiet + 1
 
@@ -43,7 +45,7 @@ def _is_to_paint() -> bool:
     A screen that is seen below a dialog paints by a timer of its own, which may come later than the dialog's.
     """
     app = active_app.get(None)
-    if app is None or not app._screen_stack:
+    if app is None or app._exit or not app._screen_stack:  # one that ends paints no more
         return False
     seen = (app.screen, *app._background_screens)
     return app._resize_timer is not None or any(screen._update_timer._active.is_set() for screen in seen)

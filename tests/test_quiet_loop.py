@@ -51,3 +51,15 @@ async def test_it_waits_for_a_screen_that_is_seen_below_a_dialog() -> None:
         asyncio.get_running_loop().call_later(0.05, frame.pause)
         await wait_for_quiet_loop()
         assert not frame._active.is_set()
+
+
+async def test_it_goes_on_beside_a_screen_that_never_paints() -> None:
+    app = App[None]()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        frame = app.screen._update_timer
+        frame._callback = None
+        frame.resume()
+        await wait_for_quiet_loop(max_sleep=0.05)
+        assert frame._active.is_set()
+        frame.pause()
