@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -111,10 +112,10 @@ def _compile_tests(config: pytest.Config) -> None:
             compileall.compile_file(path, quiet=2)
             continue
         compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
-        if not compiled.exists():
-            stat, code = rewrite._rewrite_test(path, config)
-            compiled.parent.mkdir(exist_ok=True)
-            rewrite._write_pyc(state, code, stat, compiled)
+        if not compiled.exists() and rewrite.try_makedirs(compiled.parent):
+            with suppress(SyntaxError):  # a worker tells of it when it collects the module
+                stat, code = rewrite._rewrite_test(path, config)
+                rewrite._write_pyc(state, code, stat, compiled)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -40,7 +40,7 @@ def pytest_report_from_serializable(data):
 
 def rerun(place: Path, *arguments: str, **texts: str) -> tuple[int, list[str]]:
     """The exit code, and the lines that name tests."""
-    (place / "pytest.ini").write_text("[pytest]\n")
+    (place / "pytest.ini").write_text("[pytest]\ntestpaths = .\n")
     for name, text in texts.items():
         (place / f"{name}.py").write_text(text)
     done = subprocess.run(
@@ -65,6 +65,10 @@ def test_no_test_is_there(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_not_run_again(tmp_path: Path) -> None:
     assert rerun(tmp_path, test_a="def", test_b=RAISES) == (pytest.ExitCode.INTERRUPTED, [])
+
+
+def test_what_cannot_be_compiled_before_the_workers_start_is_told_by_them(tmp_path: Path) -> None:
+    assert rerun(tmp_path, "-n", "2", test_a="def", test_b=PASSES) == (pytest.ExitCode.INTERRUPTED, [])
 
 
 def test_workers_that_do_not_agree_on_the_tests_fail_the_command(tmp_path: Path) -> None:
