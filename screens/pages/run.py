@@ -182,8 +182,11 @@ class RunScreen(RunActionScreen):
     # -- looking around --------------------------------------------------------------------------------------
 
     def action_next_pane(self) -> None:
-        """The next pane. Where the prompt has the report, the page comes in place of the nodes."""
-        if self._is_roomy or self.prompt.opened is None or self.panes.has_class("-timeline"):
+        """The next field of a form, else the next pane. Where the prompt has the report, the page comes in place of
+        the nodes.
+        """
+        alone = self._is_roomy or self.prompt.opened is None or self.panes.has_class("-timeline")
+        if alone or self.prompt.has_next_field:
             self.app.action_focus_next()
         elif self.prompt.has_focus_within:
             self.panes.show_page_alone()

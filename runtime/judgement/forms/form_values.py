@@ -110,7 +110,8 @@ def build_value(form: Form, filled: Filled) -> Any:
         found = find_misfits(form, value)
         problems += [each for each in found if each.field is None or each.field.path not in failed]
     if problems:
-        raise InvalidForm(tuple(problems))
+        places = {field.path: at for at, field in enumerate(form.all_fields, 1)}
+        raise InvalidForm(tuple(sorted(problems, key=lambda each: places.get(each.field.path, 0) if each.field else 0)))
     return value
 
 

@@ -46,6 +46,7 @@ class FormRow(Vertical):
     FormRow:focus-within .about.-some { display: block; }
     FormRow .wrong { display: none; }
     FormRow.-wrong .wrong { display: block; }
+    FormRow.-wrong .about { max-height: 2; }
     """
 
     def __init__(self, session: ConsoleContext, form: Form, field: FormField, value: Any, *, keeps_empty: bool) -> None:
@@ -152,7 +153,7 @@ class AnswerForm(VerticalScroll, can_focus=False):
     def fit(self) -> None:
         """As high as its rows need, with room for a description and for what is wrong, but less than half a screen."""
         needed = sum(row.lines for row in self.rows) + _SPARE_LINES
-        self.styles.height = max(4, min(needed, self.screen.size.height * 2 // 5))
+        self.styles.height = max(4, min(needed, (self.screen.size.height - 1) * 2 // 5))
 
     def clear(self) -> None:
         """Forget the fields, and with them every secret."""

@@ -187,7 +187,7 @@ class AnswerField(Vertical):
         several = chooses and self.query_one("#picks", ChoiceList).several
         kept = " (kept)" if self.has_typed and not (chooses or self.has_class("-secret")) else ""
         lost = " (ticks lost)" if several and self.query_one("#picks", ChoiceList).ticked_titles else ""
-        keys = {**self._keys(), "esc": f"other options{kept}{lost}" if by_itself else "goes back"}
+        keys = {**self._keys(), "esc": f"other options{kept}{lost}" if by_itself else "back"}
         wanted = span("" if says_what else wanted_words(opened, choice, context), "ink-accent")
         unnamed = several or (opened.question and effect_of(choice.option) == "input")
         said = (*told, wanted, span(self._warning, "severity-warning"))

@@ -15,6 +15,7 @@ from screens.render.layout import span
 from screens.views.decisions.prompt_choices import LATER_OPTION, PromptChoice
 from screens.views.decisions.prompt_stage import PromptMode
 from screens.views.decisions.typed_answer import answer_params
+from screens.widgets.forms.answer_form import AnswerForm
 from screens.widgets.prompts.answer_field import AnswerField
 from screens.widgets.prompts.option_columns import OptionColumns
 from screens.widgets.prompts.prompt_display import PromptDisplay, RequestText
@@ -199,6 +200,11 @@ class ChoosingPrompt(PromptDisplay):
         else:
             self._focus_on(self.query_one(RequestText))
             self._opens_field = True
+
+    @property
+    def has_next_field(self) -> bool:
+        """Whether the focus is in a form, and not in its last field."""
+        return any(row.has_focus_within for row in self.query_one(AnswerForm).rows[:-1])
 
     def _focus_on(self, widget: Widget) -> None:
         """Give `widget` the focus now. `Widget.focus` leaves it to the app, which may come to it after keys count."""

@@ -126,7 +126,7 @@ def test_no_line_of_the_prompt_says_that_no_model_was_asked() -> None:
 async def test_rule_4_what_is_folded_is_said_with_its_size_and_page_down_unfolds_it() -> None:
     story = Story("run-4", "long", START)
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
-    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"letter": "line\n" * 60}})
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {"letter": "line\n" * 80}})
     async with console(story, run_id="run-4", size=(80, 24)) as (pilot, _):
         await armed(pilot)
         assert "more characters" in text_of(pilot)

@@ -70,10 +70,41 @@ async def test_a_question_for_an_object_is_a_form_filled_in_by_keys_alone(size: 
         assert form_of(pilot).rows == [], "the form is forgotten with its secret"
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_tab_goes_from_field_to_field_and_then_to_the_next_pane(size: tuple[int, int]) -> None:
+    async with opened(asks(TRIP), size=size) as (pilot, _):
+        await into_form(pilot)
+        for row in form_of(pilot).rows[1:]:
+            await press(pilot, "tab", then=lambda row=row: row.has_focus_within)  # type: ignore[misc]
+        await press(pilot, "shift+tab", then=lambda: form_of(pilot).rows[-2].has_focus_within)
+        await press(pilot, "tab", "tab", then=lambda: not form_of(pilot).has_focus_within)
+
+
+async def test_on_a_low_screen_it_is_said_how_to_send_and_what_is_wrong() -> None:
+    about = (
+        "A text that is too long for one line of a narrow terminal, and for two of them as well, and even for three."
+    )
+    fields = {name: {"type": "string", "description": about} for name in ("name", "town")}
+    schema = {"type": "object", "properties": fields, "required": [*fields]}
+    async with opened(asks(schema), size=(60, 15)) as (pilot, _):
+        await into_form(pilot)
+        await until(pilot, lambda: shown(pilot, "ctrl+s sends"))
+        await press(pilot, "ctrl+s", then=lambda: shown(pilot, "2 to correct: name, town"))
+        await until(pilot, lambda: shown(pilot, "is required"))
+
+
 async def test_what_does_not_fit_is_said_below_its_field_and_mended_there() -> None:
     async with opened(asks(TRIP), size=(80, 24)) as (pilot, link):
         await into_form(pilot)
-        await press(pilot, "A", "enter", "backspace", *"many", "ctrl+s", then=lambda: shown(pilot, "3 to correct:"))
+        await press(
+            pilot,
+            "A",
+            "enter",
+            "backspace",
+            *"many",
+            "ctrl+s",
+            then=lambda: shown(pilot, "3 to correct: name, seats, home"),
+        )
         await until(pilot, lambda: shown(pilot, "should have at least 2 characters"))
         assert entry_at(pilot, "name").has_focus
         assert link.said == []
