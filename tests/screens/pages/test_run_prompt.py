@@ -23,6 +23,7 @@ from tests.screens.pages.run_page import asks, edits, opened, page_of, shown
 from tests.screens.run_link import RunLink
 from tests.screens.stories import BROKEN_TOOL, MISSING, START, Story, digest, limited
 from tests.screens.waiting import until
+from tests.screens.widgets.test_live_widgets import screen_text
 
 
 async def test_a_question_that_comes_as_the_first_nodes_do_takes_what_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +263,25 @@ async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> No
         await pilot.press(*["backspace"] * 4, "5", "enter", "2", "enter")
         await until(pilot, lambda: bool(link.said))
         assert link.said[0][1]["params"] == {"arguments": {"path": "/tmp/x", "lines": 5, "mode": "a"}}
+
+
+@pytest.mark.parametrize("path", ["as a text", "as JSON"])
+async def test_arguments_that_a_terminal_would_obey_are_shown_and_sent_as_they_were(path: str) -> None:
+    foul = "x\x9b2J\x1b]0;y\x07\u202ez\U000e0041"
+    given = {"path": foul, "lines": 3} if path == "as a text" else {"path": "/a", "lines": 3, "other": {foul: foul}}
+    async with opened(edits(**given)) as (pilot, link):
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        await pilot.press("e")
+        form = pilot.app.screen.query_one(AnswerForm)
+        await until(pilot, lambda: bool(form.rows) and form.rows[0].has_focus_within)
+        for _ in form.rows:
+            await pilot.pause()
+            assert not any(char in line for line in screen_text(pilot.app) for char in "\x9b\x1b\x07\u202e\U000e0041")
+            await pilot.press("tab")
+        form.rows[1].take_focus()
+        await pilot.press("backspace", "4", "ctrl+s")
+        await until(pilot, lambda: bool(link.said))
+        assert link.said[0][1]["params"] == {"arguments": {**given, "lines": 4}}
 
 
 async def test_a_form_that_is_left_changes_nothing_and_opens_anew() -> None:
