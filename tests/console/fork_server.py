@@ -1,9 +1,9 @@
 """The server of `forking`: it has imported what the program imports, and forks a process for each request.
 
 It is this file run as a script. It listens on a Unix socket, and ends when the last worker of pytest has gone. A
-request is three standard descriptors and a socket for the answers. The server forks a process that forks the program,
-waits for it, and tells its process id and its status. A program in a terminal gets a session of its own and that
-terminal as its controlling one. The server of lives (`tests.data.lives`) is forked as well: it has the same imports.
+request is three standard descriptors and a socket, over which it reads what is asked for, and the server tells the
+process id and the status. A program in a terminal gets a session of its own and that terminal as its controlling one.
+The server of lives (`tests.data.lives`) is forked as well: it has the same imports.
 
 At its end a program waits for its threads, calls what is to be called at exit, and takes its own modules apart, as each
 interpreter does. It leaves alone what the server imported (`_leave_what_was_loaded`).
@@ -21,6 +21,7 @@ import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import sys
 import termios
@@ -96,66 +97,98 @@ def _load_screens() -> None:
     lives.build()
 
 
-def _serve(listening: socket.socket, path: Path) -> dict[str, Any]:
-    """Fork for each request, until the last worker has gone. Returns in the process that is to be the program."""
-    listening.setblocking(False)
-    workers: set[socket.socket] = set()
-    while True:
-        ready, _, _ = select.select([listening, *workers], [], [])
-        had = bool(workers)
-        for worker in workers.intersection(ready):
-            kind, descriptors, _, _ = socket.recv_fds(worker, 1, 4)
-            if not descriptors:
-                workers.remove(worker)
-                worker.close()
-                continue
-            if kind == IN_TERMINAL:
-                _load_screens()
-                _keep_what_is_loaded()
-            if os.fork() == 0:
-                for each in (listening, *workers):
-                    each.close()
-                return _supervise(descriptors)
-            for descriptor in descriptors:
-                os.close(descriptor)
-        if had and not workers:
-            path.unlink(missing_ok=True)  # who comes from here on begins another server
-        _accept(listening, workers)
-        if had and not workers:
-            os._exit(0)
-        with suppress(ChildProcessError):  # there is none
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+class _Server:
+    """Forks a program for each request, and tells its process id and its status."""
 
+    def __init__(self, listening: socket.socket, path: Path) -> None:
+        self._listening = listening
+        self._path = path
+        self._workers: set[socket.socket] = set()
+        self._programs: dict[int, socket.socket] = {}
+        """By process id, where to tell the status."""
+        self._ended, self._end = os.pipe()
 
-def _accept(listening: socket.socket, workers: set[socket.socket]) -> None:
-    with suppress(BlockingIOError):
+    def serve(self) -> dict[str, Any]:
+        """Serve until the last worker has gone. Returns in each process that is to be the program, with its request."""
+        self._listening.setblocking(False)
+        os.set_blocking(self._ended, False)
+        os.set_blocking(self._end, False)
+        signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            workers.add(listening.accept()[0])
+            ready, _, _ = select.select([self._listening, self._ended, *self._workers], [], [])
+            had = bool(self._workers)
+            for worker in self._workers.intersection(ready):
+                kind, descriptors, _, _ = socket.recv_fds(worker, 1, 4)
+                if not descriptors:
+                    self._workers.remove(worker)
+                    worker.close()
+                elif (request := self._fork(kind, descriptors)) is not None:
+                    return request
+            if had and not self._workers:
+                self._path.unlink(missing_ok=True)  # who comes from here on begins another server
+            self._accept()
+            if had and not self._workers:
+                os._exit(0)
+            self._reap()
 
+    def _accept(self) -> None:
+        with suppress(BlockingIOError):
+            while True:
+                self._workers.add(self._listening.accept()[0])
 
-def _supervise(descriptors: list[int]) -> dict[str, Any]:
-    """Fork the program, and tell its process id and its status. Returns in the program."""
-    *standard, last = descriptors
-    answers = socket.socket(fileno=last)
-    with answers.makefile("rb") as lines:
-        request: dict[str, Any] = json.loads(lines.readline())
-    pid = os.fork()
-    if pid == 0:
-        answers.close()
-        for number, descriptor in zip(STANDARD, standard, strict=True):
-            os.dup2(descriptor, number)
+    def _fork(self, kind: bytes, descriptors: list[int]) -> dict[str, Any] | None:
+        """The request, in the program."""
+        if kind == IN_TERMINAL:
+            _load_screens()
+            _keep_what_is_loaded()
+        *standard, last = descriptors
+        answers = socket.socket(fileno=last)
+        pid = os.fork()
+        if pid == 0:
+            self._let_go()
+            return _begin(standard, answers)
+        for descriptor in standard:
             os.close(descriptor)
-        if request["kind"] == IN_TERMINAL.decode():
-            _take_terminal()
-        return request
-    for descriptor in standard:
-        os.close(descriptor)
+        self._programs[pid] = answers
+        _tell(answers, pid=pid)
+        return None
+
+    def _let_go(self) -> None:
+        """The program has nothing of the server."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.close(self._ended)
+        os.close(self._end)
+        for each in (self._listening, *self._workers, *self._programs.values()):
+            each.close()
+
+    def _reap(self) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._ended, 4096)
+        while self._programs:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            with self._programs.pop(pid) as answers:
+                _tell(answers, status=os.waitstatus_to_exitcode(status))
+
+
+def _tell(answers: socket.socket, **told: int) -> None:
     with suppress(BrokenPipeError):  # who asked has ended
-        answers.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-        _, status = os.waitpid(pid, 0)
-        answers.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
-    os._exit(0)
+        answers.sendall(json.dumps(told).encode() + b"\n")
+
+
+def _begin(standard: list[int], answers: socket.socket) -> dict[str, Any]:
+    """In the program: read what is asked for, and take its descriptors."""
+    with answers, answers.makefile("rb") as lines:
+        request: dict[str, Any] = json.loads(lines.readline())
+    for number, descriptor in zip(STANDARD, standard, strict=True):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    if request["kind"] == IN_TERMINAL.decode():
+        _take_terminal()
+    return request
 
 
 def _take_terminal() -> None:
@@ -207,4 +240,4 @@ if __name__ == "__main__":
     _load()
     assert threading.active_count() == 1, "a process with threads cannot be forked"
     _keep_what_is_loaded()
-    _become(_serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2])))
+    _become(_Server(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2])).serve())
