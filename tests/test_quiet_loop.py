@@ -62,4 +62,3 @@ async def test_it_goes_on_beside_a_screen_that_never_paints() -> None:
         frame.resume()
         await wait_for_quiet_loop(max_sleep=0.05)
         assert frame._active.is_set()
-        frame.pause()

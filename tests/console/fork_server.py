@@ -116,7 +116,8 @@ class _Server:
         signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            ready, _, _ = select.select([self._listening, self._ended, *self._workers], [], [])
+            looked_at: list[socket.socket | int] = [self._listening, self._ended, *self._workers]
+            ready, _, _ = select.select(looked_at, [], [])
             had = bool(self._workers)
             for worker in self._workers.intersection(ready):
                 kind, descriptors, _, _ = socket.recv_fds(worker, 1, 4)
