@@ -190,6 +190,9 @@ class Prompt(ChoosingPrompt):
         if choice is None and not self._shown.may_act and mine:
             return key in self._session.letters.values()  # it decides nothing, and means nothing else in here
         if choice is None or (choice.option == LATER_OPTION and not self.has_focus_within and self.mode == "choose"):
+            if self._arming.armed and self._arming.ignored:  # those that came early are told until the next key
+                self._arming.forget()
+                self._hint()
             second = self.mode == "confirm" and event.is_printable  # wherever the focus is
             return (mine or second) and self._take_other(event)
         if choice.option == LATER_OPTION or self._arming.accept(event.key):

@@ -29,7 +29,7 @@ from tests.console.app.console_bench import (
 from tests.patience import PATIENCE_S
 from tests.screens.memory_link import MemoryLink as MemoryDesk
 from tests.screens.stepping import Clock
-from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, incident_of
+from tests.screens.stories import BROKEN_TOOL, DENIED, MISSING, RATE_LIMITED, START, Story, digest, incident_of
 from tests.screens.twelve_incidents import TWELVE
 from tests.screens.waiting import changed, until
 
@@ -178,6 +178,20 @@ async def test_keys_that_come_before_a_question_can_be_read_are_dropped_and_coun
         await until(pilot, lambda: isinstance(pilot.app.focused, Editor))
         await pilot.press(*"Q4")
         assert (prompt_of(pilot).query_one(Editor).text, link.said) == ("Q4", [])
+
+
+async def test_keys_that_came_early_are_told_until_one_counts() -> None:
+    clock = Clock()
+    async with console(digest(), run_id="run-1", arm_after=ARM_AFTER_S, monotonic=clock) as (pilot, link):
+        await until(pilot, lambda: prompt_of(pilot)._arming._keys.started)
+        await pilot.press("g", "d")
+        await until(pilot, lambda: "ignored 2 keys" in text_of(pilot))
+        clock.now += 60
+        await until(pilot, lambda: prompt_of(pilot).armed)
+        assert "ignored 2 keys" in text_of(pilot)
+        await pilot.press("down")
+        await until(pilot, lambda: "ignored" not in text_of(pilot))
+        assert link.said == []
 
 
 async def test_the_next_question_takes_what_is_typed_however_late_the_app_comes_to_set_the_focus() -> None:
