@@ -192,6 +192,14 @@ def test_names_that_look_alike_can_be_told_apart() -> None:
         assert len(set(seen)) == len(ALIKE)
 
 
+@pytest.mark.parametrize("theme", ["orbiter-dark", "orbiter-ansi-dark", "orbiter-ansi-light"])
+async def test_behind_a_dialog_its_screen_is_seen_with_every_theme(theme: str) -> None:
+    async with app_on(filled(), theme=theme).run_test(size=(120, 40)) as pilot:
+        await press(pilot, "3", then="Grants in force")
+        await press(pilot, "x", then="Take back 1 grant?")
+        assert "Grants in force" in text(pilot)
+
+
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
