@@ -6,6 +6,7 @@ import base64
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -268,7 +269,9 @@ async def test_arguments_are_edited_in_a_form_made_from_the_tools_schema() -> No
 @pytest.mark.parametrize("path", ["as a text", "as JSON"])
 async def test_arguments_that_a_terminal_would_obey_are_shown_and_sent_as_they_were(path: str) -> None:
     foul = "x\x9b2J\x1b]0;y\x07\u202ez\U000e0041"
-    given = {"path": foul, "lines": 3} if path == "as a text" else {"path": "/a", "lines": 3, "other": {foul: foul}}
+    given: dict[str, Any] = (
+        {"path": foul, "lines": 3} if path == "as a text" else {"path": "/a", "lines": 3, "other": {foul: foul}}
+    )
     async with opened(edits(**given)) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
         await pilot.press("e")
