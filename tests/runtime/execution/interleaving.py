@@ -142,6 +142,9 @@ class Gated:
 
         return call
 
+    def has_nothing_after(self, run_id: str, seq: int) -> bool:
+        return False  # never told without waiting
+
     def append(
         self,
         lease: Lease,

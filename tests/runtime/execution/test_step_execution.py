@@ -266,7 +266,8 @@ async def test_a_refused_call_says_nothing_of_its_tool_until_a_person_gave_other
     execution: StepExecution,
 ) -> None:
     execution.step.refused = True
-    assert (execution.repeatable, execution.breaker) == (True, NO_BREAKER)
+    assert (execution.repeatable, execution.breaker_key, execution.breaker) == (True, "", NO_BREAKER)
     execution.overrides.arguments = {"text": "y"}
     assert (execution.refused, execution.repeatable) == (False, False)
     assert isinstance(execution.breaker, StepBreaker)
+    assert execution.breaker.key == execution.breaker_key == f"tool:{execution.step.name}"
