@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, TypeVar
 
 from orbiter._internal.arguments import PROVIDER, WHOLE, check_argument
-from orbiter._internal.conversation_check import check_messages
 from orbiter._internal.keywords import fill_keywords
 from orbiter.types import ChatProvider, Message
 
@@ -71,7 +70,6 @@ def read_run_options(function: str, given: O, defaults: O) -> O:
     owner = f"{function}()"
     check_argument(owner, "max_retries", retries, WHOLE, example="3", error=TypeError)
     check_argument(owner, "loop_threshold", threshold, WHOLE, example="3, or 0 for no check", error=TypeError)
-    check_messages(owner, told["messages"], TypeError)
     if provider is not None:
         check_argument(owner, "provider", provider, PROVIDER, example="get_provider('openai:gpt-4o')", error=TypeError)
     return told

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from pydantic import Field, model_validator
 
 from orbiter import Agent, NeedsInput, ParallelGroup, SerialGroup, Swarm, is_granted, require_permission, run, tool
+from orbiter._internal.conversation_check import read_conversation
 from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError, GroupError, SwarmError, ToolError
+from orbiter.hooks import HookPoint
 from orbiter.models.scripted.provider import script
 from orbiter.models.scripted.replies import Fault, Script
 from orbiter.steps import Traits
-from orbiter.types import AgentOutput, AssistantMessage, RunResult, UserMessage
+from orbiter.types import (
+    AgentOutput,
+    AssistantMessage,
+    ImageDataBlock,
+    RunResult,
+    TextBlock,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from tests.orbiter import engine_fakes
 
 AGENT: Any = Agent
@@ -37,6 +52,21 @@ def nested(levels: int) -> dict[str, Any]:
 
 def traits(**odd: Any) -> Agent:
     return foreign(traits=Traits(**odd))
+
+
+class Signed(UserMessage):
+    sender: str = Field(alias="from")
+
+    @model_validator(mode="before")
+    @classmethod
+    def has_its_alias(cls, given: Any) -> Any:
+        if "from" not in given:
+            raise ValueError("who sends it?")
+        return given
+
+
+class Marked(UserMessage):
+    mark: Any = None
 
 
 MEMBER = Agent(name="a")
@@ -162,11 +192,13 @@ async def test_input_that_is_not_a_text(asked: Any) -> None:
 async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> None:
     provider = engine_fakes.Script(engine_fakes.text("never"))
     given: Any = [UserMessage(content="before"), wrong]
-    said = r"messages\[1\]: must be a message of orbiter\.types; got .*\. Write it as UserMessage\("
-    with pytest.raises(TypeError, match=rf"run\(\): {said}"):
-        await run(MEMBER, "q", messages=given, provider=provider)
-    with pytest.raises(AgentError, match=rf"Agent 'a': {said}"):
-        await MEMBER.run("q", messages=given, provider=provider)
+    said = r"Agent 'a': messages\[1\]: must be a message of orbiter\.types; got "
+    for runs in (partial(run, MEMBER), MEMBER.run, SWARM(agents=[MEMBER]).run):
+        with pytest.raises(AgentError, match=said) as caught:
+            await runs("q", messages=given, provider=provider)
+        assert "[UserMessage(" in caught.value.suggestion
+    with pytest.raises(AgentError, match=said):
+        [_ async for _ in run.stream(MEMBER, "q", messages=given, provider=provider)]
 
 
 @pytest.mark.parametrize(
@@ -174,23 +206,96 @@ async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> Non
     [
         (engine_fakes.unchecked(UserMessage, content=5), r"\.content: Input should be a valid string; got 5"),
         (engine_fakes.unchecked(UserMessage, content=[{"type": "text"}]), r"\.content\[0\]\.text: Field required"),
+        (
+            engine_fakes.unchecked(UserMessage, content=[{"type": "text", "text": "q"}]),
+            r"\.content\[0\]: must be TextBlock; got dict",
+        ),
+        (
+            UserMessage(content=[TextBlock(text="q"), engine_fakes.unchecked(TextBlock, text=7)]),
+            r"\.content\[1\]\.text: Input should be a valid string; got 7",
+        ),
+        (engine_fakes.unchecked(UserMessage), r"\.content: Field required"),
         (engine_fakes.unchecked(UserMessage, content=["hi"]), r"\.content\[0\]: "),
         (engine_fakes.unchecked(AssistantMessage, tool_calls=[{"id": "1"}]), r"\.tool_calls\[0\]\.name: Field"),
+        (AssistantMessage(tool_calls=[engine_fakes.unchecked(ToolCall, id="1")]), r"\.tool_calls\[0\]\.name: Field"),
         (AssistantMessage(provider_data={"raw": object()}), r"\.provider_data: must be JSON"),
-        (UserMessage(content="half of a pair: \ud83d"), ": cannot be written as JSON"),
+        (Marked(content="q", mark=object()), ": cannot be written as JSON"),
+        (Mock(spec=UserMessage), r"\.content: Field required"),
     ],
 )
-async def test_a_field_of_a_given_message_is_named_before_the_run_begins(wrong: Any, said: str) -> None:
+async def test_a_field_of_a_given_message_is_named_before_a_model_is_asked(wrong: Any, said: str) -> None:
     provider = engine_fakes.Script(engine_fakes.text("never"))
-    with pytest.raises(TypeError, match=rf"\.run\(\): messages\[0\]{said}"):
+    with pytest.raises(AgentError, match=rf"Agent 'a': messages\[0\]{said}"):
         await SWARM(agents=[MEMBER]).run("q", messages=[wrong], provider=provider)
     assert not provider.seen
 
 
-@pytest.mark.parametrize("given", ["hello", 7, {"role": "user"}])
+@pytest.mark.parametrize("given", ["hello", 7, {"role": "user"}, iter([UserMessage(content="q")])])
 async def test_a_conversation_that_is_no_list(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"run\(\): messages must be a list, such as \[UserMessage"):
-        await run(MEMBER, "q", messages=given)
+    with pytest.raises(AgentError, match=r"Agent 'a': messages must be a list; got "):
+        await run(MEMBER, "q", messages=given, provider=engine_fakes.Script(engine_fakes.text("never")))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [Signed(content="before", **{"from": "a person"})],
+        [Mock(spec=UserMessage, role="user", content="before")],
+        (UserMessage(content="before"),),
+        {1: UserMessage(content="before")}.values(),
+    ],
+    ids=["alias and validator", "mock", "tuple", "view"],
+)
+async def test_a_conversation_of_more_than_our_classes_and_lists(given: Any) -> None:
+    provider = engine_fakes.Script(engine_fakes.text("done"))
+    assert (await run(MEMBER, "q", messages=given, provider=provider)).output == "done"
+    assert provider.seen[0][0].content == "before"
+
+
+@pytest.mark.parametrize(
+    ("half", "whole"),
+    [
+        (UserMessage(content="a\ud83d"), UserMessage(content="a\ufffd")),
+        (UserMessage(content=[TextBlock(text="a\ud83d")]), UserMessage(content=[TextBlock(text="a\ufffd")])),
+        (
+            AssistantMessage(
+                tool_calls=[ToolCall(id="1", name="t", arguments='{"a": "\ud83d"}')],
+                provider_data={"\ud83d": ["\ud83d"]},
+            ),
+            AssistantMessage(
+                tool_calls=[ToolCall(id="1", name="t", arguments='{"a": "\ufffd"}')],
+                provider_data={"\ufffd": ["\ufffd"]},
+            ),
+        ),
+        (
+            ToolResult(tool_call_id="1", tool_name="t", error="\ud83d"),
+            ToolResult(tool_call_id="1", tool_name="t", error="\ufffd"),
+        ),
+        (Marked(content="q", mark=["\ud83d"]), Marked(content="q", mark=["\ufffd"])),
+    ],
+)
+async def test_half_a_character_in_a_conversation_is_replaced_as_in_the_input(half: Any, whole: Any) -> None:
+    async def hook(messages: list[Any], **_: Any) -> None:
+        messages.append(half)
+
+    agent = Agent(name="a", hooks=[(HookPoint.PRE_LLM_CALL, hook)])
+    sound = UserMessage(content="\U0001f600")
+    provider = engine_fakes.Script(engine_fakes.text("done"))
+    await run(agent, "q\ud83d", messages=[sound, half], provider=provider)
+    seen = provider.seen[0]
+    assert seen == [sound, whole, UserMessage(content="q\ufffd"), whole]
+    assert seen[0] is sound, "what is sound is not copied"
+
+
+def test_a_picture_is_not_copied_to_be_checked() -> None:
+    picture = ImageDataBlock(data="A" * 1_000_000)
+    given = [UserMessage(content=[picture])]
+    tracemalloc.start()
+    try:
+        assert read_conversation("a", given) == given
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

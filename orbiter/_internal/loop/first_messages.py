@@ -9,6 +9,7 @@ import reprlib
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from orbiter._internal.conversation_check import read_conversation
 from orbiter._internal.loop.value_step import record_value
 from orbiter._internal.message_builder import build_messages
 from orbiter.errors import AgentError
@@ -26,19 +27,20 @@ def first_messages(
     """The conversation up to the first question, in a list of its own.
 
     Raises:
-        AgentError: The input is not a text.
+        AgentError: The input is not a text, or the history has something else than messages, or a wrong field.
     """
     if not isinstance(input, str):
         raise AgentError(
             f"Agent '{agent.name}': the input must be a text, got {reprlib.repr(input)}",
             suggestion="Pass what the user says; other content goes to messages, in a UserMessage.",
         )
+    before = read_conversation(agent.name, history)
     if agent.output_type is not None and not getattr(type(provider), "structured", False):
         schema = json.dumps(agent.output_type.model_json_schema(), ensure_ascii=False)
         asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
         instructions = f"{instructions}\n\n{asked}" if instructions else asked
     instructions = drop_surrogates(instructions)
-    messages = build_messages(instructions, _without_instructions(history, instructions) if history else ())
+    messages = build_messages(instructions, _without_instructions(before, instructions))
     messages.append(UserMessage(content=drop_surrogates(input)))
     return messages
 

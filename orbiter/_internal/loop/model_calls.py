@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orbiter import steps
-from orbiter._internal.conversation_check import wrong_message
+from orbiter._internal.conversation_check import replace_surrogates, wrong_message
 from orbiter._internal.error_causes import join_with_cause
 from orbiter._internal.loop.error_wrapping import is_context_length_error, is_not_retryable
 from orbiter._internal.loop.model_step import (
@@ -140,6 +140,7 @@ async def run_pre_hooks(run: AgentRunData, call: ModelCall) -> None:
     for at, message in enumerate(call.messages):
         if id(message) not in before:
             _check_left(run, HookPoint.PRE_LLM_CALL, wrong_message(at, message))
+            call.messages[at] = replace_surrogates(message)
 
 
 async def run_post_hooks(run: AgentRunData, call: ModelCall, reply: ModelReply) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from orbiter._internal.conversation_check import check_messages
 from orbiter._internal.loop.agent_run import AgentRun
-from orbiter.errors import AgentError
 from orbiter.types import Message
 
 if TYPE_CHECKING:
@@ -18,12 +16,7 @@ prepared_run: ContextVar[AgentRun | None] = ContextVar("orbiter_prepared_run", d
 
 
 def get_run(agent: Agent, *, messages: list[Message] | None, provider: Any, max_retries: int) -> AgentRun:
-    """What `Agent.run` carries out: the run that was prepared for it, or one of its own.
-
-    Raises:
-        AgentError: `messages` has something else than messages.
-    """
-    check_messages(f"Agent '{agent.name}'", messages, AgentError)
+    """What `Agent.run` carries out: the run that was prepared for it, or one of its own."""
     run = prepared_run.get()
     if run is not None and run.agent is agent and not run.messages:
         run.history, run.provider = messages, provider

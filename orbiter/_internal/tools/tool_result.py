@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from orbiter import types
-from orbiter._internal.values.field_check import wrong_field
+from orbiter._internal.values.field_check import declaring_class, wrong_field
 from orbiter.errors import ToolError
 from orbiter.parsing.strict_json import dump_json
 
@@ -47,7 +47,7 @@ def result_content(value: Any) -> Any:
         return str(value)
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, _BLOCKS) for item in value):
         for item in value:
-            if (wrong := wrong_field(type(item), item)) is not None:
+            if (wrong := wrong_field(declaring_class(item), item)) is not None:
                 raise ToolError(f"The tool returned a {type(item).__name__} that cannot be used: {wrong}")
         return list(value)
     if not (isinstance(value, (dict, list, tuple, set, frozenset, BaseModel)) or is_dataclass(value)):
