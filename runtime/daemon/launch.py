@@ -12,6 +12,7 @@ import select
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,14 @@ def _read_ready_line(descriptor: int, until: float) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
+def _is_full(place: Path) -> bool:
+    """Whether the disk has no room left. Some file systems do not say how much they have: all their figures are 0."""
+    with suppress(OSError):
+        disk = shutil.disk_usage(place)
+        return disk.total > 0 and not disk.free
+    return False
+
+
 def start_failure(log: Path, begin: int, reason: str) -> str:
     """Why no runtime came up: `reason`, if there is one, and what its log has from `begin` on."""
     fresh = log.exists() and log.stat().st_size > begin
@@ -102,7 +111,7 @@ def start_failure(log: Path, begin: int, reason: str) -> str:
         words = [f"no runtime can work here: {said[1]}"]
     elif end:
         words.append(f"its log ({log}) ends with:\n{end}")
-    elif not shutil.disk_usage(log.parent).free:
+    elif _is_full(log.parent):
         words.append(f"the disk of {log.parent} is full: free space, then try again")
     else:
         words.append(f"it wrote nothing to its log ({log})")

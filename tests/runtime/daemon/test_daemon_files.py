@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -207,7 +208,22 @@ def test_why_no_runtime_came_up_is_one_sentence_where_it_said_one(tmp_path: Path
     assert told.endswith("it is damaged\nTraceback (most recent call last):")
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a file system that never has room")
-def test_a_runtime_that_cannot_write_its_log_says_why() -> None:
-    said = start_failure(Path("/proc/runtime.log"), 0, "")
-    assert said == "the runtime ended before it was ready: the disk of /proc is full: free space, then try again"
+@pytest.mark.parametrize(
+    ("total", "free", "said"),
+    [
+        (10**9, 0, "the disk of {} is full: free space, then try again"),
+        (10**9, 1, "it wrote nothing to its log ({}/runtime.log)"),
+        (0, 0, "it wrote nothing to its log ({}/runtime.log)"),  # a file system that does not say
+    ],
+)
+def test_a_runtime_that_cannot_write_its_log_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, total: int, free: int, said: str
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(total=total, free=free))
+    told = start_failure(tmp_path / "runtime.log", 0, "")
+    assert told == f"the runtime ended before it was ready: {said.format(tmp_path)}"
+
+
+def test_a_state_directory_that_is_gone_hides_no_failure(tmp_path: Path) -> None:
+    log = tmp_path / "gone" / "runtime.log"
+    assert start_failure(log, 0, "") == f"the runtime ended before it was ready: it wrote nothing to its log ({log})"
