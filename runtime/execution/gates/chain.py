@@ -9,6 +9,7 @@ import asyncio
 
 from orbiter.steps import NO_TRAITS
 from runtime.execution.gates.blocked import Blocked
+from runtime.execution.gates.breaker import NO_BREAKER
 from runtime.execution.gates.breakpoint import breakpoint_fault
 from runtime.execution.gates.budget import check_budget
 from runtime.execution.gates.mcp_server import check_server
@@ -45,8 +46,9 @@ async def check_gates(execution: StepExecution) -> Blocked | None:
             await asyncio.to_thread(load_prices)
         spent = check_budget(session, parent_id, step, model, begun=begun)
         key = execution.breaker_key
-        if spent is None and key and not session.breakers.is_closed_now(key):
-            if (found := await execution.breaker.admit()) is not None:
+        breaker = execution.breaker if key and not session.breakers.is_closed_now(key) else NO_BREAKER
+        if spent is None and breaker is not NO_BREAKER:
+            if (found := await breaker.admit()) is not None:
                 return found
             # Once more, with nothing awaited after it: steps that begin side by side must not overshoot together.
             spent = check_budget(session, parent_id, step, model, begun=begun)

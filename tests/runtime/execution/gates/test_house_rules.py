@@ -20,6 +20,7 @@ from orbiter.steps import Place, Step, Traits
 from orbiter.types import Message, ToolCall, Usage
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.execution.gates import chain
+from runtime.execution.gates.breaker import NO_BREAKER
 from runtime.record.places import open_journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
@@ -231,9 +232,9 @@ async def test_rule_8_a_call_that_must_not_be_begun_twice_keeps_its_run_in_memor
     assert (state.lives, bench.effects) == (1, ["once"])
 
 
-@pytest.mark.parametrize("told_at_once", [True, False])
+@pytest.mark.parametrize(("told_at_once", "on"), [(True, True), (False, True), (False, False)])
 async def test_gates_before_an_attempt_come_in_designs_order(
-    monkeypatch: pytest.MonkeyPatch, told_at_once: bool
+    monkeypatch: pytest.MonkeyPatch, told_at_once: bool, on: bool
 ) -> None:
     order = ["freeze", "breakpoint", "server", "permission", "budget", "breaker"]
     asked: list[str] = []
@@ -262,14 +263,14 @@ async def test_gates_before_an_attempt_come_in_designs_order(
         state=SimpleNamespace(breakpoints=[("tool", "*")]),
         step=Step("tool", "pay", "clerk", Place(0), {}, None, None, Traits(server="bank", permissions=("pay:all",))),  # type: ignore[arg-type]
         breaker_key="mcp:bank",
-        breaker=SimpleNamespace(admit=awaits("breaker")),
+        breaker=SimpleNamespace(admit=awaits("breaker")) if on else NO_BREAKER,
         **dict.fromkeys(("node_id", "parent_id", "activity", "tool_arguments", "model"), ""),
         attempts=0,
         refused=False,
     )
     assert await chain.check_gates(execution) is None
     # Once more where the breaker was waited for: something may have spent the budget meanwhile.
-    assert asked == (order if told_at_once else [*order, "budget"])
+    assert asked == (order if told_at_once else [*order, "budget"] if on else order[:-1])
 
 
 class Speaking(ModelProvider):
