@@ -105,7 +105,9 @@ def _counted(usage: Any) -> Usage:
     if not isinstance(given, Mapping):
         raise TypeError(f"its usage must be an orbiter.Usage; got {reprlib.repr(usage)}")
     usable = isinstance(usage, Usage) and all(type(count) is int for count in given.values())
-    return (usage if usable else Usage.model_validate(dict(given))).non_negative()
+    counted = usage if usable else Usage.model_validate(dict(given))
+    below = {name: 0 for name, count in vars(counted).items() if count < 0}
+    return counted.model_copy(update=below) if below else counted
 
 
 def reply_data(response: Any) -> dict[str, Any] | None:
@@ -171,14 +173,18 @@ def read_arguments(call: ToolCall) -> dict[str, Any]:
     return usable
 
 
-def arguments_object(call: ToolCall) -> dict[str, Any]:
+def arguments_object(call: ToolCall, unfit: str = "invalid_json") -> dict[str, Any]:
     """The arguments of a call as the object in which others want them; arguments that `read_arguments` refuses are in
     it as the model wrote them, so that it sees its mistake.
+
+    Args:
+        call: The call.
+        unfit: The name of those that are JSON, and no object or nested too deep.
     """
     try:
         return read_arguments(call)
-    except OutputParseError:
-        return {"invalid_json": call.arguments}
+    except OutputParseError as exc:
+        return {"invalid_json" if isinstance(exc.__cause__, ValueError) else unfit: call.arguments}
 
 
 def is_too_deep(text: str, arguments: Any) -> bool:

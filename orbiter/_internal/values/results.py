@@ -51,11 +51,6 @@ class Usage(Frozen):
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
-    def non_negative(self) -> Usage:
-        """The same with 0 for each count below 0, which would give back what others used of a budget."""
-        negative = {name: 0 for name, count in self.__dict__.items() if count < 0}
-        return self.model_copy(update=negative) if negative else self
-
 
 NO_USAGE = Usage.model_construct()
 """No tokens: what a sum begins with. Made without validation, which would build a validator while modules load."""

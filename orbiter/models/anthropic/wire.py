@@ -115,7 +115,12 @@ def _assistant(message: AssistantMessage, provider: str) -> list[dict[str, Any]]
     if text:
         content.append({"type": "text", "text": text})
     content += [
-        {"type": "tool_use", "id": to_valid_id(call.id, _ID, 32), "name": call.name, "input": arguments_object(call)}
+        {
+            "type": "tool_use",
+            "id": to_valid_id(call.id, _ID, 32),
+            "name": call.name,
+            "input": arguments_object(call, unfit="arguments"),
+        }
         for call in message.tool_calls
     ]
     return content

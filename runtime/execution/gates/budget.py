@@ -231,11 +231,13 @@ def _warn_once(session: RunSession, scoped: ScopedBudget, text: str) -> None:
 
 def usage_fields(prices: PriceTable, model: str, usage: Usage | None, at: datetime) -> dict[str, Any]:
     """The fields of a step's end that say what a model's answer used, and what it cost in US dollars; `unpriced`: that
-    is unknown, because the model has no known price. Empty for a step that uses nothing.
+    is unknown, because the model has no known price. Empty for a step that uses nothing. No count is below 0: it would
+    give back what others used of a budget.
     """
     if usage is None:
         return {}
-    usage = usage.non_negative()
+    if negative := {name: 0 for name, count in usage.__dict__.items() if count < 0}:
+        usage = usage.model_copy(update=negative)
     cost = prices.cost(model, usage, at) if model else None
     return {
         "input_tokens": usage.input_tokens,

@@ -96,9 +96,19 @@ async def test_a_tool_may_have_any_name_though_the_apis_take_few(says: Says, ser
     assert before.tool_calls[0].name == names[2]
 
 
-@pytest.mark.parametrize("broken", ["{broken", "[1]", '{"x": NaN}'])
+@pytest.mark.parametrize(
+    ("broken", "kept_as"),
+    [
+        ("{broken", "invalid_json"),
+        ('{"x": NaN}', "invalid_json"),
+        ("[1]", "arguments"),
+        ('{"x": ' + "[" * 150 + "]" * 150 + "}", "arguments"),
+        ("[" * 5_000 + "]" * 5_000, "arguments"),
+    ],
+    ids=["cut", "NaN", "list", "deep", "deepest"],
+)
 async def test_a_conversation_with_tools_and_images_in_each_wire_form(
-    says: Says, server: Loopback, broken: str
+    says: Says, server: Loopback, broken: str, kept_as: str
 ) -> None:
     server.answers = [reply(says, "complete", "Done")]
     said: list[Message] = [
@@ -120,7 +130,7 @@ async def test_a_conversation_with_tools_and_images_in_each_wire_form(
         assert [turn["role"] for turn in wire] == ["user", "assistant", "user"]
         used = wire[1]["content"]
         assert [block["type"] for block in used] == ["text", "tool_use", "tool_use"]
-        assert used[2]["input"] == {"invalid_json": broken}
+        assert used[2]["input"] == {kept_as: broken}
         results = wire[2]["content"]
         assert [block["type"] for block in results] == ["tool_result", "tool_result", "text", "image"]
         assert [block["tool_use_id"] for block in results[:2]] == [block["id"] for block in used[1:]]
