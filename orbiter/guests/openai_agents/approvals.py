@@ -14,11 +14,11 @@ from agents.items import ToolApprovalItem
 from agents.run_state import RunState
 
 from orbiter._internal.concurrency import gather_fail_fast
-from orbiter._internal.output_parser import is_too_deep
 from orbiter.guests.openai_agents.life import Life
 from orbiter.guests.openai_agents.messages import call_arguments, read_arguments
 from orbiter.guests.openai_agents.tool_call import TOOL_CALL, ToolAsk, call_tool, value_of
 from orbiter.guests.tool_settings import approval_of
+from orbiter.parsing.nesting import check_json
 from orbiter.parsing.strict_json import load_json
 from orbiter.steps import Step, Traits
 
@@ -51,14 +51,16 @@ async def _decide_one(life: Life, state: RunState[Any], item: ToolApprovalItem) 
 
 
 def unread_input(text: str) -> dict[str, Any]:
-    """Of a call that `read_arguments` refuses, what is recorded and approved: the value, or its text. Custom
-    tools take free text, and an earlier version's runs that wait for an approval have it under `input`.
+    """Of a call that `read_arguments` refuses, what is recorded and approved, in the form that an earlier version's
+    runs have which wait for it: an object as it is, else the value, or the text, under `input`. What is nested too
+    deeply for a journal is text.
     """
     try:
+        check_json(text)
         found = load_json(text)
     except (ValueError, RecursionError):
         found = text
-    return {"input": text if is_too_deep(text, found) else found}
+    return found if isinstance(found, dict) else {"input": found}
 
 
 async def ask_permission(life: Life, name: str, call_id: str, arguments: dict[str, Any]) -> dict[str, Any]:
