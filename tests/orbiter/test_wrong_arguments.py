@@ -10,10 +10,11 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from orbiter import Agent, NeedsInput, ParallelGroup, SerialGroup, Swarm, is_granted, require_permission, run, tool
 from orbiter._internal.conversation_check import read_conversation
+from orbiter._internal.values.field_check import first_error
 from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError, GroupError, SwarmError, ToolError
 from orbiter.hooks import HookPoint
 from orbiter.models.scripted.provider import script
@@ -196,7 +197,7 @@ async def test_a_conversation_of_something_else_than_messages(wrong: Any) -> Non
     for runs in (partial(run, MEMBER), MEMBER.run, SWARM(agents=[MEMBER]).run):
         with pytest.raises(AgentError, match=said) as caught:
             await runs("q", messages=given, provider=provider)
-        assert "[UserMessage(" in caught.value.suggestion
+        assert "[UserMessage(" in (caught.value.suggestion or "")
     with pytest.raises(AgentError, match=said):
         [_ async for _ in run.stream(MEMBER, "q", messages=given, provider=provider)]
 
@@ -239,7 +240,7 @@ async def test_a_conversation_that_is_no_list(given: Any) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        [Signed(content="before", **{"from": "a person"})],
+        [Signed.model_validate({"content": "before", "from": "a person"})],
         [Mock(spec=UserMessage, role="user", content="before")],
         (UserMessage(content="before"),),
         {1: UserMessage(content="before")}.values(),
@@ -285,6 +286,13 @@ async def test_half_a_character_in_a_conversation_is_replaced_as_in_the_input(ha
     seen = provider.seen[0]
     assert seen == [sound, whole, UserMessage(content="q\ufffd"), whole]
     assert seen[0] is sound, "what is sound is not copied"
+
+
+def test_what_a_validator_of_a_whole_model_says_has_no_empty_field_before_it() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Signed.model_validate({})
+    assert first_error(caught.value) == "Value error, who sends it?; got {}"
+    assert first_error(caught.value, "messages[3].") == "messages[3]: Value error, who sends it?; got {}"
 
 
 def test_a_picture_is_not_copied_to_be_checked() -> None:
