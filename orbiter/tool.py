@@ -30,7 +30,7 @@ from orbiter._internal.tools.tool_options import (
 from orbiter._internal.tools.tool_result import result_content
 from orbiter._internal.user_code import make_text_safe
 from orbiter._internal.worker_threads import run_in_thread
-from orbiter.errors import ToolCallError, ToolError, ToolExecutionError, text_of
+from orbiter.errors import PoolExhaustedError, ToolCallError, ToolError, ToolExecutionError, text_of
 from orbiter.schema import Signature, describe_errors, signature_of
 from orbiter.steps import NO_TRAITS, Skipped, Traits
 
@@ -238,9 +238,13 @@ class FunctionTool(Tool, Generic[P, R]):
         try:
             if self._is_async:
                 return await self._fn(*positional, **arguments)
-            result = await run_in_thread(partial(self._fn, *positional, **arguments), on_late=self._on_late)
+            result = await self._in_thread(partial(self._fn, *positional, **arguments))
             return await result if inspect.isawaitable(result) else result
-        except (ToolError, *_NOT_TOOL_FAILURES):
+        except ToolError as exc:
+            if isinstance(exc.__cause__, PoolExhaustedError):
+                exc.__cause__.refused = None  # a call inside this one, which had begun
+            raise
+        except _NOT_TOOL_FAILURES:
             raise
         except BaseException as exc:  # a tool ends its call with whatever it raises, and nothing else
             await make_text_safe(exc)
@@ -248,6 +252,14 @@ class FunctionTool(Tool, Generic[P, R]):
             raise ToolExecutionError(
                 f"Tool '{self.name}' failed: {said}", tool_name=self.name, execution_error=said
             ) from exc
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:
+        try:
+            return await run_in_thread(call, on_late=self._on_late)
+        except PoolExhaustedError as exc:
+            # What `execute` of a subclass did before is not known.
+            exc.refused = None if exc.begun or type(self) is not FunctionTool else self
+            raise
 
     def _bound(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Validated arguments, with the context where the function wants it. A model cannot supply a context."""

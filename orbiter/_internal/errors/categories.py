@@ -121,12 +121,14 @@ class PoolExhaustedError(ExecutionError):
         total: Threads that there are.
         abandoned: Threads whose call was given up and has not come back.
         begun: Whether the call may have begun. False only where the pool itself refused to begin it.
+        refused: The tool whose call has not begun, where nothing was done for it before; None: not known.
     """
 
     recoverable = True
     total: int | None = None
     abandoned: int | None = None
     begun: bool = True
+    refused: Any = None
 
 
 class PermissionError(OrbiterError, builtins.PermissionError):  # noqa: A001 - seed 003 names it so

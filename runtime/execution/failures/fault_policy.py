@@ -83,8 +83,10 @@ def classify_failure(
     judged = ask_author(own, dict(context), step.traits.classify_error, facts)
     if not is_judged(judged, facts):
         judged = ask_author(own, dict(context), step.traits.classify_around, judged)
-        # That a call had no effect is for its tool's own author to say (DESIGN section 5).
-        judged = replace(judged, effect=facts.effect)
+        # That a call had no effect is for its tool's own author to say (DESIGN section 5): one whose last request was
+        # refused may have done something before.
+        said = facts.effect is Effect.NOT_ATTEMPTED and judged.proposal is Remedy.RETRY
+        judged = replace(judged, effect=_effect_stated(exc, step) if said else facts.effect)
     if (problem := judged.metadata.get(PROBLEM)) is not None and PROBLEM not in facts.metadata:
         warn(f"classify_error of {step.name} cannot be used: it {problem}")
     return config.reclassify(judged, own)
@@ -92,13 +94,13 @@ def classify_failure(
 
 def _effect_stated(exc: Exception, step: Step[Any, Any]) -> Effect:
     """What the call may have done. Not the class of an error proves that a tool was not called, which its own code may
-    raise, but that our pool had no thread to call it in.
+    raise, nor its name, which a tool inside it may have, but that our pool had no thread to call this one in.
     """
     if step.kind != "tool" or step.traits.idempotent:
         return Effect.NONE
-    cause = exc.__cause__
-    refused = isinstance(cause, PoolExhaustedError) and not cause.begun
-    return Effect.NOT_ATTEMPTED if refused and getattr(exc, "tool_name", "") == step.name else Effect.UNKNOWN
+    tool = getattr(step.arguments, "tool", None)
+    refused = exc.__cause__.refused if isinstance(exc.__cause__, PoolExhaustedError) else None
+    return Effect.UNKNOWN if refused is None or refused is not tool else Effect.NOT_ATTEMPTED
 
 
 def _author_error(exc: Exception) -> Exception:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from orbiter import tool
+from orbiter import FunctionTool, tool
 from orbiter._internal import worker_threads
 from orbiter.errors import PoolExhaustedError
 from orbiter.steps import Place, Step
@@ -42,7 +43,7 @@ async def order(amount: int) -> str:
 async def fault_of(called: Any) -> Classification:
     with pytest.raises(Exception, match="failed") as caught:
         await called.execute(amount=3)
-    step: Step[Any, Any] = Step("tool", called.name, "clerk", Place(0), {}, None, None)  # type: ignore[arg-type]
+    step: Step[Any, Any] = Step("tool", called.name, "clerk", Place(0), SimpleNamespace(tool=called), None, None)  # type: ignore[arg-type]
     return classify_failure(caught.value, step, (), FaultHandling(), {}, warn=pytest.fail)
 
 
@@ -82,4 +83,56 @@ async def test_a_tool_that_our_pool_had_no_thread_for_was_not_called() -> None:
 @pytest.mark.usefixtures("no_threads")
 async def test_nor_does_a_pool_that_refused_a_call_in_the_midst_of_a_tool() -> None:
     fault = await fault_of(order)
+    assert (fault.cause, fault.effect, fault.repeatable) == (Cause.POOL_EXHAUSTED, "unknown", False)
+
+
+def under_the_same_name(inner: Any, sent: list[int]) -> Any:
+    """A tool of the name of another one, which it calls after an act of its own."""
+
+    @tool(name=inner.name)
+    async def audited(amount: int) -> str:
+        """Audit, then pay."""
+        sent.append(amount)
+        return str(await inner.execute(amount=amount))
+
+    return audited
+
+
+@tool
+def again(amount: int) -> str:
+    """Call itself in its midst, when it is called first."""
+    if amount > 1:
+        return str(asyncio.run(again.execute(amount=1)))
+    return "done"
+
+
+class Audited(FunctionTool[..., str]):
+    """With an act before the call."""
+
+    async def execute(self, /, **kwargs: Any) -> Any:
+        return await super().execute(**kwargs)
+
+
+@pytest.mark.usefixtures("no_threads")
+async def test_nor_does_one_that_refused_a_tool_of_the_same_name_in_it() -> None:
+    sent: list[int] = []
+    fault = await fault_of(under_the_same_name(pay, sent))
+    assert (sent, fault.effect, fault.repeatable) == ([3], "unknown", False)
+
+
+@pytest.mark.usefixtures("no_threads")
+async def test_nor_does_one_that_refused_a_tool_with_acts_of_its_own_before_the_call() -> None:
+    fault = await fault_of(Audited(pay._fn))
+    assert (fault.effect, fault.repeatable) == ("unknown", False)
+
+
+async def test_nor_does_one_that_refused_the_tool_itself_in_its_midst(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = worker_threads.ThreadPool(1, abandoned_limit=0, nested_limit=0)
+    monkeypatch.setattr(worker_threads, "pool", pool)
+
+    def refuse(self: Any) -> bool:
+        return bool(getattr(worker_threads._current_job, "pool", None))
+
+    monkeypatch.setattr(worker_threads.ThreadPool, "_exhausted", refuse)
+    fault = await fault_of(again)
     assert (fault.cause, fault.effect, fault.repeatable) == (Cause.POOL_EXHAUSTED, "unknown", False)
