@@ -7,7 +7,7 @@ Forms and where they come from:
 - ``retryDelay`` in Google's JSON bodies (google.rpc.RetryInfo), ``retry_after`` and its spellings,
   ``estimated_time`` (Hugging Face), ``resets_in_seconds``/``resets_at`` (ChatGPT plans);
 - words: "try again in 1m6s", "retry in 644ms", "retry after 86400 seconds", "regain access on 2026-04-01",
-  "replenished in 2.21:14:15" (Azure API Management), "30秒后";
+  "replenished in 2.21:14:15" (Azure API Management), "30秒后再试";
 - ``x-ratelimit-reset*``, ``ratelimit-reset``, ``anthropic-ratelimit-*-reset``: durations ("6m0s"), seconds,
   epoch seconds or milliseconds, RFC 3339 times; ``ratelimit`` with all in one (IETF draft). These stand on every
   answer, so they count only for rate limits.
@@ -56,7 +56,10 @@ _TEXT_PROTO = re.compile(
 """google.rpc.RetryInfo as google-api-core prints it: ``retry_delay { seconds: 17 }``."""
 _TEXT_CLOCK = re.compile(r"\breplenished\sin\s(?:(\d{1,4})\.)?(\d{1,2}):(\d{2}):(\d{2})(?!\d)", re.IGNORECASE)
 """Azure API Management's quota, a span of .NET: ``2.21:14:15`` is two days and 21 hours."""
-_TEXT_CHINESE = re.compile(r"(\d{1,9})\s?(毫秒|秒|分钟|小时)(?:之)?后")
+_TEXT_CHINESE = re.compile(
+    r"(\d{1,9})\s?(毫秒|秒|分钟|小时)(?:之)?后[，,\s请可]{0,4}(?:再试|再次|重试|重新|尝试)(?!失败)"
+)
+"""Not "60秒后超时" (timed out after 60 s): a word for "again" has to stand behind it."""
 _CHINESE_UNITS = {"毫秒": 0.001, "秒": 1.0, "分钟": 60.0, "小时": 3600.0}
 _TEXT_DATE = re.compile(
     r"\b(?:regain\saccess|try\sagain|retry|resets?|available|until|wait|renews?|resume[sd]?)\b[^\n]{0,40}?"
