@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import re
 
-from runtime.judgement.faults.codes_in_text import kinds_named
 from runtime.judgement.faults.evidence import MAX_TEXT
+from runtime.judgement.faults.kinds import kinds_named
 
 _EXCEPTION_TEXT = re.compile(r"^\s*([A-Za-z_][\w.]{1,120})(?:\((?:['\"])?(.*?)(?:['\"],?)?\)|:\s*(.*)|)\s*$", re.DOTALL)
 
@@ -16,6 +16,13 @@ _LEADING_STATUS = re.compile(r"^[45]\d\d\s")
 _MAX_NAMES = 5
 _UNMAPPED = frozenset({"litellm.APIConnectionError", "litellm.exceptions.APIConnectionError"})
 """What LiteLLM raises for every error that it does not know: not only for a broken connection."""
+_BUGS = frozenset(
+    {
+        "AttributeError", "NameError", "TypeError", "ImportError", "SyntaxError", "NotImplementedError",
+        "AssertionError", "LookupError", "ArithmeticError",
+    }
+)  # fmt: skip
+"""What Python raises for mistakes in a program. A class below one of them says no more by its name."""
 
 
 def class_names(exc: BaseException) -> tuple[str, ...]:
@@ -31,7 +38,8 @@ def _with_kinds(own: str, names: list[str]) -> tuple[str, ...]:
     if not _UNMAPPED.isdisjoint(names):
         names = [name for name in names if name in _UNMAPPED or not name.endswith("APIConnectionError")]
         return tuple(dict.fromkeys(names))
-    return tuple(dict.fromkeys([*names, *kinds_named(own)]))
+    said = kinds_named(own) if _BUGS.isdisjoint(names) else ()
+    return tuple(dict.fromkeys([*names, *said]))
 
 
 def ancestry(name: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from runtime.judgement.faults.fault_words import (
     technical_message,
     user_message,
 )
+from runtime.judgement.faults.known_codes import with_known_codes
 from runtime.judgement.faults.rules.builtin import builtin_rules
 from runtime.judgement.faults.rules.rule import Rule, first_match
 from runtime.judgement.faults.wait_time import parse_moment
@@ -52,6 +53,7 @@ _MODEL_CAUSES = frozenset(
     }
 )  # fmt: skip
 _WAITABLE_CAUSES = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED, Cause.UNKNOWN})
+_REFUSALS = frozenset({Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED})
 _TOUCHES_WORLD = frozenset({Origin.TOOL, Origin.HOOK, Origin.QUEUE})
 _TOOL_RAISED = "tool.raised"
 _NOT_TAKEN_FROM_QUOTES = dict.fromkeys(("effect", "impact", "set_origin", "proposal", "limit"))
@@ -139,6 +141,7 @@ def _classify(found: Evidence, asked: _Request) -> Classification:
 def _classification(found: Evidence, asked: _Request) -> Classification:
     now = time.time() if asked.now is None else asked.now
     where = asked.where
+    found = with_known_codes(found, asked.rules)
     stated = asked.origin or found.origin
     rule, found, quoted = _matching_rule(found, asked, stated or _guess_origin(found, None, where))
     cause = rule.cause if rule else Cause.UNKNOWN
@@ -168,7 +171,13 @@ def _classification(found: Evidence, asked: _Request) -> Classification:
         effect=_effect_known(
             asked.effect or found.effect,
             # By the place of the call: a rule may say whose failure it is, but not that a tool did nothing before.
-            _infer_effect(rule, stated or place, proven, known=bool(stated) or place in _KNOWN_ORIGINS),
+            _infer_effect(
+                rule,
+                stated or place,
+                proven,
+                known=bool(stated) or place in _KNOWN_ORIGINS,
+                refused=_refused_call(found, stated or place, proven),
+            ),
         ),
         impact=(rule.impact if rule else None) or _infer_impact(place, proven),
         exhausted=found.exhausted,
@@ -235,7 +244,7 @@ def _guess_origin(found: Evidence, cause: Cause | None, where: str) -> Origin:
     return Origin.RUNNER
 
 
-def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool) -> Effect:
+def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: bool, refused: bool) -> Effect:
     """What the call may have done. A model call changes nothing; a tool may have, before the call in it that failed."""
     if rule and rule.effect is Effect.NOT_ATTEMPTED and cause in (Cause.NETWORK, Cause.TIMEOUT):
         return rule.effect  # no connection came about: nothing was sent
@@ -243,11 +252,19 @@ def _infer_effect(rule: Rule | None, origin: Origin, cause: Cause, *, known: boo
         return rule.effect or Effect.UNKNOWN if rule and origin is Origin.QUEUE else Effect.UNKNOWN
     if rule and rule.effect:
         return rule.effect
-    if origin in (Origin.TOOL, Origin.HOOK) and cause in (Cause.RATE_LIMITED, Cause.QUOTA_EXHAUSTED):
-        return Effect.NOT_ATTEMPTED  # the service refused the call
+    if refused:
+        return Effect.NOT_ATTEMPTED
     if cause in _UNSENT and origin not in _TOUCHES_WORLD:
         return Effect.NOT_ATTEMPTED  # what user code raises may be of a breaker or a pool of its own, in mid-work
     return Effect.UNKNOWN if origin in _TOUCHES_WORLD or not known else Effect.NONE
+
+
+def _refused_call(found: Evidence, origin: Origin, cause: Cause) -> bool:
+    """Whether a service refused a tool's call for its rate limit: its answer says so, not words that anything says."""
+    if origin not in (Origin.TOOL, Origin.HOOK) or cause not in _REFUSALS:
+        return False
+    told = first_match(builtin_rules(), found.without_words(), origin)
+    return told is not None and told.cause in _REFUSALS
 
 
 def _effect_known(stated: Effect | None, found: Effect) -> Effect:

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from orbiter.redaction import mask_secrets
-from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, kinds_named, status_in_text
+from runtime.judgement.faults.codes_in_text import code_parts, codes_in_text, status_in_text
+from runtime.judgement.faults.kinds import kinds_named
 from runtime.record.state.fault_taxonomy import Effect, Origin
 
 MAX_TEXT = 4000
@@ -50,6 +52,8 @@ class Evidence(Struct, frozen=True):
     codes and reasons, outermost first, lower case without separators; both also have what they say of themselves
     (``*notfound*``); `text` all words, spaces and quotes made plain; `headers` have lower-case names; `body` is
     parsed JSON or None. `message` is the original wording.
+    `own_status` and `own_codes` are those of the error object and of the answer that it holds, not of its words;
+    `said_codes` are read in the words, and may be no codes.
     `context` is what the error carries besides, as it is. `recoverable` is also what its class says,
     `said_recoverable` only what was said where it was raised; None: nothing.
     """
@@ -75,6 +79,14 @@ class Evidence(Struct, frozen=True):
     context: Mapping[str, Any] = {}
     from_api: bool = False
     logged: bool = False
+    own_status: int | None = None
+    own_codes: tuple[str, ...] = ()
+    said_codes: tuple[str, ...] = ()
+
+    def without_words(self) -> Evidence:
+        """What is left where words and parts of names prove nothing: only what the answer itself says."""
+        names = tuple(name for name in self.names if not name.startswith("*"))
+        return replace(self, status=self.own_status, codes=self.own_codes, names=names, text="")
 
 
 def plain_code(code: object) -> str:
@@ -93,7 +105,6 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
     body = spelled if body is None else body
     words = [bare if spelled is None else _QUOTED_KEY.sub(" ", bare)]
     codes: list[str] = [as_text(c) for c in record["codes"] if c is not None]
-    codes += codes_in_text(message[:MAX_TEXT])
     status: int | None = record["status"]
     for key, value in _walk(body):
         name = re.sub(r"[^a-z]", "", key.lower())
@@ -114,10 +125,12 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
     text = _plain_text(mask_secrets(" \n".join(words), secrets))
     for code in codes[:2]:
         status = _reported_status(status, code)
+    answered = spelled is None or body is not spelled  # else the body is of the words, too
+    own = (status, codes) if answered else (record["status"], [as_text(c) for c in record["codes"] if c is not None])
     if status is None:
         status = status_in_text(text)
-    codes += [part for code in codes for part in code_parts(code)]
-    known = [plain_code(code) for code in codes] + [kind for code in codes for kind in kinds_named(code)]
+    said = codes_in_text(message[:MAX_TEXT])
+    known = _plain_codes([*codes, *said]) + [kind for code in codes for kind in kinds_named(code)]
     return Evidence(
         message=message[:MAX_TEXT],
         provider=as_text(record["provider"])[:100],
@@ -129,8 +142,16 @@ def build_evidence(record: Mapping[str, Any], secrets: Sequence[str] = ()) -> Ev
         headers=record["headers"],
         body=body,
         code=mask_secrets(next((c for c in reversed(codes[:2]) if c and not c.isdigit()), ""), secrets)[:200],
-        from_api=bool(status or any(known) or record["provider"]),
+        from_api=bool(status or any(codes) or record["provider"]),
+        own_status=own[0],
+        own_codes=tuple(_plain_codes(own[1])),
+        said_codes=tuple(said),
     )
+
+
+def _plain_codes(codes: list[str]) -> list[str]:
+    """Codes and parts of codes with dots, without spelling."""
+    return [plain_code(part) for code in codes for part in (code, *code_parts(code))]
 
 
 def _reported_status(status: int | None, said: Any) -> int | None:

@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from runtime.judgement.faults.evidence import Evidence, plain_code
+from runtime.judgement.faults.kinds import KINDS
 from runtime.judgement.faults.rules.patterns import compile_pattern, join_alternatives
 from runtime.record.state.fault_taxonomy import (
     Cause,
@@ -54,7 +55,7 @@ class Rule(BaseModel):
 
     Conditions: `provider` (any of), `exception` (any class name in the exception's ancestry, bare or with module),
     `code` (any of the provider's types, codes or reasons; spelling of case and separators does not matter); of both
-    also a part, as ``*notfound*``, if it is one of those that `codes_in_text.kinds_named` knows;
+    also a kind of name, as ``*notfound*``, which has to be one of `KINDS`;
     `text` and `unless` (regular expressions searched in the words, without regard to case; ``(?&NAME)`` in them is
     a pattern of `patterns.toml`), `status` (numbers, classes such as "5xx", or "none"), `where` (the stretch of the
     call), `origin`.
@@ -117,6 +118,18 @@ class Rule(BaseModel):
         except re.error as exc:
             raise ValueError(f"not a regular expression: {exc}") from exc
         return pattern
+
+    @field_validator("exception", "code")
+    @classmethod
+    def _known_kinds(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if "*" in name and name not in {f"*{kind}*" for kind in KINDS}:
+                raise ValueError(
+                    f"'{name}' would match nothing: must be a whole name, or one of "
+                    f"{', '.join(f'*{kind}*' for kind in KINDS)}; for other parts use text, for example "
+                    "text = '\\bquota\\b'"
+                )
+        return names
 
     @field_validator("status")
     @classmethod

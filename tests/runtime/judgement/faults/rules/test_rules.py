@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.judgement.faults.classify import classify, classify_record
-from runtime.judgement.faults.codes_in_text import KINDS
+from runtime.judgement.faults.kinds import KINDS
 from runtime.judgement.faults.rules import patterns
 from runtime.judgement.faults.rules.builtin import builtin_rules
 from runtime.judgement.faults.rules.patterns import compile_pattern, shared_patterns
@@ -44,9 +44,20 @@ def test_every_pattern_of_the_table_compiles() -> None:
         compile_pattern(rule.unless)
 
 
-def test_parts_of_names_are_those_that_are_looked_for() -> None:
-    asked = {name for rule in builtin_rules() for name in (*rule.exception, *rule.code) if "*" in name}
+@pytest.mark.parametrize("condition", ["exception", "code"])
+def test_every_kind_of_name_counts_in_classes_and_in_codes(condition: str) -> None:
+    asked = {name for rule in builtin_rules() for name in getattr(rule, condition) if "*" in name}
     assert asked == {f"*{kind}*" for kind in KINDS}
+    page = (Path(__file__).parents[5] / "docs" / "configuration.md").read_text("utf-8")
+    assert {kind for kind in KINDS if f"`*{kind}*`" not in page} == set()
+
+
+@pytest.mark.parametrize("condition", ["exception", "code"])
+@pytest.mark.parametrize("name", ["*banana*", "*NotFound*", "*notfound", "ShelfNot*"])
+def test_a_kind_that_would_match_nothing_is_refused(condition: str, name: str) -> None:
+    with pytest.raises(RuleError, match=r"would match nothing.*for example"):
+        parse_rules([{"id": "x", "cause": "network", condition: name}])
+    parse_rules([{"id": "x", "cause": "network", condition: "*notfound*"}])
 
 
 def test_every_shared_pattern_is_named_by_a_rule() -> None:
