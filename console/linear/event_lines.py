@@ -26,7 +26,7 @@ from runtime.judgement.reports.narrator import actor_parts, narrate
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun, Incident, Node
 from runtime.record.state.run_title import run_title
-from screens.render.confusables import mark_confusables
+from screens.render.confusables import exact_line
 from screens.render.glyphs import ASCII_GLYPHS, UNICODE_GLYPHS, Glyphs
 from screens.render.sanitize import sanitize_line, sanitize_text
 from screens.views.shared.narration_text import parts_text, sentence_text
@@ -79,6 +79,9 @@ class EventLines:
     def _clean(self, text: str, limit: int = PREVIEW_CHARS) -> str:
         return sanitize_line(text, limit=limit, ascii_only=self._ascii)
 
+    def _exact(self, text: str, limit: int) -> str:
+        return exact_line(text, limit=limit, ascii_only=self._ascii)
+
     def _line(self, event: ev.JournalEvent, narration: Narration, text: str) -> StyledLine:
         state = narration.state
         sign = self._glyphs.warning if state == "warning" else self._glyphs.state.get(state, " ")
@@ -122,8 +125,7 @@ class EventLines:
         told = explain(state.incidents.get(opened.incident_id) or Incident(opened), state)
 
         def short(text: str, limit: int = PREVIEW_CHARS) -> str:
-            found = self._clean(text, limit)
-            return mark_confusables(found) if report.action.get("permission") else found
+            return self._exact(text, limit) if report.action.get("permission") else self._clean(text, limit)
 
         failed = told.kind == "failure"
         rows = [
@@ -136,8 +138,8 @@ class EventLines:
             ("rule", short(report.why, 600)),
             ("context", short("; ".join(report.context_lines()), 1_000)),
             ("question", short(opened.question, 600)),
-            ("open", mark_confusables(self._clean(opened.url, 2_000))),
-            ("host", mark_confusables(self._clean(url_host(opened.url), 300))),
+            ("open", self._exact(opened.url, 2_000)),
+            ("host", self._exact(url_host(opened.url), 300)),
             ("to be done", short(json.dumps(report.action, ensure_ascii=False), 1_000) if report.action else ""),
             ("statistics", report.stats()),
             ("retry", report.why_no_retry),

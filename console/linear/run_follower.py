@@ -221,4 +221,4 @@ class IncidentAnswering:
             return True
         preview = PreviewGrant(incident_id=opened.incident_id, params=given.params)
         found = await self._operations.run(preview, Origin(self._operator.by))
-        return await self._operator.confirm(grant_preview_lines(found))
+        return await self._operator.confirm(grant_preview_lines(found, ascii_only=not supports_unicode()))

@@ -10,10 +10,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import Final
 
-from screens.render.sanitize import sanitize_line
+from screens.render.sanitize import sanitize_line, sanitize_text
 
 _WORD: Final = re.compile(r"[^\W_]+|[^\w\s]|_")
 _PUNYCODE: Final = re.compile(r"\bxn--[a-z0-9-]+")
@@ -26,15 +25,26 @@ _IPA_START: Final = 0x0250
 """The first Latin letter that no orthography in wide use has; from here on, one that looks like ASCII is marked."""
 
 
-def mark_confusables(text: str, *, whole: bool = True) -> str:
+def exact_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> str:
+    """A name, or what a permission is for, on one line: cleaned, and two that differ can be told apart."""
+    return mark_confusables(sanitize_line(text, limit=limit, ascii_only=ascii_only, exact=True), ascii_only=ascii_only)
+
+
+def exact_lines(text: str, *, ascii_only: bool = False) -> list[str]:
+    """The same on several lines."""
+    shown = sanitize_text(text, ascii_only=ascii_only, exact=True)
+    return [mark_confusables(line, ascii_only=ascii_only) for line in shown.split("\n")]
+
+
+def mark_confusables(text: str, *, whole: bool = True, ascii_only: bool = False) -> str:
     """Cleaned text with a mark behind each letter that looks like another one.
 
     `whole`: also signs and blanks that look like ASCII, what Unicode writes another way as well (NFC), and words of
     another script all of whose letters look like ASCII. Names, paths and hosts have no other context; in prose such
-    signs and words are common.
+    signs and words are common. `ascii_only`: the text is in ASCII, and stays so.
     """
     if "xn--" in text:
-        text = _PUNYCODE.sub(lambda label: _decode_label(label[0]), text)
+        text = _PUNYCODE.sub(lambda label: _decode_label(label[0], ascii_only), text)
     if text.isascii():
         return text
     if whole and not unicodedata.is_normalized("NFC", text):
@@ -44,11 +54,33 @@ def mark_confusables(text: str, *, whole: bool = True) -> str:
 
 
 def _mark_other_forms(text: str) -> str:
-    """With a mark at each accent that makes one letter with the one before it, as in an é of two, and at each letter
-    that is the same as another, as the sign of the angstrom.
+    """With marks behind each letter, with its accents, that Unicode writes another way: an é of two, the sign of the
+    angstrom.
     """
-    one = partial(unicodedata.normalize, "NFC")
-    return "".join(_marked(c) if one(before + c) != one(before) + c else c for before, c in pairwise(f" {text}"))
+    found: list[str] = []
+    start = 0
+    for end in range(1, len(text) + 1):
+        if end == len(text) or _begins_anew(text[start:end], text[end]):
+            found.append(_mark_other_form(text[start:end]))
+            start = end
+    return "".join(found)
+
+
+def _begins_anew(before: str, char: str) -> bool:
+    """Whether a character stands for itself, whatever is before it."""
+    return not unicodedata.combining(char) and _one_form(before + char) == _one_form(before) + _one_form(char)
+
+
+def _mark_other_form(cluster: str) -> str:
+    shown = _one_form(cluster)
+    if shown == cluster:
+        return cluster
+    letter = cluster[0] if len(cluster) == 1 or _one_form(cluster[0]) != cluster[0] else ""
+    marked = letter + ("".join(c for c in cluster[1:] if c not in shown) or ("" if letter else cluster[1:]))
+    return cluster + "".join(map(_code, marked))
+
+
+_one_form: Final = partial(unicodedata.normalize, "NFC")
 
 
 def is_marked(text: str) -> bool:
@@ -57,13 +89,14 @@ def is_marked(text: str) -> bool:
     return found is not None and chr(int(found[1], 16)).isprintable()
 
 
-def _decode_label(label: str) -> str:
+def _decode_label(label: str, ascii_only: bool) -> str:
     """A label of a host with what it reads as, where that is marked."""
     try:
-        read = sanitize_line(label.removeprefix("xn--").encode("ascii").decode("punycode"))
+        read = label.removeprefix("xn--").encode("ascii").decode("punycode")
     except UnicodeError:
         return label
-    return label if mark_confusables(read) == read else f"{label} (reads {read})"
+    shown = sanitize_line(read, ascii_only=ascii_only, exact=True)
+    return label if exact_line(read) == read else f"{label} (reads {shown})"
 
 
 def _mark_word(word: str, *, whole: bool) -> str:
@@ -74,7 +107,11 @@ def _mark_word(word: str, *, whole: bool) -> str:
 
 
 def _marked(char: str) -> str:
-    return f"{char}⟨U+{ord(char):04X}⟩"
+    return char + _code(char)
+
+
+def _code(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
 
 
 def _suspects(word: str, *, whole: bool) -> Iterator[str]:

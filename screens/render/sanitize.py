@@ -7,9 +7,12 @@ invisible is shown: C0 as control pictures (``␛``), everything else as ``⟨U+
 
 What counts as invisible: general categories Cc, Cf, Cs, Co, Cn, Zl and Zp; Default_Ignorable_Code_Point of
 DerivedCoreProperties.txt (Unicode 15.1), which adds fillers, the grapheme joiner and variation selectors; and the
-blank Braille pattern. Two exceptions keep ordinary emoji readable, and only by leaving characters out: a joiner
-between two pictographs, and a presentation selector after one, change how many cells a terminal uses without anybody
-else knowing it.
+blank Braille pattern. Three exceptions keep ordinary emoji readable, and only by leaving characters out: a joiner
+between two pictographs, and a presentation selector or a skin tone after one, change how many cells a terminal uses
+without anybody else knowing it.
+
+`exact` is for names and for what a permission is for: two texts that differ are shown differently. Nothing is left out,
+and a character that stands for another one elsewhere (``␛``, ``⟨``) is shown by its code.
 
 Markup is another matter: code that shows cleaned text must hand it over as `Content`, `Text`, or with ``markup=False``.
 """
@@ -20,6 +23,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice, takewhile
 from typing import Final
 
 MAX_CHARS: Final = 20_000
@@ -35,6 +39,8 @@ TAB_CELLS: Final = 4
 _MARK_ROOM: Final = 64
 """No note about what was cut is longer than this."""
 _ASCII_TEXT: Final = re.compile(r"[ -~]+")
+_ASCII_MARK: Final = "<U+"
+_EXACT_ASCII_TEXT: Final = re.compile(rf"(?:(?!{re.escape(_ASCII_MARK)})[ -~])+")
 _LINES_OF_ASCII_TEXT: Final = re.compile(r"[ -~\n]*")
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _IGNORABLE_RANGES: Final = (
@@ -52,6 +58,8 @@ _FLAG: Final = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 _FLAG_LETTERS: Final = range(0x1F1E6, 0x1F200)
 _HANGUL_PARTS: Final = (range(0x1161, 0x1200), range(0xD7B0, 0xD800))
 """Vowels and finals that sit on the letter before them, in no cell of their own."""
+_STAND_INS: Final = frozenset({"\u23ce", "\u27e8", *map(chr, range(0x2400, 0x2422))})
+"""What is shown in place of other characters."""
 _ASCII_REPLACEMENTS: Final = {
     "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "--", "\u2026": "...",
     "\u2022": "*", "\u00b7": ".", "\u2192": "->", "\u2190": "<-", "\u2713": "v", "\u2717": "x", "\u00d7": "x",
@@ -67,8 +75,10 @@ def sanitize_text(
     lines: int = MAX_LINES,
     keep_tabs: bool = False,
     ascii_only: bool = False,
+    exact: bool = False,
 ) -> str:
-    r"""`text` made safe to show on several lines, ``\n`` between them. Cleaning twice changes nothing more.
+    r"""`text` made safe to show on several lines, ``\n`` between them. Cleaning twice changes nothing more, but if
+    `exact`: then texts that differ are shown differently.
 
     ``\r\n`` counts as ``\n``; tabs become spaces up to the next multiple of four columns unless `keep_tabs`; with
     `ascii_only` every character is shown in ASCII, for terminals that do not speak UTF-8.
@@ -86,7 +96,8 @@ def sanitize_text(
             "use sanitize_line for less"
         )
     line = min(line, size - _MARK_ROOM - 1)
-    if len(text) <= line and _LINES_OF_ASCII_TEXT.fullmatch(text) and text.count("\n") < lines:
+    plain = len(text) <= line and _LINES_OF_ASCII_TEXT.fullmatch(text) and text.count("\n") < lines
+    if plain and not (exact and _ASCII_MARK in text):
         return text
     shown: list[str] = []
     ends: list[int] = []
@@ -96,10 +107,9 @@ def sanitize_text(
         if end >= size:  # the window may have cut this row
             found = text.find("\n", size)
             end = found if found >= 0 else len(text)
-        row_text = row[:-1] if row.endswith("\r") and end < len(text) else row
-        cleaned = _bound_line(
-            row_text, line, missing=end - start - len(row), keep_tabs=keep_tabs, ascii_only=ascii_only
-        )
+        row_text = row[:-1] if row.endswith("\r") and end < len(text) and not exact else row
+        missing = end - start - len(row)
+        cleaned = _bound_line(row_text, line, missing, keep_tabs=keep_tabs, ascii_only=ascii_only, exact=exact)
         total += len(cleaned) + 1
         shown.append(cleaned)
         ends.append(end)
@@ -116,17 +126,19 @@ def sanitize_text(
     return "\n".join(shown)
 
 
-def sanitize_line(text: str, *, limit: int = 500, ascii_only: bool = False) -> str:
-    r"""`text` made safe to show on one line of at most `limit` characters; line breaks are shown as ``⏎``.
+def sanitize_line(text: str, *, limit: int = 500, ascii_only: bool = False, exact: bool = False) -> str:
+    r"""`text` made safe to show on one line of at most `limit` characters; line breaks are shown as ``⏎``. `exact`:
+    texts that differ are shown differently.
 
     Raises `ValueError` for a `limit` below 1.
     """
     if limit < 1:
         raise ValueError(f"sanitize_line(limit={limit}): at least 1 character is needed")
-    if len(text) <= limit and text.isascii() and text.isprintable():
+    if len(text) <= limit and text.isascii() and text.isprintable() and not (exact and _ASCII_MARK in text):
         return text
     window = text[:limit]
-    return _bound_line(window, limit, missing=len(text) - len(window), keep_tabs=False, ascii_only=ascii_only)
+    missing = len(text) - len(window)
+    return _bound_line(window, limit, missing, keep_tabs=False, ascii_only=ascii_only, exact=exact)
 
 
 def show_hidden(text: str) -> str:
@@ -141,7 +153,7 @@ def show_hidden(text: str) -> str:
         marks = marks + 1 if _is_mark(char) else 0
         if char == "\t":
             shown.append(char)
-        elif marks > MAX_COMBINING_MARKS or len(instead := _replacement(char, ascii_only=False)) > 1:
+        elif marks > MAX_COMBINING_MARKS or len(instead := _replacement(char, False)) > 1:
             shown.append("\ufffd")
         else:
             shown.append(instead)
@@ -150,19 +162,21 @@ def show_hidden(text: str) -> str:
 
 def is_hidden(char: str) -> bool:
     """Whether a character is one that a terminal obeys or does not show."""
-    return _replacement(char, ascii_only=False) != char
+    return _replacement(char, False) != char
 
 
-def _bound_line(row: str, limit: int, *, missing: int, keep_tabs: bool, ascii_only: bool) -> str:
+def _bound_line(row: str, limit: int, missing: int, *, keep_tabs: bool, ascii_only: bool, exact: bool) -> str:
     """One cleaned line of at most `limit` characters; `missing` more of the source were not even handed in."""
-    cleaned, used = _clean_prefix(row, limit, keep_tabs=keep_tabs, ascii_only=ascii_only)
+
+    def clean(room: int) -> tuple[str, int]:
+        return _clean_prefix(row, room, keep_tabs=keep_tabs, ascii_only=ascii_only, exact=exact)
+
+    cleaned, used = clean(limit)
     if used == len(row) and not missing:
         return cleaned
     if limit < 2 * _MARK_ROOM:
-        mark = "." if ascii_only else "…"
-        cleaned, _ = _clean_prefix(row, limit - 1, keep_tabs=keep_tabs, ascii_only=ascii_only)
-        return cleaned + mark
-    cleaned, used = _clean_prefix(row, limit - _MARK_ROOM, keep_tabs=keep_tabs, ascii_only=ascii_only)
+        return clean(limit - 1)[0] + ("." if ascii_only else "…")
+    cleaned, used = clean(limit - _MARK_ROOM)
     return cleaned + _cut_mark(f"{len(row) - used + missing} more characters", ascii_only=ascii_only)
 
 
@@ -170,16 +184,16 @@ def _cut_mark(what: str, *, ascii_only: bool) -> str:
     return f"... <{what}>" if ascii_only else f"… ⟨{what}⟩"
 
 
-def _clean_prefix(row: str, limit: int, *, keep_tabs: bool, ascii_only: bool) -> tuple[str, int]:
+def _clean_prefix(row: str, limit: int, *, keep_tabs: bool, ascii_only: bool, exact: bool) -> tuple[str, int]:
     """The cleaned beginning of `row` that fits into `limit`, and how many characters of `row` it stands for."""
     out: list[str] = []
     length = used = 0
-    for raw, piece in _pieces(row, ascii_only=ascii_only):
+    for raw, piece in _pieces(row, ascii_only=ascii_only, exact=exact):
         room = limit - length
-        if raw == "\t":
+        if raw == "\t" and not exact:
             piece = raw if keep_tabs else " " * (TAB_CELLS - length % TAB_CELLS)  # noqa: PLW2901 - only here is the column known
         if len(piece) > room:
-            if raw is piece:  # ordinary text can be cut anywhere
+            if raw == piece and raw.isascii():  # ordinary text can be cut anywhere
                 out.append(piece[:room])
                 used += room
             break
@@ -189,38 +203,49 @@ def _clean_prefix(row: str, limit: int, *, keep_tabs: bool, ascii_only: bool) ->
     return "".join(out), used
 
 
-def _pieces(row: str, *, ascii_only: bool) -> Iterator[tuple[str, str]]:
+def _pieces(row: str, *, ascii_only: bool, exact: bool) -> Iterator[tuple[str, str]]:
     """Cuts `row` into stretches, each with what is shown in its stead."""
+    ascii_text = _EXACT_ASCII_TEXT if exact else _ASCII_TEXT
+    instead = _exact_replacement if exact else _replacement
     at = 0
     while at < len(row):
-        if plain := _ASCII_TEXT.match(row, at):
-            text = plain.group()
-            yield text, text
-            at = plain.end()
+        if plain := ascii_text.match(row, at):
+            piece = shown = plain.group()
         elif not ascii_only and _is_mark(row[at]):
-            end = at + 1
-            while end < len(row) and _is_mark(row[end]):
-                end += 1
-            carrier = "" if at else "◌"  # else it would sit on whatever we print before it
-            kept = row[at : min(end, at + MAX_COMBINING_MARKS)]
-            yield kept, carrier + kept
-            if excess := end - at - len(kept):
-                yield row[end - excess : end], f"⟨+{excess} marks⟩"
-            at = end
+            piece, shown = _marks_at(row, at, exact=exact)
         elif not ascii_only and (flag := _FLAG.match(row, at)):
-            yield flag.group(), flag.group()[:]
-            at = flag.end()
+            piece = shown = flag.group()
         else:
-            char = row[at]
-            yield (
-                char,
-                "" if not ascii_only and _only_joins_emoji(row, at) else _replacement(char, ascii_only=ascii_only),
-            )
-            at += 1
+            piece = row[at]
+            shown = "" if not (ascii_only or exact) and _only_joins_emoji(row, at) else instead(piece, ascii_only)
+        yield piece, shown
+        at += len(piece)
+
+
+def _marks_at(row: str, at: int, *, exact: bool) -> tuple[str, str]:
+    """Combining marks, and what is shown of them: those that sit on a character, and how many, or which, are more."""
+    marks = "".join(takewhile(_is_mark, islice(row, at, None)))
+    if exact:
+        kept = marks[:MAX_COMBINING_MARKS] if at else ""
+        return marks, kept + "".join(map(_code, marks[len(kept) :]))
+    carrier = "" if at else "◌"  # else it would sit on whatever we print before it
+    excess = len(marks) - MAX_COMBINING_MARKS
+    return marks, carrier + marks[:MAX_COMBINING_MARKS] + (f"⟨+{excess} marks⟩" if excess > 0 else "")
+
+
+def _code(char: str, ascii_only: bool = False) -> str:
+    return f"<U+{ord(char):04X}>" if ascii_only else f"⟨U+{ord(char):04X}⟩"
+
+
+def _exact_replacement(char: str, ascii_only: bool) -> str:
+    """What stands for one character, and for no other."""
+    if char == "<":
+        return _code(char, True) if ascii_only else char
+    return _code(char, ascii_only) if ascii_only or char in _STAND_INS else _replacement(char, False)
 
 
 @lru_cache(maxsize=4096)
-def _replacement(char: str, *, ascii_only: bool) -> str:
+def _replacement(char: str, ascii_only: bool) -> str:
     """What stands for one character outside printable ASCII."""
     code = ord(char)
     if code < 0x20:
@@ -228,10 +253,10 @@ def _replacement(char: str, *, ascii_only: bool) -> str:
     if code == 0x7F:
         return "^?" if ascii_only else "␡"
     if ascii_only:
-        return _ASCII_REPLACEMENTS.get(char) or f"<U+{code:04X}>"
+        return _ASCII_REPLACEMENTS.get(char) or _code(char, True)
     ambiguous = char in _SKIN_TONES or code in _FLAG_LETTERS
     if ambiguous or unicodedata.category(char) in _INVISIBLE_CATEGORIES or _is_ignorable(code):
-        return f"⟨U+{code:04X}⟩"
+        return _code(char)
     return char
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from console.exit_codes import FAILED
 from console.linear.grant_preview import grant_preview_lines
-from console.output import print_json, print_note, print_table
+from console.output import print_json, print_note, print_table, supports_unicode
 from console.verbs.argument_values import text_of_stdin
 from console.verbs.base import (
     BadInput,
@@ -216,7 +216,7 @@ async def _preview(
         preview = await operations.run(PreviewGrant(incident_id=opened.incident_id, params=params), cli_origin())
         if dry_run and as_json:
             print_json(preview)
-        for line in grant_preview_lines(preview):
+        for line in grant_preview_lines(preview, ascii_only=not supports_unicode()):
             print_note(line)
     elif dry_run:
         from runtime.judgement.recovery.answer_wording import wording_of

@@ -34,7 +34,7 @@ from runtime.record.listed import ListedIncident
 from runtime.record.places import read_lists
 from runtime.record.state.clock import utc_now
 from runtime.record.state.summary import RUN_ACTIVE
-from screens.render.confusables import mark_confusables
+from screens.render.confusables import exact_line
 from screens.render.formatting import format_age
 from screens.render.sanitize import sanitize_line
 
@@ -60,7 +60,9 @@ class _Listed(NamedTuple):
 
     @property
     def what(self) -> str:
-        return mark_confusables(self.opened.what) if self.opened.action.get("permission") else self.opened.what
+        told = self.opened.what
+        exact = bool(self.opened.action.get("permission"))
+        return exact_line(told, limit=10_000, ascii_only=not supports_unicode()) if exact else told
 
 
 def _oldest(found: Sequence[_Listed]) -> list[_Listed]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from runtime.record.state.events import IncidentOpened
-from screens.render.confusables import mark_confusables
 from screens.views.decisions.prompt_block import Block, block
 from screens.views.run.json_lines import json_text
 from screens.views.shared.render_context import RenderContext
@@ -29,7 +28,9 @@ def call_blocks(opened: IncidentOpened, context: RenderContext, *, fold_chars: i
     asks = bool(opened.action.get("permission"))
 
     def marked(text: str, *, whole: bool = True) -> list[str]:
-        return [mark_confusables(line, whole=whole) if asks else line for line in context.sanitize_lines(text)]
+        if asks and whole:
+            return context.exact_lines(text)
+        return [context.mark_confusables(line) if asks else line for line in context.sanitize_lines(text)]
 
     found: list[Block] = []
     tool, arguments = opened.action.get("tool"), opened.action.get("arguments")

@@ -16,7 +16,7 @@ from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import AnswerProposed, IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
-from screens.render.confusables import is_marked, mark_confusables
+from screens.render.confusables import is_marked
 from screens.render.layout import Span, Spans, span
 from screens.render.wrapping import wrap_spans
 from screens.views.decisions.prompt_block import Block, block, label_row, mark_invisible
@@ -203,7 +203,7 @@ def _task(opened: IncidentOpened, context: RenderContext) -> list[Block]:
 
 def _need(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     need = str(opened.action.get("permission") or "")
-    return [block("Needs", [mark_confusables(line) for line in context.sanitize_lines(need)], "ink-strong")]
+    return [block("Needs", context.exact_lines(need), "ink-strong")]
 
 
 _NOT_GRANTED: Final = "which is not granted"
@@ -219,7 +219,7 @@ def _permission_why(opened: IncidentOpened, context: RenderContext, told: Explan
     tool = str(opened.action.get("tool", "\0"))
     rest = ("" if more.removeprefix("for ").lstrip(": ").startswith(tool) else more) if again else said
     texts = [sentence_words(each, context) for each in told.why[:1]]
-    texts += [mark_confusables(line) for line in context.sanitize_lines(rest)] if rest else []
+    texts += context.exact_lines(rest) if rest else []
     return block("Why", texts, gives_way=0 if rest else _ORIGIN)
 
 
@@ -244,9 +244,8 @@ def _address(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     """The address that a person is asked to open, whole, and whose it is."""
     if not opened.url:
         return []
-    lines = [mark_confusables(line) for line in context.sanitize_lines(opened.url)]
-    host = context.sanitize_line(mark_confusables(url_host(opened.url)), 300)
-    return [block("Open", lines), block("Host", [host or "unknown: read the address with care"])]
+    host = context.name(url_host(opened.url), 300) or "unknown: read the address with care"
+    return [block("Open", context.exact_lines(opened.url)), block("Host", [host])]
 
 
 def _budget(opened: IncidentOpened, context: RenderContext) -> list[Block]:

@@ -8,7 +8,6 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from screens.render.confusables import mark_confusables
 from screens.render.layout import Spans, span
 from screens.views.decisions.prompt import grant_words
 from screens.views.decisions.prompt_block import Block, mark_invisible
@@ -107,7 +106,7 @@ class PromptStage(Struct, frozen=True):
         words = grant_words(self.content.opened, self.lifetime)
         lines = [
             span("This grant says:", "ink-muted"),
-            *(mark_invisible(mark_confusables(line)) for line in context.sanitize_lines(words)),
+            *(mark_invisible(line) for line in context.exact_lines(words)),
         ]
         return [*lines, span(context.sanitize_line(self.matched), "severity-warning")] if self.matched else lines
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from runtime.judgement.comparison.file_write import MAX_ROW_CHARS, FileComparison
-from screens.render.confusables import mark_confusables
 from screens.render.formatting import pluralize
 from screens.render.layout import Span, Spans
 from screens.views.decisions.prompt_block import Block, label_row, mark_invisible
@@ -96,4 +95,4 @@ def _difference_line(row: str, context: RenderContext) -> Spans:
     sign = row[:1]
     ink = {"+": "state-succeeded", "-": "state-failed"}.get(sign, "ink-muted")
     text = context.sanitize_line(row[1:], 400)
-    return (Span(f"{sign} ", ink), *mark_invisible(mark_confusables(text, whole=False), ink))
+    return (Span(f"{sign} ", ink), *mark_invisible(context.mark_confusables(text), ink))

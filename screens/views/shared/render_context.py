@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from screens.render.confusables import mark_confusables
+from screens.render.confusables import exact_line, exact_lines, mark_confusables
 from screens.render.formatting import pluralize
 from screens.render.glyphs import (
     UNICODE_GLYPHS,
@@ -59,10 +59,18 @@ class RenderContext(Struct, frozen=True):
         return sanitize_line(text, limit=limit, ascii_only=self.ascii_only)
 
     def name(self, text: str, limit: int = 60) -> str:
-        """A name of an agent, a tool, what a permission is for: through the gate, and a letter that looks like another
-        is marked.
+        """A name of an agent, a tool, what a permission is for: through the gate, and two that differ can be told
+        apart. A letter that looks like another is marked.
         """
-        return mark_confusables(self.sanitize_line(text, limit))
+        return exact_line(text, limit=limit, ascii_only=self.ascii_only)
+
+    def exact_lines(self, text: str) -> list[str]:
+        """The same on several lines."""
+        return exact_lines(text, ascii_only=self.ascii_only)
+
+    def mark_confusables(self, text: str) -> str:
+        """Cleaned prose with a mark behind each letter that looks like another one."""
+        return mark_confusables(text, whole=False, ascii_only=self.ascii_only)
 
     def sanitize_lines(self, text: str) -> list[str]:
         """Foreign text on several lines, through the gate."""

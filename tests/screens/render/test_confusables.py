@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from console.linear.event_lines import EventLines
@@ -20,7 +21,8 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
-from screens.render.confusables import mark_confusables
+from screens.render.confusables import exact_line, exact_lines, mark_confusables
+from screens.render.glyphs import ASCII_GLYPHS
 from screens.render.layout import plain_text
 from screens.render.sanitize import sanitize_line
 from screens.views.decisions import prompt
@@ -41,7 +43,10 @@ from screens.views.shared.render_context import RenderContext
         ("\u0261it", "\u0261⟨U+0261⟩it"),
         ("\u212bngstr\u00f6m", "\u212b⟨U+212B⟩ngstr\u00f6m"),
         ("cafe\u0301", "cafe\u0301⟨U+0301⟩"),
-        ("\u1112\u1161\u11ab", "\u1112\u1161⟨U+1161⟩\u11ab"),
+        ("\u1112\u1161\u11ab", "\u1112\u1161\u11ab⟨U+1161⟩⟨U+11AB⟩"),
+        ("a\u0327\u0301", "a\u0327\u0301⟨U+0301⟩"),  # looks like "á" with a cedilla, which is NFC
+        ("q\u0307\u0323", "q\u0307\u0323⟨U+0307⟩⟨U+0323⟩"),
+        ("\u212b\u0323", "\u212b\u0323⟨U+212B⟩⟨U+0323⟩"),
         ("/srv/my\u00a0file\u2003", "/srv/my\u00a0⟨U+00A0⟩file\u2003⟨U+2003⟩"),
         ("\u043f\u0430\u043fk\u0430", "\u043f\u0430⟨U+0430⟩\u043fk\u0430⟨U+0430⟩"),
         ("net:xn--pple-43d.com:443", "net:xn--pple-43d (reads \u0430⟨U+0430⟩pple).com:443"),
@@ -87,6 +92,83 @@ def test_marks_are_only_added(text: str) -> None:
         at = found.index(char, at) + 1
     if shown.isascii() and "xn--" not in shown:
         assert found == shown
+
+
+CLUSTERS = st.text(
+    st.one_of(
+        st.sampled_from("aq\u0301\u0323\u0327"),
+        st.sampled_from("áÅ\u212b\u0958\u0915\u093c\u09c7\u09be\u1112\u1161\u11ab가/ \U00011099\U000110ba\U0001d15e"),
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(st.one_of(CLUSTERS, st.text(max_size=30)))
+@example("a\u0327\u0301")
+@example("q\u0307\u0323")
+def test_what_unicode_writes_another_way_is_marked(text: str) -> None:
+    shown = sanitize_line(text)
+    if not unicodedata.is_normalized("NFC", shown):
+        assert mark_confusables(shown).count("⟨U+") > shown.count("⟨U+")
+
+
+FOUL = st.text(
+    st.sampled_from(
+        "ab<U+>⟨⟩(xn--)4.^[/ \t\r\n\x1b\x7f␛␉⏎␡◌\u00a0\u2003–-’'"
+        "\u0430é\u0301\u0323\u1161\u200b\u200d\u202e\u2800\ufe0e\ufe0f\ud800"
+        "👍👩💻❤1\u20e3\U0001f1e9\U0001f1ea\U0001f3fb\U0001f3fd\U000e0041"
+    ),
+    max_size=8,
+)
+
+
+@given(FOUL, FOUL)
+@example("/data/👍🏽", "/data/👍")
+@example("/data/👍🏽", "/data/👍🏿")
+@example("👨\u200d👩", "👨👩")
+@example("❤\ufe0f", "❤")
+@example("1\ufe0f\u20e3", "1\u20e3")
+@example("a\tb", "a   b")
+@example("a\r\nb", "a\nb")
+@example("\x1b", "␛")
+@example("e" + "\u0301" * 6, "e" + "\u0301" * 5 + "\u0302")
+@example("\u0301", "◌\u0301")
+@example("a\u200b", "a⟨U+200B⟩")
+@example("a\u200b", "a<U+200B>")
+@example("my–file", "my-file")
+def test_names_that_differ_can_be_told_apart(one: str, other: str) -> None:
+    assume(one != other)
+    for ascii_only in (False, True):
+        for exact in (exact_line, exact_lines):
+            told, other_told = (normal(exact(text, ascii_only=ascii_only)) for text in (one, other))
+            assert told != other_told
+
+
+def normal(shown: str | list[str]) -> list[str]:
+    """As Unicode takes texts for the same."""
+    return [unicodedata.normalize("NFC", line) for line in ([shown] if isinstance(shown, str) else shown)]
+
+
+LABELS = st.text(st.characters(), min_size=1, max_size=12).map(
+    lambda name: f"net:xn--{name.encode('punycode', 'replace').decode('ascii', 'replace')}.com"
+)
+
+
+@given(st.one_of(st.text(max_size=30), LABELS))
+@example("net:xn--pple-43d.com:443")
+def test_where_ascii_is_asked_for_names_are_in_ascii(text: str) -> None:
+    context = RenderContext(ev.utc_now(), ASCII_GLYPHS)
+    lines = [context.name(text), *context.exact_lines(text), context.mark_confusables(context.sanitize_line(text))]
+    assert all(line.isascii() and line.isprintable() for line in lines)
+    opened = permission(text)
+    shown = "\n".join(map(plain_text, question_lines(PromptContent(opened), context)))
+    shown += "\n".join(line.text for line in EventLines(ascii_only=True).incident(opened, DurableRun()))
+    assert shown.isascii()
+
+
+def test_in_ascii_a_host_is_told_as_it_reads() -> None:
+    assert exact_line("xn--pple-43d", ascii_only=True) == "xn--pple-43d (reads <U+0430>pple)"
 
 
 def permission(need: str, agent: str = "wr\u0456ter") -> ev.IncidentOpened:
