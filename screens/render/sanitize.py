@@ -148,7 +148,7 @@ def show_hidden(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     shown: list[str] = []
-    marks = 0
+    marks = MAX_COMBINING_MARKS  # at the beginning they would sit on whatever is painted before it
     for char in text:
         marks = marks + 1 if _is_mark(char) else 0
         if char == "\t":

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.text import Text
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
+from textual.document._document_navigator import DocumentNavigator
+from textual.document._wrapped_document import WrappedDocument
 from textual.message import Message
 from textual.widgets import Input, TextArea
 
-from screens.render.sanitize import show_hidden
 from screens.shell import external_editor
+from screens.widgets.painted_document import PaintedDocument
 
 
 class Editor(TextArea):
@@ -64,11 +65,13 @@ class Editor(TextArea):
         if focus:
             self.focus()
 
-    def get_line(self, line_index: int) -> Text:
-        """As it is painted: Textual's writes what was pasted or is to be edited as it is (8.2.8)."""
-        line = super().get_line(line_index)
-        line.plain = show_hidden(line.plain)
-        return line
+    def _set_document(self, text: str, language: str | None) -> None:
+        """Textual's (8.2.8), with a document that shows what is hidden."""
+        super()._set_document(text, language)
+        self.document = PaintedDocument(text)
+        self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._rewrap_and_refresh_virtual_size()
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual import events
+from textual.document._document import Document
+from textual.document._wrapped_document import WrappedDocument
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -18,6 +20,7 @@ from screens.render.sanitize import show_hidden
 from screens.views.run.json_lines import editable_json
 from screens.widgets.editor import Editor, SecretInput
 from screens.widgets.line_input import LineInput
+from screens.widgets.painted_document import PaintedDocument
 from screens.widgets.pattern_input import PatternInput
 from tests.screens.views.story_views import HOSTILE, payload
 from tests.screens.waiting import until
@@ -68,6 +71,64 @@ async def test_what_is_given_to_be_edited_is_shown(found: dict[str, Any]) -> Non
         field.begin(payload(found)[:5_000], single=False)
         await pilot.pause()
         assert is_shown("".join(screen_text(pilot.app)))
+
+
+WITHOUT_CELLS = {"controls": "\x1b", "blanks of no width": "\u200b", "tags": "\U000e0041", "marks": "\u0301"}
+
+
+@pytest.mark.parametrize("char", WITHOUT_CELLS.values(), ids=WITHOUT_CELLS)
+async def test_what_stands_behind_characters_without_width_is_in_sight(char: str) -> None:
+    field = Editor()
+    async with Stage(field).run_test(size=(40, 10)) as pilot:
+        field.begin(char * 60 + "DROP TABLE orders", single=False)
+        await until(pilot, lambda: "orders" in "".join(screen_text(pilot.app)))
+        rows = screen_text(pilot.app)
+        painted = "".join(row.strip(" │╭─╮╰╯") for row in rows)
+        assert painted.replace(" ", "") == show_hidden(char * 60 + "DROP TABLE orders").replace(" ", "")
+        assert "orders " in rows[field.cursor_screen_offset.y]
+        assert rows[field.cursor_screen_offset.y].index("orders") + 6 == field.cursor_screen_offset.x
+        await pilot.press("backspace")
+        assert field.text == char * 60 + "DROP TABLE order"
+
+
+@pytest.mark.parametrize("char", [*WITHOUT_CELLS.values(), "\t"], ids=[*WITHOUT_CELLS, "tabs"])
+async def test_one_line_scrolls_to_what_stands_behind_characters_without_width(char: str) -> None:
+    field = LineInput(compact=True)
+    async with Stage(field).run_test(size=(40, 10)) as pilot:
+        field.focus()
+        field.value = char * 60 + "DROP TABLE orders"
+        await pilot.press("home", "end")
+        await until(pilot, lambda: "orders" in "".join(screen_text(pilot.app)))
+        row = screen_text(pilot.app)[field.cursor_screen_offset.y]
+        shown_to = cell_len(row[: row.index("orders")]) + len("orders")
+        assert field.cursor_screen_offset.x == shown_to + 1, "Textual's is one more for each input (8.2.8)"
+        await pilot.click(field, offset=(cell_len(row[: row.index("DROP")]), 0))
+        assert field.value[field.cursor_position :] == "DROP TABLE orders"
+        await pilot.press("home")
+        await pilot.pause()
+        assert screen_text(pilot.app)[0][0] == (show_hidden(char)[0] if char != "\t" else "␉")
+
+
+EDITS = st.lists(st.tuples(st.integers(), st.integers(), ANY_TEXT), max_size=3)
+
+
+@given(ANY_TEXT, EDITS, st.integers(8, 40))
+def test_a_text_area_wraps_what_it_paints_and_keeps_the_text(
+    text: str, edits: list[tuple[int, int, str]], width: int
+) -> None:
+    painted, plain = PaintedDocument(text), Document(text)
+    wrapped = WrappedDocument(painted, width)
+    for start, end, inserted in edits:
+        size = len(plain.text) + 1
+        at = plain.get_location_from_index(start % size), plain.get_location_from_index(end % size)
+        done = painted.replace_range(*at, inserted)
+        assert done == plain.replace_range(*at, inserted)
+        wrapped.wrap_range(min(at), max(at), done.end_location)
+    assert painted.text == plain.text
+    assert painted.lines == list(map(show_hidden, plain.lines))
+    assert ["".join(sections) for sections in wrapped.lines] == painted.lines
+    rows = [row for sections in wrapped.lines for row in sections]
+    assert all(cell_len(row.rstrip()) <= width for row in rows if "\t" not in row)
 
 
 @given(ANY_TEXT)
