@@ -87,7 +87,7 @@ def _item_parts(found: OpenDecision, context: RenderContext) -> _ItemParts:
     return _ItemParts(
         context.sanitize_line(found.title, 60),
         context.sanitize_line(found.run_id, 40),
-        context.name(" ".join(subject_words(opened).split()), MAX_VALUE_CHARS),
+        context.exact_line(" ".join(subject_words(opened).split()), MAX_VALUE_CHARS),
         context.glyphs.crumb.join(context.name(name, 40) for name in opened.lineage[1:]),
         context.sanitize_line(" ".join(opened.task.split()), 100),
     )

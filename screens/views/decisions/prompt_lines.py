@@ -244,7 +244,7 @@ def _address(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     """The address that a person is asked to open, whole, and whose it is."""
     if not opened.url:
         return []
-    host = context.name(url_host(opened.url), 300) or "unknown: read the address with care"
+    host = context.exact_line(url_host(opened.url), 300) or "unknown: read the address with care"
     return [block("Open", context.exact_lines(opened.url)), block("Host", [host])]
 
 

@@ -77,13 +77,13 @@ def ledger_rows(
 
 def grant_words(grant: GrantAdded, context: RenderContext) -> str:
     """`keeper may fs.write:/data/**, in this run`: what a grant says, on one line and clean."""
-    who = "every agent" if grant.subject == "*" else context.name(grant.subject)
+    who = "every agent" if grant.subject == "*" else context.exact_line(grant.subject)
     return f"{who} may {grant_object(grant, context)}, {lifetime_words(grant, context)}"
 
 
 def grant_object(grant: GrantAdded, context: RenderContext) -> str:
     """`fs.write:/data/**`."""
-    return context.name(f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb, 300)
+    return context.exact_line(f"{grant.verb}:{grant.pattern}" if grant.pattern else grant.verb, 300)
 
 
 def lifetime_words(grant: GrantAdded, context: RenderContext) -> str:
@@ -113,7 +113,7 @@ def grant_row(grant: GrantAdded, known: Iterable[HostPermissions], context: Rend
         f"{GRANT_KEY_PREFIX}{grant.grant_id}",
         (
             context.state_spans("succeeded", "in force"),
-            context.at_host(span(context.name(grant.subject), "ink-strong"), host),
+            context.at_host(span(context.exact_line(grant.subject), "ink-strong"), host),
             span(grant_object(grant, context), "ink-strong"),
             span(lifetime_words(grant, context)),
             by,
@@ -145,14 +145,14 @@ def _recent_rows(known: Sequence[HostPermissions], context: RenderContext) -> li
 def _use_row(key: str, use: GrantUse, host: str, context: RenderContext) -> Row:
     state, word = _HOW.get(use.how, ("pending", "?"))
     names = names_in(use.node_id)
-    who = context.name(names[-2] if len(names) > 1 else "".join(names))
+    who = context.exact_line(names[-2] if len(names) > 1 else "".join(names))
     by = {"policy": "the configuration", "grant": f"grant {use.grant_id}"}.get(use.how, use.by)
     return Row(
         key,
         (
             context.state_spans(state, word),
             context.at_host(span(who), host),
-            span(context.name(use.need, 300)),
+            span(context.exact_line(use.need, 300)),
             span(context.sanitize_line(use.run_id, 40), "ink-muted"),
             span(context.sanitize_line(by, 60), "ink-muted"),
             (),
@@ -177,8 +177,8 @@ def _rule_row(number: int, rule: PermissionRule, host: str, context: RenderConte
         f"rule:{host}:{number}",
         (
             (Span(f"{context.glyphs.state[state]} {word}", ink),),
-            context.at_host(span(context.name(rule.subject)), host),
-            span(context.name(what, 300)),
+            context.at_host(span(context.exact_line(rule.subject)), host),
+            span(context.exact_line(what, 300)),
             span(note, "severity-warning"),
             span(context.sanitize_line(short_source(rule.source), 120), "ink-muted"),
             (),
@@ -220,7 +220,7 @@ def use_rows(uses: GrantUses | None, context: RenderContext) -> list[Row]:
                 f"{number}:{use.run_id}",
                 (
                     span(local_time(use.ts), "ink-muted"),
-                    span(context.name(use.need, 300)),
+                    span(context.exact_line(use.need, 300)),
                     span(place_words(use.node_id, context), "ink-muted"),
                     span(context.sanitize_line(use.run_id, 60), "ink-accent"),
                 ),

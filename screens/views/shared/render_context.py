@@ -59,9 +59,13 @@ class RenderContext(Struct, frozen=True):
         return sanitize_line(text, limit=limit, ascii_only=self.ascii_only)
 
     def name(self, text: str, limit: int = 60) -> str:
-        """A name of an agent, a tool, what a permission is for: through the gate, and two that differ can be told
-        apart. A letter that looks like another is marked.
+        """A name of a node, through the gate. A letter that looks like another is marked; of an emoji of several
+        characters its parts are shown.
         """
+        return mark_confusables(self.sanitize_line(text, limit), ascii_only=self.ascii_only)
+
+    def exact_line(self, text: str, limit: int = 60) -> str:
+        """What a permission or a grant is for, or whose it is: two texts that differ can always be told apart."""
         return exact_line(text, limit=limit, ascii_only=self.ascii_only)
 
     def exact_lines(self, text: str) -> list[str]:

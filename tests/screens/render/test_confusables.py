@@ -214,3 +214,10 @@ def test_the_tables_are_read_when_they_are_used() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert told.stdout.strip() == "False"
+
+
+def test_a_node_is_named_by_an_emoji_as_it_is_and_a_permission_spells_it_out() -> None:
+    context = RenderContext(ev.utc_now())
+    assert context.name("☀️ weather") == "☀ weather"
+    assert context.exact_line("☀️ weather") == "☀⟨U+FE0F⟩ weather"
+    assert context.name("dаta") == context.exact_line("dаta") == "dа⟨U+0430⟩ta"
