@@ -8,10 +8,9 @@ from typing import ClassVar
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.document._document_navigator import DocumentNavigator
-from textual.document._wrapped_document import WrappedDocument
 from textual.message import Message
 from textual.widgets import Input, TextArea
+from textual.widgets.text_area import DocumentNavigator, WrappedDocument
 
 from screens.shell import external_editor
 from screens.widgets.painted_document import PaintedDocument
@@ -55,6 +54,7 @@ class Editor(TextArea):
         )
         self.single = True
         self.cursor_blink = False  # nothing moves on the screen while nothing happens
+        self.load_text("")
 
     def begin(self, text: str, *, single: bool, focus: bool = True) -> None:
         """Start from `text`."""
@@ -65,13 +65,13 @@ class Editor(TextArea):
         if focus:
             self.focus()
 
-    def _set_document(self, text: str, language: str | None) -> None:
+    def load_text(self, text: str) -> None:
         """Textual's (8.2.8), with a document that shows what is hidden."""
-        super()._set_document(text, language)
+        super().load_text(text)
         self.document = PaintedDocument(text)
         self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
-        self._rewrap_and_refresh_virtual_size()
+        self.mutate_reactive(TextArea.indent_width)  # which wraps the document again
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self.single:

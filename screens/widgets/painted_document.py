@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
-from textual.document._document import Document, EditResult, Location
+from textual.widgets.text_area import Document, EditResult, Location
 
 from screens.render.sanitize import show_hidden
 
@@ -18,7 +18,7 @@ class PaintedDocument(Document):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._painted = list(map(show_hidden, self._lines))
+        self._painted = list(map(show_hidden, super().lines))
 
     @property
     def lines(self) -> list[str]:
@@ -36,5 +36,5 @@ class PaintedDocument(Document):
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         result = super().replace_range(start, end, text)
         first, last = sorted((start[0], end[0]))
-        self._painted[first : last + 1] = map(show_hidden, self._lines[first : result.end_location[0] + 1])
+        self._painted[first : last + 1] = map(show_hidden, super().lines[first : result.end_location[0] + 1])
         return result

@@ -10,14 +10,18 @@ from rich.cells import cell_len
 
 from console.output import _write
 
+_END = "end of the text"
+
 
 def shown(text: str, *, framed: bool) -> list[str]:
     leader, follower = pty.openpty()
     with os.fdopen(follower, "w", encoding="utf-8") as stream:
-        _write(stream, text, "", framed=framed)
-        found = os.read(leader, 65_536).decode()
+        _write(stream, f"{text}\n{_END}", "", framed=framed)
+        found = b""
+        while _END.encode() not in found:  # a terminal hands on what it has got so far
+            found += os.read(leader, 65_536)
     os.close(leader)
-    return found.replace("\r\n", "\n").rstrip("\n").split("\n")
+    return found.decode().partition(_END)[0].replace("\r\n", "\n").rstrip("\n").split("\n")
 
 
 @pytest.mark.parametrize("before", ["Analysis: ", "    ", "      - "])

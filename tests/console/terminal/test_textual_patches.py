@@ -71,10 +71,17 @@ def test_each_patch_is_in_the_table() -> None:
     assert patches <= listed
 
 
+IN_OUR_INPUT = {
+    "screens/widgets/line_input.py: LineInput: def _position_to_cell",
+    "screens/widgets/line_input.py: LineInput: def _cell_offset_to_index",
+}
+"""What has to be overridden in a class of ours: the reason is in docs/upstream/input-columns.md."""
+
+
 def test_private_names_of_textual_are_used_in_console_terminal_alone() -> None:
     found = [use for package in ("console", "screens", "themes") for use in uses_of_private_names(ROOT / package)]
     assert any(use.startswith("console/terminal/patched_app.py") for use in found), "this test finds nothing"
-    assert [use for use in found if not use.startswith("console/terminal/")] == []
+    assert {use for use in found if not use.startswith("console/terminal/")} == IN_OUR_INPUT
 
 
 def uses_of_private_names(package: Path) -> Iterator[str]:
