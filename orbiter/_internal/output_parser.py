@@ -101,13 +101,18 @@ def _counted(usage: Any) -> Usage:
     """Tokens as whole numbers, none of them negative: budgets count them."""
     if usage is None:
         return NO_USAGE
-    given = usage.__dict__ if isinstance(usage, Usage) else usage
+    given = usage
+    if isinstance(usage, Usage):
+        given = usage.__dict__
+        for count in given.values():
+            if type(count) is not int or count < 0:
+                break
+        else:
+            return usage
     if not isinstance(given, Mapping):
         raise TypeError(f"its usage must be an orbiter.Usage; got {reprlib.repr(usage)}")
-    usable = isinstance(usage, Usage) and all(type(count) is int for count in given.values())
-    counted = usage if usable else Usage.model_validate(dict(given))
-    below = {name: 0 for name, count in vars(counted).items() if count < 0}
-    return counted.model_copy(update=below) if below else counted
+    counts = Usage.model_validate(dict(given))
+    return Usage(**{name: max(0, count) for name, count in counts.__dict__.items()})
 
 
 def reply_data(response: Any) -> dict[str, Any] | None:

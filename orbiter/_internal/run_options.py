@@ -70,6 +70,6 @@ def read_run_options(function: str, given: O, defaults: O) -> O:
     owner = f"{function}()"
     check_argument(owner, "max_retries", retries, WHOLE, example="3", error=TypeError)
     check_argument(owner, "loop_threshold", threshold, WHOLE, example="3, or 0 for no check", error=TypeError)
-    if provider is not None:
+    if not (provider is None or PROVIDER.takes(provider)):
         check_argument(owner, "provider", provider, PROVIDER, example="get_provider('openai:gpt-4o')", error=TypeError)
     return told

@@ -40,7 +40,7 @@ def first_messages(
         asked = f"Give your final answer as one JSON object that fits this JSON schema, and nothing else:\n{schema}"
         instructions = f"{instructions}\n\n{asked}" if instructions else asked
     instructions = drop_surrogates(instructions)
-    messages = build_messages(instructions, _without_instructions(before, instructions))
+    messages = build_messages(instructions, _without_instructions(before, instructions) if before else ())
     messages.append(UserMessage(content=drop_surrogates(input)))
     return messages
 
