@@ -118,7 +118,7 @@ class Verbs(click.Group):
             from screens.render.sanitize import sanitize_line
 
             plain = not supports_unicode(sys.stderr)
-            exc.message = sanitize_line(exc.message, limit=2_000, ascii_only=plain)  # type: ignore[misc]  # there is no other way in
+            exc.message = sanitize_line(exc.message, limit=2_000, ascii_only=plain)  # type: ignore[misc]  # click gives no hook
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,7 +1,7 @@
 """The queue of a journal's writer: natural batching, and what waits in memory while the store cannot be written.
 
 While a transaction runs, new operations gather; the next transaction takes them all, and with them what those write
-next who were told of the one before. There is no timer: one lost in every measurement.
+next who were told of the one before. It waits for no timer, which lost in every measurement.
 """
 
 from __future__ import annotations
