@@ -3,12 +3,14 @@
 asyncio's default executor will not do: its threads are joined at exit, so one hung tool keeps the process alive, and
 a cancelled call keeps its place in the pool for as long as it hangs. Here threads are daemons, their number is bounded,
 and a call that its caller has left no longer counts: another thread may start in its place, up to a second bound.
+So it is with a call that was set aside, because it takes long.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
@@ -41,8 +43,10 @@ class _Job:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     on_late: LateCallback | None
-    started: bool = field(default=False)
+    began: float | None = None
+    """When its thread took it up, in seconds (`time.monotonic`)."""
     left: bool = field(default=False)
+    aside: bool = field(default=False)
     handed_over: Future[Any] | None = None
     """What the call waits for in the event loop: withdrawn when the call is left."""
 
@@ -53,8 +57,8 @@ class ThreadPool:
     Args:
         limit: How many calls run at once; more wait their turn.
         abandoned_limit: How many abandoned calls may still run beside them.
-        nested_limit: How many calls may wait for runs of their own beside them (`run.sync` in a tool): these hold a
-            thread each and no processor.
+        nested_limit: How many calls may wait for runs of their own beside them (`run.sync` in a tool), or are set
+            aside: these hold a thread each, and hardly a processor.
     """
 
     def __init__(self, limit: int, abandoned_limit: int = 64, nested_limit: int = 1000) -> None:
@@ -66,7 +70,8 @@ class ThreadPool:
         self._threads = 0
         self._idle = 0  # threads without a call, those that are only starting included
         self._abandoned = 0  # threads whose call was left
-        self._nested = 0  # threads whose call waits for other calls
+        self._nested = 0  # threads whose call waits for other calls, or is set aside
+        self._running: set[_Job] = set()
 
     async def run(self, call: Callable[[], R], *, on_late: LateCallback | None = None) -> R:
         """Run `call` in a thread, in a copy of the current context, and return what it returns.
@@ -90,7 +95,7 @@ class ThreadPool:
             self._remove_thread(job)
             raise
         except PoolExhaustedError as exc:
-            exc.begun = job.started  # what the call itself raised, of whatever pool, was raised in the midst of it
+            exc.begun = job.began is not None  # what the call itself raised, of whatever pool, it raised in its midst
             raise
         return result
 
@@ -108,6 +113,16 @@ class ThreadPool:
             if counted:
                 with self._changed:
                     self._nested -= 1
+
+    def set_aside(self, after_s: float) -> None:
+        """Count no call any more that has been running for `after_s` seconds: another may run beside it."""
+        since = time.monotonic() - after_s
+        with self._changed:
+            for job in self._running:
+                if job.began is not None and job.began <= since and not (job.left or job.aside):
+                    job.aside = True
+                    self._nested += 1
+            self._replace()
 
     # All that follows, `_work` apart, runs with the lock held.
 
@@ -150,8 +165,9 @@ class ThreadPool:
             if job.left:
                 return
             job.left = True
-            if job.started:
+            if job.began is not None:
                 self._abandoned += 1
+                self._nested -= job.aside
                 self._replace()
             elif job in self._queue:
                 self._queue.remove(job)
@@ -192,8 +208,11 @@ class ThreadPool:
             _current_job.loop = _current_job.job = None
             with self._changed:
                 self._idle += 1
+                self._running.discard(job)
                 if job.left:
                     self._abandoned -= 1
+                else:
+                    self._nested -= job.aside
                 job.left = True
             _deliver(job, result, error)
             del job, result, error
@@ -206,7 +225,8 @@ class ThreadPool:
                 self._idle -= 1
                 return None
             job = self._queue.popleft()
-            job.started = True
+            job.began = time.monotonic()
+            self._running.add(job)
             self._idle -= 1
             return job
 

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from orbiter._internal.worker_threads import ThreadPool
 from runtime.record.state.events import utc_now
@@ -37,9 +35,10 @@ alone, and nothing is wrong.
 """
 
 R = TypeVar("R")
-LOADS_AT_ONCE = 8
-"""Loads of a loop that are in threads at once. They go one after the other anyway, so that more threads only wait."""
-_pool = ThreadPool(limit=128, abandoned_limit=512)
+_pool = ThreadPool(limit=1, abandoned_limit=512)
+"""One thread for all loads, which go one after the other: threads that hand Python's lock to each other take longer. A
+load that takes longer than `loader.IMPORT_TURN_S` is set aside: the next goes on beside it.
+"""
 _under_way: set[SwarmImport] = set()
 
 
@@ -91,60 +90,10 @@ class SwarmImport:
         return f"the import of {self.ref} has not come back since {since}: it stands at {self.place}{given_up}"
 
 
-class _Admission:
-    """Admits loads to threads, in the order in which they came; for one event loop."""
-
-    def __init__(self) -> None:
-        self._admitted = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def enter(self) -> _Place:
-        """Wait for a place."""
-        if self._admitted < LOADS_AT_ONCE:
-            self._admitted += 1
-            return _Place(self)
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():  # it had its turn already
-                self.leave()
-            raise
-        return _Place(self)
-
-    def leave(self) -> None:
-        """Give a place to the next that waits."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._admitted -= 1
-
-
-class _Place:
-    """The place of one load, which is free when the load ends, or after `loader.IMPORT_TURN_S`: it may never end."""
-
-    __slots__ = ("_admission", "_timer")
-
-    def __init__(self, admission: _Admission) -> None:
-        self._admission: _Admission | None = admission
-        loop = asyncio.get_running_loop()
-        # In an empty context: the loop keeps a timer, with its context, until its time, also one that is cancelled.
-        self._timer = loop.call_later(loader.IMPORT_TURN_S, self.free, context=Context())
-
-    def free(self) -> None:
-        """Let another load have it. Does nothing the second time."""
-        admission, self._admission = self._admission, None
-        if admission is not None:
-            self._timer.cancel()
-            admission.leave()
-
-
 class _Limit:
-    """The time limit of a load, which counts from when the load really begins: its thread notes that, and the loop,
-    which would take longer to be told of it than to look, looks when the limit may be over.
+    """The time limits of a load, which count from when the load really begins: its thread notes that, and the loop,
+    which would take longer to be told of it than to look, looks when a limit may be over. The first one is that of its
+    turn, after which other loads go on beside it.
     """
 
     __slots__ = ("_began", "_loop", "_seconds", "_timer", "timeout")
@@ -154,7 +103,7 @@ class _Limit:
         self._seconds = seconds
         self._began: float | None = None
         self._loop = asyncio.get_running_loop()
-        self._timer = self._look_in(seconds)
+        self._timer = self._look_in(min(loader.IMPORT_TURN_S, seconds))
 
     def begin(self) -> None:
         """It begins now. For the load's thread."""
@@ -164,19 +113,17 @@ class _Limit:
         self._timer.cancel()
 
     def _look_in(self, seconds: float) -> asyncio.TimerHandle:
-        # In an empty context, as the timer of a place.
+        # In an empty context: the loop keeps a timer, with its context, until its time, also one that is cancelled.
         return self._loop.call_later(seconds, self._look, context=Context())
 
     def _look(self) -> None:
-        began = self._began
-        left = self._seconds if began is None else began + self._seconds - self._loop.time()
-        if left > 0:
-            self._timer = self._look_in(left)
-        else:
+        took = 0.0 if self._began is None else self._loop.time() - self._began
+        if took >= self._seconds:
             self.timeout.reschedule(0.0)
-
-
-_admissions: WeakKeyDictionary[asyncio.AbstractEventLoop, _Admission] = WeakKeyDictionary()
+            return
+        _pool.set_aside(loader.IMPORT_TURN_S)  # this load, or the one that it waits for
+        turn = loader.IMPORT_TURN_S - took
+        self._timer = self._look_in(min(turn if turn > 0 else self._seconds, self._seconds - took))
 
 
 async def load(ref: str, root: Path, *, limit_s: float = IMPORT_LIMIT_S, run_id: str = "") -> Any:
@@ -195,7 +142,6 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
     Raises:
         ImportTimeoutError: it takes longer than `limit_s` seconds.
     """
-    place = await _admissions.setdefault(asyncio.get_running_loop(), _Admission()).enter()
     limit = _Limit(limit_s)
 
     def begun() -> None:
@@ -228,7 +174,6 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
         ) from exc
     finally:
         limit.cancel()
-        place.free()
         importing.given_up = True  # if it has not come back: its run was aborted, say
         if not importing.thread:  # it never began
             _under_way.discard(importing)

@@ -108,15 +108,20 @@ def absolute_ref(ref: str, root: Path) -> str:
         )
     if not _is_path(target):
         return ref
+    real = os.path.realpath(_existing(target, root))
+    if drop_surrogates(real) != real:
+        raise SwarmLoadError(f"{real}: a path that is not UTF-8 cannot be recorded; rename the folder or the file")
+    return f"{real}:{attribute}"
+
+
+def _existing(target: str, root: Path) -> str:
+    """The path of a swarm's file, which is there."""
     path = os.path.join(root, target)  # noqa: PTH118 - as text, for every run
     if not os.path.isfile(path):  # noqa: PTH113
         raise SwarmLoadError(
             f"{target}: no such file (looked in {root}); give the path of the file that defines the swarm"
         )
-    real = os.path.realpath(path)
-    if drop_surrogates(real) != real:
-        raise SwarmLoadError(f"{real}: a path that is not UTF-8 cannot be recorded; rename the folder or the file")
-    return f"{real}:{attribute}"
+    return path
 
 
 def _defined(ref: str, root: Path) -> str:
@@ -136,7 +141,11 @@ def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -
     Raises:
         SwarmLoadError: with the file, the line and what to do; for whatever the user's code raises.
     """
-    ref = absolute_ref(ref, root)
+    target, _, attribute = ref.rpartition(":")
+    if attribute and os.path.isabs(target):  # noqa: PTH117 - as text, for every run
+        _existing(target, root)  # a run has its reference as `absolute_ref` made it: its links were followed then
+    else:
+        ref = absolute_ref(ref, root)
     try:
         return _loaded(ref, root, begun)
     except SwarmLoadError:
@@ -204,7 +213,7 @@ def _from_file(path: Path, root: Path, whole: Path) -> ModuleType:
         raise SwarmLoadError(f"{path} must be a Python file, for example swarm.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    if str(path).startswith(f"{str(whole).rstrip(os.sep)}{os.sep}"):
+    if str(path).startswith((f"{str(root).rstrip(os.sep)}{os.sep}", f"{str(whole).rstrip(os.sep)}{os.sep}")):
         _on_sys_path(root)  # a file of a package imports the package by its name, as under `python -m`
     _on_sys_path(path.parent)
     try:

@@ -166,6 +166,37 @@ async def test_a_call_that_waits_for_another_call_does_not_block_it() -> None:
     assert await pool.run(lambda: "after") == "after"
 
 
+@pytest.mark.parametrize("given_up", [False, True])
+async def test_a_call_that_was_set_aside_counts_again_when_it_has_ended(given_up: bool) -> None:
+    pool = ThreadPool(1, abandoned_limit=1)
+    begun, release = threading.Semaphore(0), threading.Event()
+
+    def hang() -> None:
+        begun.release()
+        release.wait(10)
+
+    first = asyncio.create_task(pool.run(hang))
+    assert await asyncio.to_thread(begun.acquire, True, 10)
+    second = asyncio.create_task(pool.run(hang))
+    await asyncio.sleep(0)
+    pool.set_aside(3600)
+    assert (len(pool._running), pool._nested) == (1, 0), "it has not run for an hour"
+    pool.set_aside(0)
+    assert await asyncio.to_thread(begun.acquire, True, 10), "the second runs beside it"
+    pool.set_aside(0)
+    assert pool._nested == 2
+    if given_up:
+        first.cancel()
+        await asyncio.sleep(0)
+        assert (pool._abandoned, pool._nested) == (1, 1)
+    release.set()
+    await asyncio.gather(first, second, return_exceptions=True)
+    while pool._running:  # noqa: ASYNC110 - the thread of a call that was left tells nothing
+        await asyncio.sleep(0)
+    assert await pool.run(lambda: "next") == "next"
+    assert (pool._threads, pool._abandoned, pool._nested) == (1, 0, 0)
+
+
 def descend(pool: ThreadPool, depth: int) -> int:
     """A blocking call in a blocking call, and so on; how deep it came."""
     if not depth:

@@ -57,6 +57,56 @@ def test_another_content_of_the_same_size_and_time_is_another_code(tmp_path: Pat
     assert compiled == [str(path)] * 2
 
 
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that were read."""
+    found: list[str] = []
+    original = SourceFileLoader.get_data
+
+    def counted(self: SourceFileLoader, path: str) -> bytes:
+        found.append(path)
+        return original(self, path)
+
+    monkeypatch.setattr(compiled_source.OnceCompiledLoader, "get_data", counted)
+    return found
+
+
+def test_a_file_that_has_been_unchanged_for_long_enough_is_read_once(
+    tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "swarm.py"
+    path.write_text(SWARM.format(name="one"))
+    load_swarm(f"{path}:agent", tmp_path)
+    load_swarm(f"{path}:agent", tmp_path)
+    assert len(read) == 2, "it was written a moment ago"
+    monkeypatch.setattr(compiled_source, "SETTLED_NS", -(10**18))
+    first, second = (load_swarm(f"{path}:agent", tmp_path) for _ in range(2))
+    assert len(read) == 3
+    assert first.calls is not second.calls
+
+
+@pytest.mark.parametrize("way", ["write", "replace", "same size and time"])
+def test_a_file_that_was_read_long_after_its_last_change_is_read_again_when_it_changes(
+    tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(compiled_source, "SETTLED_NS", -(10**18))
+    path, other = tmp_path / "swarm.py", tmp_path / "other.txt"
+    path.write_text(SWARM.format(name="one"))
+    before = path.stat()
+    assert load_swarm(f"{path}:agent", tmp_path).name == "one"
+    while other.write_bytes(b"") == 0 and other.stat().st_ctime_ns == before.st_ctime_ns:
+        pass  # until the file system's clock has gone on
+    if way == "replace":
+        other.write_text(SWARM.format(name="two"))
+        other.replace(path)
+    else:
+        path.write_text(SWARM.format(name="two" if way != "write" else "another"))
+    if way == "same size and time":
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert load_swarm(f"{path}:agent", tmp_path).name == ("another" if way == "write" else "two")
+    assert len(read) == 2
+
+
 def test_what_cannot_be_compiled_is_said_each_time(tmp_path: Path) -> None:
     path = tmp_path / "swarm.py"
     path.write_text("agent = (\n")
