@@ -16,6 +16,12 @@ def drop_surrogates(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def plain_text(text: str) -> str:
+    """Without lone surrogates, and of `str` itself: what a subclass has of its own is user code."""
+    found = drop_surrogates(text)
+    return found if type(found) is str else str.__str__(found)
+
+
 def drop_surrogates_in(value: Any) -> Any:
     """The same of every text, and every key, in a value as JSON has it."""
     if isinstance(value, str):

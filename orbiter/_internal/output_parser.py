@@ -15,10 +15,11 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticValidationError
 
 from orbiter._internal.values.field_check import first_error
+from orbiter._internal.values.frozen import build_checked
 from orbiter.errors import ModelError, OutputParseError
 from orbiter.parsing.nesting import is_deeper
 from orbiter.parsing.strict_json import load_json
-from orbiter.text_encoding import drop_surrogates, drop_surrogates_in
+from orbiter.text_encoding import drop_surrogates, drop_surrogates_in, plain_text
 from orbiter.types import NO_USAGE, ActionModel, AgentOutput, ToolCall, Usage
 
 __all__ = [
@@ -38,6 +39,7 @@ own (pydantic reads 200 levels), and no tool needs more.
 UNUSABLE: Final = (AttributeError, TypeError, ValueError, RecursionError)
 """What reading a reply raises that is not of the form of a `ModelResponse`, or pieces that are no `StreamChunk`."""
 _EXAMPLE: Final = 'ModelResponse(content="Yes")'
+_BLANK: Final = vars(AgentOutput.model_construct())
 _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
 
 
@@ -82,7 +84,11 @@ def reply_output(response: Any) -> AgentOutput:
         usual = type(call) is ToolCall and type(call.id) is type(call.name) is type(call.arguments) is str
         if not usual and (wrong := _said_of_call(call)) is not None:
             raise TypeError(wrong)
-    return parse_response(content=content, tool_calls=calls, usage=_counted(usage))
+    values = _BLANK.copy()
+    values["text"] = plain_text(content or "")
+    values["tool_calls"] = [_encodable_call(call) for call in calls]
+    values["usage"] = _counted(usage)
+    return build_checked(AgentOutput, values, {"text", "tool_calls", "usage"})
 
 
 def _said_of_call(call: Any) -> str | None:

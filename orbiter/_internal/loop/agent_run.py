@@ -26,6 +26,7 @@ from orbiter._internal.loop.tool_calls import (
 )
 from orbiter._internal.loop.tool_step import ToolInvocation, as_text
 from orbiter._internal.loop.value_step import run_hook_once
+from orbiter._internal.values.frozen import build_checked
 from orbiter._internal.wall_time import WallTimeExceeded, wall_time
 from orbiter.errors import AgentError
 from orbiter.hooks import HookPoint
@@ -197,11 +198,14 @@ class AgentRun(AgentRunData):
         self.turn += 1
         output, data = reply.output, reply.provider_data
         self.usage.append(output.usage)
-        if data is None:
-            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls)
-        else:
-            message = AssistantMessage(content=output.text, tool_calls=output.tool_calls, provider_data=data)
-        self.messages.append(message)
+        said = {
+            "role": "assistant",
+            "content": output.text,
+            "tool_calls": list(output.tool_calls),
+            "provider_data": data,
+        }
+        named = {"content", "tool_calls"} if data is None else {"content", "tool_calls", "provider_data"}
+        self.messages.append(build_checked(AssistantMessage, said, named))
         self.new_from = len(self.messages)
         if self.node is not None:
             child = self.node.children[-1]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from orbiter._internal.conversation_check import read_conversation
 from orbiter._internal.loop.value_step import record_value
 from orbiter._internal.message_builder import build_messages
+from orbiter._internal.values.frozen import build_checked
 from orbiter.errors import AgentError
 from orbiter.steps import Place, Scope
-from orbiter.text_encoding import drop_surrogates
+from orbiter.text_encoding import drop_surrogates, plain_text
 from orbiter.types import Message, SystemMessage, UserMessage
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def first_messages(
         instructions = f"{instructions}\n\n{asked}" if instructions else asked
     instructions = drop_surrogates(instructions)
     messages = build_messages(instructions, _without_instructions(before, instructions) if before else ())
-    messages.append(UserMessage(content=drop_surrogates(input)))
+    messages.append(build_checked(UserMessage, {"role": "user", "content": plain_text(input)}, {"content"}))
     return messages
 
 
