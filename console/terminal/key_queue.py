@@ -53,15 +53,7 @@ class KeyQueue:
         self._overdue = asyncio.get_running_loop().call_later(KEY_TIMEOUT_S, self._arrived, number)
         first: DOMNode = self._app.focused or self._app.screen
         await self._take(event)
-        self._echo(first, number)
-
-    def _echo(self, node: DOMNode | None, number: int) -> None:
-        """To `node`, behind the key, and from there to its parent. One that is being taken down passes nothing on."""
-        while node is not None and node is not self._app:
-            if node.call_later(partial(self._echo, node.parent, number)):
-                return
-            node = node.parent
-        self._app.call_later(self._app.call_later, self._arrived, number)  # behind what the key's action has put off
+        _Echo(self._app, first, partial(self._arrived, number)).climb()
 
     def _arrived(self, number: int) -> None:
         if number != self._on_its_way:
@@ -75,3 +67,21 @@ class KeyQueue:
     async def _next(self) -> None:
         if self._typed and not self._on_its_way:
             await self._let_go(self._typed.popleft())
+
+
+class _Echo:
+    """Follows one key, behind it, up through every parent. A node that is being taken down passes nothing on."""
+
+    def __init__(self, app: App[Any], first: DOMNode, arrived: Callable[[], None]) -> None:
+        self._app = app
+        self._node: DOMNode | None = first
+        self._arrived = arrived
+
+    def climb(self) -> None:
+        """Go to the next node that takes messages."""
+        while (node := self._node) is not None and node is not self._app:
+            self._node = node.parent
+            # A method without arguments: of what `call_later` makes, Textual reads the signature each time.
+            if node.post_message(events.Callback(callback=self.climb)):
+                return
+        self._app.call_later(self._app.call_later, self._arrived)  # behind what the key's action has put off

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
+from textual import events
 from textual.message_pump import MessagePump
 
 GRACE_S = 2.0
@@ -26,6 +27,7 @@ class Alarm:
         self._handle: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._number = 0
+        self._expired_number: int | None = None
 
     @property
     def is_set(self) -> bool:
@@ -51,10 +53,12 @@ class Alarm:
         self._number += 1
 
     def _expired(self, number: int) -> None:
-        self._owner.call_later(self._deliver, number)
+        self._expired_number = number
+        # A method without arguments: of what `call_later` makes, Textual reads the signature each time.
+        self._owner.post_message(events.Callback(callback=self._deliver))
 
-    def _deliver(self, number: int) -> None:
+    def _deliver(self) -> None:
         """A message that was on its way when the alarm was set again or stopped does nothing."""
-        if number == self._number:
-            self._handle = None
+        if self._expired_number == self._number:
+            self._handle = self._expired_number = None
             self._ring()

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from textual import events
 
 
 @dataclass
@@ -24,8 +25,8 @@ class Clock:
 class Owner:
     """What an alarm wants of its owner: messages are delivered at once."""
 
-    def call_later(self, callback: Callable[..., None], *args: Any) -> bool:
-        callback(*args)
+    def post_message(self, message: events.Callback) -> bool:
+        message.callback()
         return True
 
 

@@ -22,6 +22,10 @@ ALL_RUNS = 1_000_000
 PROPOSALS_AT_ONCE = 50
 """Runs whose proposals are read before it is looked again what else has changed."""
 RELOAD_RETRY_S = 1.0
+FIGURES_EVERY_S = 0.25
+"""How often, in seconds, a run is told of again where only its figures changed (steps, tokens, cost): a busy run moves
+many times a second, and each message costs a slow line and a console.
+"""
 
 
 class ProjectionListener(Protocol):
@@ -58,6 +62,10 @@ class Projector:
         self._grants = False
         self._proposals: set[str] = set()
         """Runs of which it is not known yet what agents propose."""
+        self._told: set[str] = set()
+        """Runs that were told of since the last `_tell_figures`."""
+        self._later: set[str] = set()
+        """Those of them whose figures have changed since."""
         self._wake = asyncio.Event()
         self.loaded = False
         """Whether the projection has the workspace."""
@@ -78,6 +86,7 @@ class Projector:
         """Forget everything, after `serve` was cancelled: who comes next has it loaded again."""
         self.loaded = False
         self._moved, self._inbox, self._proposals, self._grants = set(), set(), set(), False
+        self._told, self._later = set(), set()
         self._projection.forget()
 
     async def load(self) -> None:
@@ -173,9 +182,21 @@ class Projector:
         summary = await self._journal.summary(run_id)
         if summary is None:
             return
+        known = self._projection.summaries.get(run_id)
+        if run_id in self._told and not inbox and known is not None and _standing(known) == _standing(summary):
+            self._later.add(run_id)
+            return
+        if not self._told:
+            asyncio.get_running_loop().call_later(FIGURES_EVERY_S, self._tell_figures)
+        self._told.add(run_id)
         self._listener.broadcast(self._projection.set_summary(summary))
         if inbox:
             await self._refresh_inbox(summary)
+
+    def _tell_figures(self) -> None:
+        self._moved |= self._later
+        self._told, self._later = set(), set()
+        self._wake.set()
 
     async def _refresh_inbox(self, summary: Summary) -> None:
         found = [] if summary.state in RUN_TERMINAL else await self._journal.incidents(summary.id)
@@ -203,3 +224,8 @@ class Projector:
                     self._listener.broadcast(self._projection.propose(each))
         if self._proposals:
             self._wake.set()
+
+
+def _standing(summary: Summary) -> tuple[object, ...]:
+    """What people are told of a run at once: all but its figures."""
+    return summary.shown_phase, summary.open_incidents, summary.freezing, summary.shown_title, summary.error
