@@ -6,5 +6,6 @@ document keep their place here: `call_runner`, `state`, `message_builder`, `outp
 `nested`.
 
 Imports `orbiter`, `orbiter._internal.declarations`, `orbiter._internal.errors.chain`, `orbiter._internal.loop`,
-`orbiter._internal.values.field_check`, `orbiter.parsing`, `pydantic` and `pydantic_core`.
+`orbiter._internal.values.field_check`, `orbiter._internal.values.frozen`, `orbiter.parsing`, `pydantic` and
+`pydantic_core`.
 """
