@@ -63,6 +63,13 @@ def _remember(path: str, stamp: _Stamp, key: _Key, *, settled: bool) -> None:
 
 
 def _stamp(path: str) -> _Stamp:
-    """Taken before the file is read: what is read is as new as this, or newer."""
-    found = os.stat(path)  # noqa: PTH116 - for every run
+    """Taken before the file is read: what is read is as new as this, or newer.
+
+    The file is opened for it: a network file system asks its server then, where it else answers from what it has kept.
+    """
+    file = os.open(path, os.O_RDONLY)  # not inherited (PEP 446)
+    try:
+        found = os.fstat(file)
+    finally:
+        os.close(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

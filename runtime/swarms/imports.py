@@ -10,6 +10,7 @@ import asyncio
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -132,7 +133,8 @@ async def load(ref: str, root: Path, *, limit_s: float = IMPORT_LIMIT_S, run_id:
     Raises:
         SwarmLoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
     """
-    return await load_within_limit(partial(loader.load_swarm, ref, root), SwarmImport(ref, root, run_id), limit_s)
+    work = partial(loader.load_swarm, ref, root, asked=time.monotonic())
+    return await load_within_limit(work, SwarmImport(ref, root, run_id), limit_s)
 
 
 async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: SwarmImport, limit_s: float) -> R:
