@@ -183,7 +183,7 @@ class RedactionSettings(BaseModel):
     patterns: tuple[str, ...] = Field(
         default=(),
         description=(
-            "regular expressions of texts that are masked in analyses, notices and exports; "
+            "regular expressions of texts that are masked in analyses, log files, notices and exports; "
             "keys and tokens are masked anyway ([secrets](recovery.md#secrets))"
         ),
     )

@@ -10,6 +10,8 @@ import codecs
 import io
 import logging
 import os
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,16 +22,32 @@ KEPT_LOGS = 3
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class EscapingFormatter(logging.Formatter):
-    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text,
-    whose further lines are indented, so that none looks like a line of the log. What looks like a key, the secrets that
-    operators gave, and those in the environment, stand in none.
+class LogMask:
+    """What no log holds: what looks like a key, the secrets that operators gave, those in the environment, and what the
+    operator's own `patterns` find, once the settings are read.
     """
 
-    def format(self, record: logging.LogRecord) -> str:
+    def __init__(self) -> None:
+        self.patterns: Sequence[str] = ()
+
+    def text(self, text: str) -> str:
+        """`text` without them."""
         from runtime.execution.secret_vault import make_redactor  # needless where only the path of the log is asked for
 
-        text = make_redactor(addresses=False).text(super().format(record))
+        return make_redactor(self.patterns, addresses=False).text(text)
+
+
+class EscapingFormatter(logging.Formatter):
+    """Log lines in which control characters stand as escapes: a log is read at terminals, and quotes foreign text,
+    whose further lines are indented, so that none looks like a line of the log. `mask` takes secrets out.
+    """
+
+    def __init__(self, fmt: str | None = None, mask: LogMask | None = None) -> None:
+        super().__init__(fmt)
+        self._mask = mask or LogMask()
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = self._mask.text(super().format(record))
         return text if text.isprintable() else escape_controls(text).replace("\n", "\n    ")
 
 
@@ -37,13 +55,20 @@ PRINTED = "| "
 """What each line begins with that was printed, so that it cannot pass for a record of the log."""
 
 
+MAX_PENDING_CHARS = 64 * 1024
+"""Characters without the end of a line that are held back, to be masked as a whole."""
+
+
 class EscapedOutput(io.TextIOWrapper):
     """What is printed to a descriptor, line by line, each marked with `PRINTED`; control characters stand as escapes,
-    as in the log's own lines. Bytes for its `buffer` are read as UTF-8, and printed. What a child process, or a library
-    in C, writes to the descriptor itself stands as it is.
+    and secrets are masked, as in the log's own lines. Bytes for its `buffer` are read as UTF-8, and printed. What a
+    child process, or a library in C, writes to the descriptor itself stands as it is.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, mask: LogMask | None = None) -> None:
+        self._mask = mask or LogMask()
+        self._pending = ""
+        self._printing = threading.RLock()  # tools print from threads, and a handler of a signal may print
         raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
         super().__init__(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         self._begins_line = True
@@ -54,12 +79,30 @@ class EscapedOutput(io.TextIOWrapper):
         return self._printed_bytes
 
     def write(self, text: str, /) -> int:
-        shown = text if text.isprintable() else escape_controls(text)
+        with self._printing:
+            whole, ends, self._pending = f"{self._pending}{text}".rpartition("\n")
+            if ends:
+                self._put(f"{whole}\n")
+            if len(self._pending) > MAX_PENDING_CHARS:
+                self._put_pending()
+        return len(text)
+
+    def flush(self) -> None:
+        with self._printing:
+            self._put_pending()
+        super().flush()
+
+    def _put_pending(self) -> None:
+        text, self._pending = self._pending, ""
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        masked = self._mask.text(text)
+        shown = masked if masked.isprintable() else escape_controls(masked)
         if shown:
             mark = PRINTED if self._begins_line else ""
             self._begins_line = shown.endswith("\n")
             super().write(mark + shown[:-1].replace("\n", f"\n{PRINTED}") + shown[-1])
-        return len(text)
 
 
 class _PrintedBytes(io.BufferedIOBase):
@@ -147,14 +190,20 @@ class RotatingLogHandler(logging.StreamHandler):  # type: ignore[type-arg] # its
     """Logs to stderr, behind which the log stands, and rotates it where it has grown too long."""
 
     def __init__(
-        self, path: Path, *, limit: int = MAX_LOG_BYTES, kept: int = KEPT_LOGS, descriptors: tuple[int, ...] = (1, 2)
+        self,
+        path: Path,
+        mask: LogMask | None = None,
+        *,
+        limit: int = MAX_LOG_BYTES,
+        kept: int = KEPT_LOGS,
+        descriptors: tuple[int, ...] = (1, 2),
     ) -> None:
         redirect_to_log(path, descriptors)
         super().__init__()
         self._path = path
         self._limit, self._kept = limit, kept
         self._descriptors = descriptors
-        self.setFormatter(EscapingFormatter(LOG_FORMAT))
+        self.setFormatter(EscapingFormatter(LOG_FORMAT, mask))
         self.addFilter(has_no_address)
 
     def emit(self, record: logging.LogRecord) -> None:

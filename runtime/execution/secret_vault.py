@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -25,6 +25,8 @@ from runtime.record.state import events as ev
 if TYPE_CHECKING:
     from orbiter.redaction import Redactor
     from orbiter.steps import Step
+
+E = TypeVar("E", bound=ev.JournalEvent)
 
 
 class SecretVault:
@@ -111,15 +113,26 @@ def masked_event(event: ev.JournalEvent) -> ev.JournalEvent:
     and none is ever journaled in clear.
     """
     secrets = VAULT.known_values()
-    if not secrets:
-        return event
+    return mask_texts(event, lambda value: _mask_value(value, secrets)) if secrets else event
+
+
+def mask_texts(event: E, mask: Callable[[Any], Any]) -> E:
+    """The event with `mask` applied to what user code, a tool or a model said. To be called before a text is made of it
+    that is cut: half of a secret is not found.
+    """
     fields = type(event).__struct_fields__
-    update = {name: _mask_value(getattr(event, name), secrets) for name in _UNMASKED_FIELDS.intersection(fields)}
+    update = _masked_fields(event, _UNMASKED_FIELDS.intersection(fields), mask)
     fault = getattr(event, "fault", None)
     if fault is not None:
         said = ("user_message", "rule_message", "technical", "suggestions", "metadata", "context")
-        update["fault"] = replace(fault, **{name: _mask_value(getattr(fault, name), secrets) for name in said})
+        update["fault"] = replace(fault, **_masked_fields(fault, said, mask))
     return replace(event, **update)
+
+
+def _masked_fields(part: Any, names: Iterable[str], mask: Callable[[Any], Any]) -> dict[str, Any]:
+    """A mask returns a list for a tuple; a field that was a tuple stays one."""
+    found = {name: getattr(part, name) for name in names}
+    return {name: tuple(mask(each)) if isinstance(each, tuple) else mask(each) for name, each in found.items()}
 
 
 def recorded_arguments(step: Step[Any, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from orbiter.errors import OrbiterError
 from runtime.config.environment import InvalidEnvironment, read_env_file
 from runtime.config.loader import load_configuration, load_env_file
-from runtime.daemon.log_file import EscapedOutput, RotatingLogHandler, log_path
+from runtime.daemon.log_file import EscapedOutput, LogMask, RotatingLogHandler, log_path
 from runtime.daemon.sockets import SocketError
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.service.gc_policy import relaxed_gc
@@ -169,8 +169,9 @@ def main(arguments: list[str] | None = None) -> int:
     environ = dict(os.environ)
     if given.ready_fd is not None:
         os.set_inheritable(given.ready_fd, False)
-    logging.basicConfig(level=logging.INFO, handlers=[RotatingLogHandler(log_path(given.state))])
-    sys.stdout, sys.stderr = EscapedOutput(1), EscapedOutput(2)  # what a tool prints is in the log when it prints it
+    mask = LogMask()
+    logging.basicConfig(level=logging.INFO, handlers=[RotatingLogHandler(log_path(given.state), mask)])
+    sys.stdout, sys.stderr = EscapedOutput(1, mask), EscapedOutput(2, mask)  # in the log when a tool prints it
 
     def ready() -> None:
         log.info("%s: runtime of %s, pid %d", program_version(), given.workspace, os.getpid())
@@ -184,7 +185,9 @@ def main(arguments: list[str] | None = None) -> int:
         if given.env_file is not None:
             for name, value in read_env_file(given.env_file).items():
                 os.environ.setdefault(name, value)
-        load_env_file(load_configuration(given.workspace))
+        configured = load_configuration(given.workspace)
+        mask.patterns = configured.settings.redaction.patterns
+        load_env_file(configured)
         changed = asyncio.run(
             serve(given.state, build_execution_config(given.workspace, given.settings), ready, outlive=True)
         )

@@ -43,6 +43,7 @@ def analysis_prompt(
     """The user message for the analysing model: JSON, redacted, then cut from the least telling end. `events` are what
     its claims may refer to (`evidence`).
     """
+    mask = redactor or Redactor()
     incident = state.incidents.get(report.incident_id)
     parts = {
         "explanation_by_rules": dict(explain(incident, state).rows()) if incident is not None else {},
@@ -69,10 +70,10 @@ def analysis_prompt(
         "events": list(events),
         "execution": report.summary_lines(),
         "capabilities": capabilities(state),
-        "last_messages": last_messages(state, report),
+        "last_messages": last_messages(state, report, mask),
     }
     # Redacted before it is written as text: in JSON a key may be broken by an escape.
-    masked = (redactor or Redactor()).value(json.loads(json.dumps(parts, default=str)))
+    masked = mask.value(json.loads(json.dumps(parts, default=str)))
     return json.dumps(masked, ensure_ascii=False, indent=1)[:_BUDGET_CHARS]
 
 
@@ -85,34 +86,45 @@ def _options(report: IncidentReport, state: DurableRun) -> dict[str, str]:
     }
 
 
-def analysis_evidence(events: Iterable[ev.JournalEvent], opened: ev.IncidentOpened) -> list[str]:
-    """The last events before an incident at its node and above it, each with the number by which a claim names it."""
+def analysis_evidence(
+    events: Iterable[ev.JournalEvent], opened: ev.IncidentOpened, redactor: Redactor | None = None
+) -> list[str]:
+    """The last events before an incident at its node and above it, each with the number by which a claim names it.
+    They are redacted before they are cut: half of a secret is not found.
+    """
+    mask = redactor or Redactor()
     told: list[str] = []
-    for event in events:
-        if event.seq > opened.seq > 0:
-            break
-        near = not event.node_id or opened.node_id == event.node_id or opened.node_id.startswith(f"{event.node_id}/")
-        text = _event_text(event) if near else ""
-        if text:
+    near = [event for event in events if _is_near(event, opened)]
+    for event in reversed(near):
+        if text := _event_text(event, mask):
             told.append(f"[#{event.seq}] {event.ts.strftime('%H:%M:%S')} {event.node_id or 'the run'}: {text}")
-    return told[-_LAST_EVENTS:]
+        if len(told) == _LAST_EVENTS:
+            break
+    return told[::-1]
 
 
-def _event_text(event: ev.JournalEvent) -> str:
+def _is_near(event: ev.JournalEvent, opened: ev.IncidentOpened) -> bool:
+    """Whether an event came before the incident, at its node or above it."""
+    if event.seq > opened.seq > 0:
+        return False
+    return not event.node_id or opened.node_id == event.node_id or opened.node_id.startswith(f"{event.node_id}/")
+
+
+def _event_text(event: ev.JournalEvent, mask: Redactor) -> str:
     if isinstance(event, ev.StepStarted):
         return f"attempt {event.attempt} of {event.kind} {event.name} begins"
     if isinstance(event, ev.StepEnded):
         if event.fault is None:
             return f"attempt {event.attempt} succeeded"
-        return f"attempt {event.attempt} failed: {event.fault.cause.value}: {event.fault.technical[:300]}"
+        return f"attempt {event.attempt} failed: {event.fault.cause.value}: {mask.text(event.fault.technical)[:300]}"
     if isinstance(event, ev.RetryScheduled):
         return f"waits {event.delay_s:.1f} s ({event.source})"
     if isinstance(event, ev.IncidentOpened):
-        return f"incident {event.incident_id}: {event.message[:300]}"
+        return f"incident {event.incident_id}: {mask.text(event.message)[:300]}"
     if isinstance(event, ev.IncidentAnswered):
         return f"answered {event.option} by {event.by.name or event.by.channel}"
     if isinstance(event, ev.Warned):
-        return f"warning: {event.text[:300]}"
+        return f"warning: {mask.text(event.text)[:300]}"
     if isinstance(event, ev.NodeOpened | ev.RunStarted):
         return "begins"
     return ""
@@ -150,16 +162,18 @@ def capabilities(state: DurableRun) -> dict[str, list[str]]:
     return found
 
 
-def last_messages(state: DurableRun, report: IncidentReport) -> list[dict[str, Any]]:
+def last_messages(state: DurableRun, report: IncidentReport, mask: Redactor) -> list[dict[str, Any]]:
     """The last replies and results around the failing node, oldest first, each cut."""
     agents = {report.capability, *report.lineage}
     steps = [node for node in state.nodes.values() if node.recorded and node.agent in agents and node.kind != "value"]
-    return [{"event": node.id, "by": node.name, "content": _content(node)} for node in steps[-_LAST_MESSAGES:]]
+    return [{"event": node.id, "by": node.name, "content": _content(node, mask)} for node in steps[-_LAST_MESSAGES:]]
 
 
-def _content(node: Node) -> str:
+def _content(node: Node, mask: Redactor) -> str:
     text = node.result if isinstance(node.result, str) else json.dumps(node.result, ensure_ascii=False, default=str)
-    return text if len(text) <= _MESSAGE_CHARS else f"{text[:_MESSAGE_CHARS]}… ({len(text)} characters)"
+    if len(text) <= _MESSAGE_CHARS:
+        return text
+    return f"{mask.text(text[: 2 * _MESSAGE_CHARS])[:_MESSAGE_CHARS]}… ({len(text)} characters)"
 
 
 def analysis_text(reply: object) -> tuple[str, bool]:

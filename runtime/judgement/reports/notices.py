@@ -96,17 +96,19 @@ class Notice(Struct, frozen=True):
         count = len(self.incidents)
         return f"{count} incident{'' if count == 1 else 's'} wait{'s' if count == 1 else ''} for a person"
 
-    def body(self) -> str:
-        """The first few, one line each, and how many more."""
-        shown = [_line(opened, self.titles.get(opened.run_id, "")) for opened in self.incidents[:3]]
+    def body(self, redact: Callable[[str], str] = str) -> str:
+        """The first few, one line each, and how many more. `redact` is called before anything is cut: half of a secret
+        is not found.
+        """
+        shown = [_line(opened, self.titles.get(opened.run_id, ""), redact) for opened in self.incidents[:3]]
         more = len(self.incidents) - len(shown)
         return "\n".join([*shown, f"and {more} more"] if more else shown)
 
 
-def _line(opened: ev.IncidentOpened, title: str) -> str:
-    where = " > ".join(opened.lineage[-2:])
-    run = f"{' '.join(title.split())[:80]}: " if title else ""
-    text = " ".join(opened.what.split())
+def _line(opened: ev.IncidentOpened, title: str, redact: Callable[[str], str]) -> str:
+    where = redact(" > ".join(opened.lineage[-2:]))
+    run = f"{redact(' '.join(title.split()))[:80]}: " if title else ""
+    text = redact(" ".join(opened.what.split()))
     return f"{opened.incident_id} {run}{where}: {text[:200]}"
 
 
@@ -217,5 +219,5 @@ def chat_safe(text: str) -> str:
 
 def escape_sequences(notice: Notice, redact: Callable[[str], str] = str) -> str:
     """What tells a terminal: its title (OSC 2), a notice as iTerm2 (OSC 9) and as urxvt and others (777) read it."""
-    title, body = _terminal_safe(notice.title()), _terminal_safe(redact(notice.body()))[:200]
+    title, body = _terminal_safe(notice.title()), _terminal_safe(notice.body(redact))[:200]
     return f"\x1b]2;{title}\x07\x1b]9;{title}: {body}\x07\x1b]777;notify;{title};{body}\x07"

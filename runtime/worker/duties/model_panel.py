@@ -17,7 +17,7 @@ from orbiter.types import SystemMessage, Usage, UserMessage
 from runtime.execution.execution_config import DeltaSink, ExecutionConfig
 from runtime.execution.gates.breaker import breakers_of
 from runtime.execution.gates.budget import extended_budget, run_budget
-from runtime.execution.secret_vault import make_redactor
+from runtime.execution.secret_vault import make_redactor, mask_texts
 from runtime.judgement.faults.cause_text import CAUSE_TEXT
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.recovery.breaker import BreakerPolicy
@@ -140,16 +140,14 @@ class ModelPanel:
         return f"{words[:1].lower()}{words[1:]}"
 
     async def _reply(self, found: InboxRow, model: str, number: int) -> Any:
-        events = await self._journal.read(found.run_id)
+        mask = make_redactor(self._config.redact)
+        opened = mask_texts(found.opened, mask.value)  # before its explanation is made, whose quotations are cut
+        events = [opened if each.seq == opened.seq else each for each in await self._journal.read(found.run_id)]
         state = fold_events(events)
-        report = reports.build_report(state, found.opened)
+        report = reports.build_report(state, opened)
         messages = [
             SystemMessage(content=INSTRUCTIONS),
-            UserMessage(
-                content=analysis_prompt(
-                    state, report, make_redactor(self._config.redact), analysis_evidence(events, found.opened)
-                )
-            ),
+            UserMessage(content=analysis_prompt(state, report, mask, analysis_evidence(events, opened, mask))),
         ]
         provider = self._provider_for(model)
         try:

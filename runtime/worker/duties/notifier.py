@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from runtime.execution.execution_config import ExecutionConfig
-from runtime.execution.secret_vault import make_redactor
+from runtime.execution.secret_vault import make_redactor, mask_texts
 from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.notices import Notice, NoticeQueue, NoticeRules, chat_safe
 from runtime.record.journal import Journal
@@ -29,6 +29,7 @@ from runtime.worker.duties.claim import CLAIM_RETRY_S, claimed
 
 if TYPE_CHECKING:
     import httpx  # loaded where a webhook is configured: it is slow to import, and brings Rich along
+
 
 log = logging.getLogger("runtime.notices")
 notice_log = logging.getLogger("runtime.notices.told")
@@ -173,9 +174,9 @@ class Notifier:
     async def _send(self, notice: Notice) -> None:
         mask = make_redactor(self._patterns)  # made for each notice: secrets may have become known
         if notice.channel == "log":
-            notice_log.warning("%s: %s", notice.title(), "; ".join(mask.text(notice.body()).splitlines()))
+            notice_log.warning("%s: %s", notice.title(), "; ".join(notice.body(mask.text).splitlines()))
             return
-        body = mask.value(webhook_body(notice))
+        body = mask.value(webhook_body(notice, mask.value))
         body["text"] = chat_safe(body["text"])  # after secrets are masked: an escape may stand in one
         assert self._client is not None, "a webhook is configured"
         response = await self._client.post(self._rules.webhook, json=body)
@@ -190,12 +191,13 @@ def _error_text(exc: Exception) -> str:
     return f"it answered {response.status_code}" if response is not None else f"{type(exc).__name__}: {exc}"
 
 
-def webhook_body(notice: Notice) -> dict[str, Any]:
+def webhook_body(notice: Notice, mask: Callable[[Any], Any]) -> dict[str, Any]:
     """What a webhook is posted, as JSON: `text` for chat programs that show just that, such as Slack; the number of
-    incidents; and the first `MAX_INCIDENTS_PER_POST` of them.
+    incidents; and the first `MAX_INCIDENTS_PER_POST` of them. What is cut in it was masked by `mask` before.
     """
+    told = [mask_texts(opened, mask) for opened in notice.incidents[:MAX_INCIDENTS_PER_POST]]
     return {
-        "text": f"{notice.title()}\n{notice.body()}",
+        "text": f"{notice.title()}\n{notice.body(mask)}",
         "count": len(notice.incidents),
         "incidents": [
             {
@@ -214,6 +216,6 @@ def webhook_body(notice: Notice) -> dict[str, Any]:
                 "fingerprint": opened.fingerprint,
                 "opened_at": opened.ts.isoformat(),
             }
-            for opened in notice.incidents[:MAX_INCIDENTS_PER_POST]
+            for opened in told
         ],
     }

@@ -20,8 +20,10 @@ from runtime.daemon.errors import DaemonError
 from runtime.daemon.launch import start_failure
 from runtime.daemon.log_file import (
     LOG_FORMAT,
+    MAX_PENDING_CHARS,
     EscapedOutput,
     EscapingFormatter,
+    LogMask,
     RotatingLogHandler,
     escape_controls,
     last_lines,
@@ -171,6 +173,33 @@ def test_what_tools_print_and_records_quote_obeys_no_terminal_and_forges_no_reco
     first, *others = EscapingFormatter(LOG_FORMAT).format(record).split("\n")
     assert first.endswith(r"it said \x1b]52;c;eA==\x07 \x9b2J \u202e \ud83d \U000e0041")
     assert all(line.startswith("    ") for line in others)
+
+
+def test_what_tools_print_and_records_quote_holds_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SVC_TOKEN", "zebra-crossing-77")
+    path = tmp_path / "runtime.log"
+    mask = LogMask()
+    mask.patterns = (r"PATIENT-\d+",)
+    with path.open("wb") as file, EscapedOutput(file.fileno(), mask) as output:
+        for part in ("token zebra-", "crossing-77 of ", "PATIENT-", "4711", "\n"):
+            output.write(part)
+        output.buffer.write(b"again: zebra-crossing-77")
+        output.flush()
+        seen = path.read_text()
+    assert seen == "| token [redacted] of [redacted]\n| again: [redacted]"
+    said = {"name": "runtime", "levelname": "INFO", "msg": "zebra-crossing-77, PATIENT-4711 and a@example.com"}
+    assert EscapingFormatter("%(message)s", mask).format(logging.makeLogRecord(said)) == (
+        "[redacted], [redacted] and a@example.com"
+    )
+
+
+def test_what_is_printed_without_the_end_of_a_line_is_not_held_back_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "runtime.log"
+    with path.open("wb") as file, EscapedOutput(file.fileno()) as output:
+        output.write("." * MAX_PENDING_CHARS)
+        output.write(".")
+        output.write("end\n")
+    assert path.read_text() == f"| {'.' * MAX_PENDING_CHARS}.end\n"
 
 
 def test_a_backslash_before_the_end_of_a_line_stays() -> None:

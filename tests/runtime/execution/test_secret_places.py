@@ -8,16 +8,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console import logs
 from orbiter.redaction import REDACTED
 from runtime.daemon.log_file import RotatingLogHandler
-from runtime.execution.secret_vault import make_redactor
+from runtime.execution.secret_vault import make_redactor, mask_texts
 from runtime.judgement.reports import export_file, incident_report
-from runtime.judgement.reports.analysis_prompt import analysis_prompt
+from runtime.judgement.reports.analysis_prompt import analysis_evidence, analysis_prompt, last_messages
 from runtime.judgement.reports.notices import Notice, escape_sequences
 from runtime.record.state import events as ev
-from runtime.record.state.durable_run import fold_events
+from runtime.record.state.durable_run import Node, fold_events
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -75,7 +76,9 @@ def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -
     texts = {
         "analysis": analysis_prompt(state, incident_report.build_report(state, incident), make_redactor(), [said]),
         "export": "\n".join(export_file.export_lines([created, incident], header, make_redactor())),
-        "webhook": json.dumps(make_redactor().value(webhook_body(Notice("webhook", (incident,))))),
+        "webhook": json.dumps(
+            make_redactor().value(webhook_body(Notice("webhook", (incident,)), make_redactor().value))
+        ),
         "terminal": escape_sequences(Notice("terminal", (incident,)), make_redactor().text),
         "log of the runtime": handler.format(record),
         "log of the console": logs.log_text(record),
@@ -85,6 +88,41 @@ def test_a_secret_is_in_nothing_that_leaves_the_run(said: str, tmp_path: Path) -
         assert REDACTED in text, place
     assert len(export_file.read_export(texts["export"]).events) == 2
     json.loads(texts["analysis"])
+
+
+def cut_texts(said: str) -> dict[str, str]:
+    """What is made of an incident and cut."""
+    mask = make_redactor()
+    created, incident = opened(said)
+    masked = mask_texts(incident, mask.value)
+    state = fold_events([created, masked])
+    notice = Notice("webhook", (incident,), {"r1": said})
+    report = incident_report.build_report(state, masked)
+    ended = ev.StepEnded(run_id="r1", seq=1, node_id="n", attempt=1, fault=incident.fault, ts=incident.ts)
+    return {
+        "webhook": json.dumps(webhook_body(notice, mask.value)["incidents"][0]["explanation"]),
+        "notice": notice.body(mask.text),
+        "terminal": escape_sequences(notice, mask.text),
+        "evidence": "\n".join(analysis_evidence([ended, incident], incident, mask)),
+        "analysis": json.dumps(json.loads(analysis_prompt(state, report, mask))["explanation_by_rules"]),
+    }
+
+
+def test_what_is_cut_holds_no_half_of_a_secret() -> None:
+    for before in range(20, 320):
+        texts = cut_texts("w" * before + f" {ENVIRONMENT} was refused")
+        assert not [place for place, text in texts.items() if ENVIRONMENT[:5] in text], before
+
+
+def test_a_long_result_is_cut_after_its_secrets_are_masked() -> None:
+    created, incident = opened("x")
+    state = fold_events([created, incident])
+    report = replace(incident_report.build_report(state, incident), lineage=("clerk",))
+    for before in range(1_170, 1_200):
+        result = "w" * before + f" {ENVIRONMENT} " + "w" * 2_000
+        state.nodes["s"] = Node("s", "n", "tool", "pay", "clerk", "succeeded", recorded=True, result=result)
+        (message,) = last_messages(state, report, make_redactor())
+        assert ENVIRONMENT[:5] not in message["content"], before
 
 
 def test_a_word_that_is_no_secret_blanks_nothing_out() -> None:
