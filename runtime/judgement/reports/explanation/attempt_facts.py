@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
@@ -20,6 +21,7 @@ from runtime.judgement.reports.explanation.step_facts import (
 )
 from runtime.judgement.reports.narration import Count, Foreign, Instant, Part, Seconds
 from runtime.judgement.reports.transcript import reply_message
+from runtime.record.state.durable_run import DurableRun, Node
 from runtime.record.state.events import IncidentAnswered
 from runtime.record.state.fault_taxonomy import Cause
 
@@ -235,15 +237,26 @@ def _other_model(case: ExplainedIncident) -> Fact | None:
     return None
 
 
+def _own_calls(state: DurableRun, agent: Node) -> Iterator[Node]:
+    """The tools that an agent called, oldest first; not what agents called to which it delegated."""
+    for child in agent.children:
+        node = state.nodes[child]
+        if node.kind == "tool":
+            yield node
+        elif node.kind != "agent":
+            yield from _own_calls(state, node)
+
+
 def _same_calls(case: ExplainedIncident) -> Fact | None:
-    """``book 5 times``: the call that came most often below the agent that is in a loop."""
+    """``book 5 times``: the call that the agent that is in a loop made most often."""
     top = case.agent
     if top is None:
         return None
     alike: dict[tuple[str, str], list[int]] = {}
-    for _, node in case.state.walk(top.id):
-        if node.kind == "tool" and node.is_step and 0 < node.opened_seq <= case.opened.seq:
-            alike.setdefault((node.name, json_words(node.requested.get("arguments"))), []).append(node.opened_seq)
+    for node in _own_calls(case.state, top):
+        if 0 < node.opened_seq <= case.opened.seq:
+            given = node.requested.get("arguments") if node.is_step else node.info.get("task")
+            alike.setdefault((node.name, json_words(given)), []).append(node.opened_seq)
     if not alike:
         return None
     (name, _), seqs = max(alike.items(), key=lambda item: len(item[1]))

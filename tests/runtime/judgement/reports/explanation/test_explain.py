@@ -308,6 +308,21 @@ def test_an_answer_that_fits_no_form_goes_back_to_its_agent_before_a_person_has_
     assert explained(run).option == "retry"
 
 
+def test_a_loop_of_delegations_is_told_by_the_calls_of_its_agent_not_of_those_it_delegates_to() -> None:
+    run = begun()
+    for number in range(2):
+        delegation = f"flow/booker/delegate_to_clerk-{number}"
+        run.tell(ev.NodeOpened(kind="tool", name="delegate_to_clerk", info={"task": "pay"}), delegation, "flow/booker")
+        run.tell(ev.NodeOpened(kind="agent", name="clerk"), f"{delegation}/clerk", delegation)
+        for call in range(2):
+            about: Any = {"kind": "tool", "name": "pay", "agent": "clerk", "epoch": 1}
+            step = f"{delegation}/clerk/pay-{call}"
+            run.tell(ev.StepStarted(**about, attempt=1, requested={"arguments": {}}), step, f"{delegation}/clerk")
+            run.tell(ev.StepEnded(attempt=1, result="ok"), step, f"{delegation}/clerk")
+    what = explained(failed(Cause.LOOP_DETECTED, "agent", run=run)).what
+    assert what.text == "booker made the same call again and again: delegate_to_clerk 2 times."
+
+
 def test_answers_that_are_the_same_are_said_to_be_a_loop_and_are_shown() -> None:
     used = (4, 4, 12)
     same, differ = (explained(out_of_calls(of_a_workflow(*used, says=says), *used)) for says in ("again", "part {}"))
