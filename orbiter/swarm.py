@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from orbiter._internal.agent_group import ParallelGroup, SerialGroup
 from orbiter._internal.arguments import TEXT, WHOLE, check_argument, check_error_functions
-from orbiter._internal.declarations.container import Container, members_by_name
+from orbiter._internal.declarations.container import Container, members_by_name, models_of
 from orbiter._internal.declarations.flow import order_flow
 from orbiter._internal.declarations.recovery_policy import RecoveryPolicy
 from orbiter._internal.declarations.serialization import SerialisationError
@@ -150,6 +150,8 @@ class Swarm(Container):
 
     def _info(self) -> dict[str, Any]:
         info = {"mode": self.mode, **self.recovery.info(self.mode, self.flow_order[0])}
+        if models := models_of(self.agents.values()):
+            info["models"] = models
         if self.mode == "workflow":
             info["stages"] = [list(stage) for stage in self.stages]
         if self.agent_policy == "fail" or (self.agent_policy and self.mode in ("workflow", "team")):

@@ -9,6 +9,7 @@ import pytest
 
 import orbiter.runner
 from orbiter import Agent, JoinPolicy, ParallelGroup, SerialGroup, Swarm, SwarmNode, run, tool
+from orbiter._internal.declarations.container import models_of
 from orbiter._internal.nested import NestedSwarmError
 from orbiter.agent import AgentError
 from orbiter.errors import CallRunnerError, ConfigurationError, GroupError, HandoffLimitError, JoinError
@@ -485,3 +486,13 @@ async def test_a_swarm_that_only_quacks() -> None:
     assert (await run(Flock(), "q", provider=ECHO)).output == "flock q"
     node = SwarmNode(swarm=Flock(), name="nested")
     assert (await run(Swarm(agents=[agent("a"), node]), "q", provider=ECHO)).output == "flock A(q)"
+
+
+def test_the_models_of_a_swarm_are_those_of_all_its_agents_and_their_fallbacks() -> None:
+    one = Agent(name="one", model="openai:a", fallbacks=["groq:b"])
+    two, three, four = (Agent(name=name, model=f"openai:{name}") for name in ("two", "three", "four"))
+    again = Agent(name="again", model="openai:a")
+    inner = Swarm(agents=[three, ParallelGroup(name="both", agents=[four, again])])
+    assert models_of([one, two, SwarmNode(swarm=inner, name="inner"), object()]) == [
+        "openai:a", "groq:b", "openai:two", "openai:three", "openai:four",
+    ]  # fmt: skip

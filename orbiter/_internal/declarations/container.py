@@ -97,3 +97,16 @@ _PLAIN_RUN = Container.run
 def runs_as_declared(member: Any) -> bool:
     """Whether `run` of a group or swarm is `Container.run`: not overridden, not replaced."""
     return getattr(type(member), "run", None) is _PLAIN_RUN and "run" not in vars(member)
+
+
+def models_of(members: Iterable[Any]) -> list[str]:
+    """The models of agents, by name and each once, also of those in groups and nested swarms, with their fallbacks."""
+    found: dict[str, None] = {}
+    for member in members:
+        inside = getattr(getattr(member, "swarm", member), "agents", None)
+        if isinstance(inside, Mapping):
+            found.update(dict.fromkeys(models_of(inside.values())))
+            continue
+        named = (getattr(member, "model", None), *(getattr(member, "fallbacks", None) or ()))
+        found.update(dict.fromkeys(each for each in named if isinstance(each, str)))
+    return list(found)

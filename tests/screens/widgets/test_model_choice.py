@@ -36,6 +36,19 @@ def test_the_run_knows_the_models_that_answered_and_those_that_were_chosen() -> 
     assert models_of(story) == [*known, ("openai:o4-mini", "was chosen in this run before")]
 
 
+def test_models_of_members_that_have_not_begun_and_declared_fallbacks_are_known_too() -> None:
+    story = limited("anthropic:claude-sonnet-4-5")
+    (root,) = story.state.roots
+    story.state.nodes[root].info.update(
+        models=["openai:gpt-4o", "anthropic:claude-sonnet-4-5", "groq:x", 7], fallbacks={"openai:gpt-4o": ["openai:o3"]}
+    )
+    assert models_of(story) == [
+        ("anthropic:claude-sonnet-4-5", "answered in this run"),
+        ("groq:x", "a model of this swarm"),
+        ("openai:o3", "a model of this swarm"),
+    ]
+
+
 def test_of_a_tool_no_models_are_known() -> None:
     story = limited("anthropic:claude-sonnet-4-5")
     opened = story.state.open_incidents[0].opened

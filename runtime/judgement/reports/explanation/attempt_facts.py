@@ -278,6 +278,7 @@ ATTEMPT_FACTS: Final[dict[str, FactMaker]] = {
     "doubt": _doubt,
     "failed_alike": _failed_alike,
     "may_have_happened": known_if(lambda case: case.may_have_happened),
+    "key_missing": known_if(lambda case: case.opened.fault.code == "missing_api_key"),
     "key_refused": known_if(lambda case: case.cause is Cause.AUTH_FAILED),
     "median": _median,
     "next_attempt": _next_attempt,

@@ -88,7 +88,9 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         ),
     ),
     Cause.AUTH_FAILED: CauseWords(
-        ("{provider} did not accept the API key.", "{node} was refused: the credentials were not accepted."),
+        ("{key_missing}There is no API key for {provider}: {key_variable} is not set.",
+         "{key_missing}There is no API key for {provider}.",
+         "{provider} did not accept the API key.", "{node} was refused: the credentials were not accepted."),
         (_SAID,),
         (
             Advice("retry", ("it goes on once the key of {provider} is right for the runtime",

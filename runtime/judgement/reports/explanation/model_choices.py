@@ -1,4 +1,6 @@
-"""The models that can take over from one that failed: those that answered in the run, and those chosen in it before."""
+"""The models that can take over from one that failed: those that answered in the run, those chosen in it before, and
+the others of its swarm.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +48,8 @@ def _choices(answered: Iterable[str], state: DurableRun, now: str) -> tuple[Mode
     found = dict.fromkeys(answered, "answered in this run")
     for name in _chosen(state):
         found.setdefault(name, "was chosen in this run before")
+    for name in _declared(state):
+        found.setdefault(name, "a model of this swarm")
     names = [name for name in found if name != now and ":" in name]
     return tuple(ModelChoice(name, found[name]) for name in names[:MAX_MODELS])
 
@@ -69,6 +73,16 @@ def _answered(state: DurableRun) -> Iterator[tuple[str, Node]]:
     for node in reversed(state.nodes.values()):
         if node.kind == "llm" and node.phase == "succeeded" and node.by is None and node.closed_seq > 0:
             yield str(node.effective.get("model") or node.name), node
+
+
+def _declared(state: DurableRun) -> Iterator[str]:
+    """Models of the run's agents, also of those that have not begun, and what stands in for them by declaration."""
+    for root in state.roots:
+        info = state.nodes[root].info
+        stand_ins = info.get("fallbacks")
+        chains = stand_ins.values() if isinstance(stand_ins, dict) else ()
+        for each in (info.get("models"), *chains):
+            yield from (name for name in each if isinstance(name, str)) if isinstance(each, list | tuple) else ()
 
 
 def _chosen(state: DurableRun) -> list[str]:

@@ -308,6 +308,13 @@ def test_an_answer_that_fits_no_form_goes_back_to_its_agent_before_a_person_has_
     assert explained(run).option == "retry"
 
 
+def test_a_key_that_is_not_set_was_not_refused() -> None:
+    known = failed(Cause.AUTH_FAILED, "llm", provider="openai", code="missing_api_key", http_status=None)
+    assert explained(known).what.text == "There is no API key for openai: OPENAI_API_KEY is not set."
+    own = failed(Cause.AUTH_FAILED, "llm", provider="in-house", code="missing_api_key", http_status=None)
+    assert explained(own).what.text == "There is no API key for in-house."
+
+
 def test_a_loop_of_delegations_is_told_by_the_calls_of_its_agent_not_of_those_it_delegates_to() -> None:
     run = begun()
     for number in range(2):
