@@ -122,14 +122,19 @@ class InboxScreen(RunListScreen):
     # -- what is done ----------------------------------------------------------------------------------------
 
     def unbound_key_text(self, key: str) -> str:
-        """A key of a decision does nothing here: which one is meant would not be seen. So say where it counts."""
+        """A key of a decision does nothing here: which one is meant would not be seen. So say where it counts; the same
+        for the key that starts a run.
+        """
         alike, letters = self._alike(), self.session.letters
         found = alike[0] if alike else self._decision_at(self.row_list.cursor_key)
-        if key not in letters.values() or found is None:
+        context = self.session.render_context()
+        if found is None:
+            swarms, start = context.key("app.swarms", "2"), context.key("swarms.start", "s")
+            return f"{swarms} opens the runs: {start} starts one there." if swarms and key == start else ""
+        if key not in letters.values():
             return ""
         there = dict.fromkeys(letters[each.id] for each in found.opened.options if each.id in letters)
         answers = f"{key} answers" if key in there else f"{' '.join(there)} answer"
-        context = self.session.render_context()
         opens, all_of_them = context.key("list.open", "enter"), context.key("home.answer_alike", "B")
         also = f"; {all_of_them} answers all that are alike" if alike and all_of_them else ""
         return f"{opens} opens the decision first: {answers} there{also}."

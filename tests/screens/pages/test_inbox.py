@@ -355,3 +355,9 @@ async def test_a_decision_that_came_is_marked_as_new() -> None:
 async def test_with_no_runs_the_inbox_says_how_to_start_one(size: tuple[int, int]) -> None:
     async with showing(InboxScreen, size=size) as (pilot, _):
         assert all(line in text_of(pilot) for line in first_use_text(RenderContext(START)).splitlines())
+
+
+async def test_the_key_that_starts_a_run_elsewhere_says_here_where_it_does() -> None:
+    async with showing(InboxScreen, finished()) as (pilot, _):
+        assert "opens the runs" not in text_of(pilot)
+        await press(pilot, "s", then="2 opens the runs: s starts one there.")
