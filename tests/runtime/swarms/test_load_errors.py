@@ -174,3 +174,20 @@ def test_a_file_that_cannot_be_read_is_not_to_be_corrected() -> None:
     denied = PermissionError(errno.EACCES, "Permission denied", "/srv/app.py")
     assert explain_error(denied, "/srv/app.py") == "/srv/app.py cannot be read: Permission denied"
     assert explain_error(denied, "/srv/other.py").endswith("correct it and try again")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (b"a = 1\0", "null bytes: correct it"),
+        (b"# coding: nonsense", "x.py: unknown encoding"),
+        (b"a\n b", "x.py, line 2:"),
+    ],
+)
+def test_a_line_is_named_where_the_file_has_one_that_is_wrong(source: bytes, said: str) -> None:
+    with pytest.raises(SyntaxError) as refused:
+        compile(source, "x.py", "exec")
+    text = explain_error(refused.value, "x.py")
+    assert said in text
+    assert "line None" not in text
+    assert "line 0" not in text
