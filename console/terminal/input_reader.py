@@ -17,6 +17,8 @@ from textual import constants
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
+from console.terminal.pasted_text import PastedText
+
 _READ_BYTES: Final = 4096
 _ENDED_CHECK_S: Final = 0.1
 """How often, in seconds, it is seen whether reading is to end."""
@@ -39,6 +41,7 @@ def read_input(fileno: int, ended: threading.Event, take: Callable[[Message], ob
         OSError: the terminal is gone.
     """
     parser = XTermParser()
+    pasted = PastedText()
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     wait_s = _ENDED_CHECK_S
     with selectors.SelectSelector() as selector:
@@ -48,9 +51,9 @@ def read_input(fileno: int, ended: threading.Event, take: Callable[[Message], ob
             if readable:
                 if not (data := os.read(fileno, _READ_BYTES)):
                     raise EOFError
-                if text := decoder.decode(data):  # empty: the rest of a character is still to come
+                if text := pasted.hide(decoder.decode(data)):  # empty: the rest of a character is still to come
                     for message in parser.feed(text):
-                        take(message)
+                        take(pasted.restore(message))
             for message in parser.tick():
                 take(message)
             wait_s = min(_ENDED_CHECK_S, constants.ESCAPE_DELAY) if readable else _ENDED_CHECK_S

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 from textual import constants, events
+from textual._xterm_parser import XTermParser
 from textual.message import Message
 
 from console.terminal import input_reader
+from console.terminal.pasted_text import PastedText
 from tests.patience import PATIENCE_S
 
 
@@ -37,8 +39,11 @@ class Keyboard:
     def send(self, data: bytes) -> None:
         os.write(self.leader, data)
 
+    def message(self) -> Message:
+        return self._came.get(timeout=PATIENCE_S)
+
     def key(self) -> str:
-        message = self._came.get(timeout=PATIENCE_S)
+        message = self.message()
         assert isinstance(message, events.Key)
         return message.key
 
@@ -107,3 +112,36 @@ def test_a_terminal_that_is_gone_ends_the_reader(keyboard: Keyboard) -> None:
     assert keyboard.key() == "a"
     keyboard.hang_up()
     assert isinstance(keyboard.failed, EOFError | OSError)
+
+
+PASTES = {
+    "colours": "a log: \x1b[31mred\x1b[0m and y a\nq",
+    "an escape at its end": "text\x1b",
+    "escapes in a row": "\x1b\x1b\x1b[201\x1b[20 a \x1b[",
+    "another beginning": "x\x1b[200~y",
+    "a mouse report": "\x1b[<0;10;5M",
+    "a long sequence": "\x1b[" + "1;" * 200 + "a y",
+    "plain": "one line\r\ntwo \u00e9",
+}
+
+
+@pytest.mark.parametrize("pasted", PASTES.values(), ids=PASTES)
+@pytest.mark.parametrize("piece", [1, 3, 7, 10_000])
+def test_what_is_pasted_is_one_text_whatever_stands_in_it(pasted: str, piece: int) -> None:
+    sent = f"k\x1b[200~{pasted}\x1b[201~z\x1b[200~\x1b[201~\x1b[Aq"
+    parser, guard = XTermParser(), PastedText()
+    came: list[str] = []
+    for start in range(0, len(sent), piece):
+        text = guard.hide(sent[start : start + piece])
+        for message in parser.feed(text) if text else ():
+            restored = guard.restore(message)
+            assert isinstance(restored, events.Key | events.Paste)
+            came.append(restored.key if isinstance(restored, events.Key) else f"pasted {restored.text}")
+    assert [each for each in came if each != "pasted "] == ["k", f"pasted {pasted}", "z", "up", "q"]
+
+
+def test_a_paste_with_an_escape_is_read_from_a_terminal_as_one_text(keyboard: Keyboard) -> None:
+    keyboard.send(b"\x1b[200~\x1b[31my\x1b[201~")
+    message = keyboard.message()
+    assert isinstance(message, events.Paste)
+    assert message.text == "\x1b[31my"
