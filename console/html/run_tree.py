@@ -14,9 +14,8 @@ from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.formatting import format_cost, format_duration, format_tokens, pluralize
 from screens.render.glyphs import UNICODE_GLYPHS
 from screens.views.run.json_lines import json_text
-from screens.views.run.node import KIND_WORDS
 from screens.views.run.node_line import argument_digest
-from screens.views.run.node_state import shown_state, shown_word
+from screens.views.run.node_state import kind_words, shown_state, shown_word
 
 MAX_DEPTH: Final = 40
 """Levels of nesting; deeper nodes stand on the last one. Browsers cut a page at 512 levels of elements."""
@@ -61,7 +60,7 @@ _END: Final = closing("details")
 def _head(node: Node, state: DurableRun, numbers: dict[str, int], holding: dict[str, int]) -> Html:
     shown = shown_state(node, holding)
     facts = (
-        KIND_WORDS.get(node.kind, node.kind) if node.kind not in ("tool", "agent") else "",
+        kind_words(node) if node.kind not in ("tool", "agent") or node.info.get("framework") else "",
         f"×{node.tries_begun}" if node.tries_begun > 1 else "",
         f"{tokens} tokens" if (tokens := format_tokens(node.input_tokens, node.output_tokens)) else "",
         format_cost(node.cost_usd),

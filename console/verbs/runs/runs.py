@@ -165,7 +165,7 @@ def freeze_progress(state: DurableRun) -> str:
 
 def _print(state: DurableRun) -> None:
     from runtime.judgement.reports.waiting_nodes import holding_nodes
-    from screens.views.run.node_state import shown_state, shown_word
+    from screens.views.run.node_state import kind_words, shown_state, shown_word
 
     unicode = supports_unicode()
     glyphs = UNICODE_GLYPHS if unicode else ASCII_GLYPHS
@@ -187,7 +187,8 @@ def _print(state: DurableRun) -> None:
         facts.append(format_tokens(node.input_tokens, node.output_tokens))
         told = ", ".join(fact for fact in facts if fact)
         sign = glyphs.state.get(shown_state(node, holding), " ")
-        print_line(f"{'  ' * (depth + 1)}{sign} {sanitize_line(node.name, limit=80)} ({node.kind}): {told}")
+        kind = kind_words(node) if node.info.get("framework") else f"({node.kind})"
+        print_line(f"{'  ' * (depth + 1)}{sign} {sanitize_line(node.name, limit=80)} {kind}: {told}")
     for incident in state.open_incidents:
         options = ", ".join(option.id for option in incident.opened.options)
         print_line(

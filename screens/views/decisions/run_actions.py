@@ -32,7 +32,7 @@ from screens.render.layout import Span, Spans, span
 from screens.views.decisions.batch_action import CONSEQUENCES
 from screens.views.decisions.model_list import model_rows
 from screens.views.run.json_lines import editable_json
-from screens.views.run.node import KIND_WORDS
+from screens.views.run.node_state import KIND_WORDS
 from screens.views.run.status import in_flight_words
 from screens.views.shared.render_context import RenderContext
 

@@ -20,12 +20,10 @@ from screens.render.layout import Span, Spans, span
 from screens.render.sanitize import sanitize_text
 from screens.views.run.json_lines import json_text
 from screens.views.run.node_names import shown_name
-from screens.views.run.node_state import shown_state, shown_word
+from screens.views.run.node_state import kind_words, shown_state, shown_word
 from screens.views.run.report import decision_lines
 from screens.views.shared.render_context import RenderContext
 
-KIND_WORDS: Final = {"llm": "model", "value": "question"}
-"""Kinds of nodes that have another word for an operator than for the code."""
 MAX_STREAMED_CHARS: Final = 2900
 """Characters of a reply in the making that are shown at least: its end. At most twice as many, less than
 `MAX_VALUE_CHARS`.
@@ -59,7 +57,7 @@ def node_lines(
         span(path, "ink-muted"),
         (
             *context.state_spans(shown_state(node, holding), shown_word(node, holding)),
-            Span(f"{context.glyphs.dot}{KIND_WORDS.get(node.kind, node.kind)}", "ink-muted"),
+            Span(f"{context.glyphs.dot}{kind_words(node)}", "ink-muted"),
         ),
         *_facts(node, context),
     ]

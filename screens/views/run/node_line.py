@@ -11,9 +11,8 @@ from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.formatting import format_elapsed, format_tokens, whole_seconds
 from screens.render.glyphs import state_ink
 from screens.render.layout import Span, Spans, span
-from screens.views.run.node import KIND_WORDS
 from screens.views.run.node_names import shown_name
-from screens.views.run.node_state import shown_state, shown_word
+from screens.views.run.node_state import KIND_WORDS, shown_state, shown_word
 from screens.views.shared.render_context import RenderContext
 
 UNFINISHED_BUSINESS: Final = frozenset({"failed", "timed_out", "degraded"})

@@ -1,4 +1,4 @@
-"""The state of a node that people are told: one below which nothing moves does not run, it holds."""
+"""Kind and state of a node as people are told them: one below which nothing moves does not run, it holds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from screens.render.glyphs import state_word
+from screens.render.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import Node
 
+KIND_WORDS: Final = {"llm": "model", "value": "question"}
+"""Kinds of nodes that have another word for an operator than for the code."""
 _WORDS: Final = {"succeeded": "done"}
 NO_HOLDING: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+def kind_words(node: Node) -> str:
+    """What a node is, in an operator's words; of a guest with its framework, as in `agent (pydantic-ai)`."""
+    kind = KIND_WORDS.get(node.kind, node.kind)
+    framework = sanitize_line(str(node.info.get("framework", "")), limit=40)
+    return f"{kind} ({framework})" if framework else kind
 
 
 def shown_state(node: Node, holding: Mapping[str, int]) -> str:

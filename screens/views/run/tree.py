@@ -12,7 +12,6 @@ from runtime.judgement.reports.waiting_nodes import holding_nodes
 from runtime.link.client.streamed_text import StreamedText
 from runtime.record.state.durable_run import DurableRun, Node
 from screens.render.layout import Column, Row
-from screens.views.run.node import KIND_WORDS
 from screens.views.run.node_line import (
     MAX_PROGRESS_CHARS,
     UNFINISHED_BUSINESS,
@@ -21,7 +20,7 @@ from screens.views.run.node_line import (
     node_cells,
     node_facts,
 )
-from screens.views.run.node_state import node_word
+from screens.views.run.node_state import kind_words, node_word
 from screens.views.shared.render_context import RenderContext
 from screens.views.shared.row_filter import RowFilter
 
@@ -193,6 +192,5 @@ def is_fault(node: Node) -> bool:
 
 def _searchable_text(node: Node) -> str:
     """What a filter looks at."""
-    kind = KIND_WORDS.get(node.kind, node.kind)
     states = f"{node.phase.replace('_', ' ')} {node_word(node.phase)}"
-    return f"{node.name} {kind} {states} {node.agent} {argument_digest(node)}"
+    return f"{node.name} {kind_words(node)} {states} {node.agent} {argument_digest(node)}"

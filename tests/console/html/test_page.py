@@ -15,10 +15,12 @@ from xml.etree.ElementTree import Element
 
 import html5lib
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.cli import cli
 from console.html.event_list import event_list
 from console.html.page import html_report
 from console.html.run_tree import number_nodes
@@ -215,6 +217,18 @@ def test_the_head_of_a_report_says_who_ended_it_and_shows_a_long_result() -> Non
     assert all_text(result) == "one\ntwo"
     bars = {each.get("class") for each in root_element.iter() if each.tag.rpartition("}")[2] == "rect"}
     assert bars == {"left", "open"}, "what was skipped does not work still"
+
+
+def test_an_agent_of_another_framework_is_named_with_it_in_the_page_and_by_show(tmp_path: Path) -> None:
+    told = Story()
+    told.open("agent", "bank", told.open("agent", "own", told.begin()), framework="pydantic-ai\u202e")
+    page = all_text(parsed(html_report(exported(told))))
+    assert page.count("agent (pydantic-ai⟨U+202E⟩)") == 1
+    file = tmp_path / "run.jsonl"
+    file.write_text(exported(told), "utf-8")
+    shown = CliRunner().invoke(cli, ["show", "--file", str(file)]).stdout
+    assert " bank agent (pydantic-ai⟨U+202E⟩): " in shown
+    assert " own (agent): " in shown
 
 
 def test_secrets_are_not_in_the_page() -> None:

@@ -199,6 +199,7 @@ def test_an_agent_of_another_framework_is_shown_as_one() -> None:
     tree = RunTree(story.state, at(story))
     shown = [plain_text(tree.row(key).cells[0]) for key in (guest, own)]
     assert shown == ["● bank agent (pydantic-ai⟨U+202E⟩)", "● own"]
+    assert "agent (pydantic-ai⟨U+202E⟩)" in words(node_lines(story.state, guest, at(story)))[2]
 
 
 def test_what_came_a_moment_ago_is_marked_as_new_but_not_what_was_there_at_first() -> None:
