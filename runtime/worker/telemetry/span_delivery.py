@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runtime.execution.secret_vault import make_redactor
@@ -38,6 +38,7 @@ class SpanBatch:
 
     upto: int
     spans: list[Span]
+    accepted: list[Span] = field(default_factory=list)
     sent: int = 0
 
 
@@ -70,9 +71,9 @@ class SpanDelivery:
             result = await self._send(part)
             if result.accepted:
                 batch.spans = batch.spans[len(part) :]
+                batch.accepted += part
                 batch.sent += len(part)
                 self._tell_of_rejected(result)
-                await self._count(part)
                 self._limit = min(MAX_BATCH_SPANS, 2 * self._limit)
                 self._recover()
             elif result.refused and len(part) > 1:
@@ -111,13 +112,15 @@ class SpanDelivery:
         if self._sender is not None:
             await self.thread.call(self._sender.send_metrics)
 
-    async def _count(self, spans: Sequence[Span]) -> None:
-        """Count what was accepted in the metrics. These are sent as well as may be: no span waits for them."""
-        if self._sender is None:
+    async def count(self, batch: SpanBatch) -> None:
+        """Count what was accepted in the metrics, and send these when they are due: neither a span nor the cursor
+        waits for that.
+        """
+        if self._sender is None or not batch.accepted:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(self._send_limit_s):
-                self._tell_of_metrics(await self.thread.call(self._sender.count, spans))
+                self._tell_of_metrics(await self.thread.call(self._sender.count, batch.accepted))
 
     def _tell_of_rejected(self, result: Sent) -> None:
         if result.rejected and result.reason != self._rejection:

@@ -140,6 +140,7 @@ class TraceExport:
                     if batch.sent:
                         await advance_cursor(self._journal, batch.upto, batch.sent)
                     self._runs.position, self._batch = batch.upto, None
+                    await self._delivery.count(batch)
                 if not at_once:
                     return min(DEFAULT_DELAY_S, PAUSE_FACTOR * (self._delivery.thread.busy_s - busy))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -298,6 +299,35 @@ async def test_no_answer_is_given_up_and_tried_again(bench: Bench, collector: Ot
         wanted = await expected(bench.journal, run)
         await until(lambda: set(got(collector.spans)) == wanted)
         await until(lambda: not export._delivery.is_failing)
+
+
+async def test_what_was_accepted_is_noted_before_metrics_are_sent(
+    bench: Bench, collector: OtlpCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics, take = threading.Event(), collector.take
+
+    def holding_metrics(path: str, body: bytes, headers: dict[str, str]) -> int:
+        if path.endswith("/v1/metrics"):
+            metrics.wait()
+        return take(path, body, headers)
+
+    monkeypatch.setattr(collector, "take", holding_metrics)
+    async with bench.driving():
+        run = await bench.start("chatty")
+        await bench.ended(run)
+    sent = await bench.journal.position()
+
+    async def is_noted() -> bool:
+        return (await read_cursor(bench.journal) or 0) >= sent
+
+    try:
+        async with exporting(bench.journal, send_limit_s=600.0):
+            await until(is_noted)  # a process that dies now has nothing sent again
+            metrics.set()
+    finally:
+        metrics.set()
+    assert Counter(got(collector.spans)) == dict.fromkeys(await expected(bench.journal, run), 1)
+    assert collector.metrics
 
 
 @pytest.mark.parametrize("by_library", [False, True])
