@@ -4,15 +4,19 @@ silence.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
 from console.verbs.run_operation import is_driven
 from console.workspace import workspace
 from runtime.record.journal import Journal, JournalError
+from runtime.record.places import journal_address
 from runtime.record.state.summary import PublicSummary
 from runtime.record.workspace_lock import holder
 from screens.render.sanitize import sanitize_line
@@ -20,7 +24,10 @@ from screens.render.sanitize import sanitize_line
 if TYPE_CHECKING:
     from runtime.operations.requests.workers import UnservedRuns
 
-_SHOWN = 5
+FIRST_LOOK_S: Final = 3.0
+"""Seconds that a run has to be taken up before it is asked why it is not; later looks are further apart."""
+_LONGEST_PAUSE_S: Final = 60.0
+_SHOWN: Final = 5
 
 
 async def note_unserved_runs(journal: Journal | None) -> None:
@@ -39,6 +46,26 @@ def print_unserved(found: Iterable[UnservedRuns]) -> None:
         need = sanitize_line(each.need, limit=400)
         help_words = "" if each.queue_error else " (move RUN --code LABEL --queue NAME lets another take it up)"
         print_note(f"{what} for {need}: {runs}{help_words}")
+
+
+async def tell_unserved(journal: Journal, run_id: str, *, first_look_s: float = FIRST_LOOK_S) -> None:
+    """Say of a run that is followed why no worker takes it up; each reason once. Until cancelled; at once in a
+    directory, whose runtime drives all of its runs.
+    """
+    if journal_address(workspace().state) is None:
+        return
+    from runtime.operations.requests.workers import ListWorkers
+
+    told, pause = "", first_look_s
+    while True:
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+        with suppress(JournalError):
+            listed = await operations_on(journal).run(ListWorkers(), cli_origin())
+            mine = next((each for each in listed.unserved if run_id in each.runs), None)
+            if mine is not None and mine.need != told:
+                print_unserved([replace(mine, runs=(run_id,))])
+            told = mine.need if mine is not None else ""
 
 
 async def note_undriven(runs: Iterable[PublicSummary]) -> None:

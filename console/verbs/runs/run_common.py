@@ -18,6 +18,7 @@ from console.output import print_note
 from console.output_capture import capture_output
 from console.verbs.base import BadInput, cli_origin, open_for_writing, operations_on
 from console.verbs.run_operation import is_driven
+from console.verbs.unserved_runs import tell_unserved
 from console.workspace import Workspace, workspace
 from runtime.config.configuration import Configuration
 from runtime.config.loader import load_configuration, load_env_file
@@ -171,6 +172,7 @@ async def _follow_to_end(
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
         failed = asyncio.create_task(driving.wait_for_failure())
+        telling = asyncio.create_task(tell_unserved(journal, run_id))
         try:
             await asyncio.wait({following, failed}, return_when=asyncio.FIRST_COMPLETED)
             if not following.done():
@@ -183,9 +185,9 @@ async def _follow_to_end(
             print_note("the reader of the output has gone; what is recorded stays, and the same with --resume goes on")
             raise
         finally:
-            following.cancel()
-            failed.cancel()
-            await asyncio.gather(following, failed, return_exceptions=True)
+            for task in (following, failed, telling):
+                task.cancel()
+            await asyncio.gather(following, failed, telling, return_exceptions=True)
 
 
 async def _unfinished(journal: Journal, ref: str, task: str) -> Summary | None:

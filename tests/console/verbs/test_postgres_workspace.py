@@ -228,6 +228,20 @@ def test_workers_drain_and_a_run_that_has_no_worker_is_told_of(machine: Machine,
         assert here.json("workers")[0]["unserved"] == []
 
 
+def test_a_followed_run_says_that_no_worker_takes_its_queue(machine: Machine) -> None:
+    here = machine("here")
+    (here.directory / "go").touch()
+    with here.start("run", "--queue", "gpu", "slow.py:swarm", "x") as followed:
+        said = followed.stderr.readline()
+        assert "1 run waits for a worker" in said
+        assert "gpu" in said
+        assert "move RUN" in said
+        with here.start("worker", "--queue", "gpu") as worker:
+            assert followed.wait(timeout=50) == 0
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(timeout=60) == 0
+
+
 async def start_labelled(url: str, root: Path, code: str) -> str:
     """A run for code of this label."""
     async with await open_journal(url) as journal:
