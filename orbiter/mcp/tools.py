@@ -8,7 +8,7 @@ from typing import Any
 
 from orbiter import steps
 from orbiter._internal.tools.toolset import Toolset
-from orbiter.errors import AgentError, ToolError
+from orbiter.errors import AgentError, ConfigurationError, ToolError
 from orbiter.guests.tool_settings import ToolSettings
 from orbiter.mcp.call import ServerCall
 from orbiter.mcp.definition import SERVER_NAME
@@ -105,7 +105,7 @@ def _settings(table: ServerTable, name: str) -> dict[str, ToolSettings]:
     """What the operator declares of the server's tools; nothing where its definition is gone since."""
     try:
         return dict(table.server(name).tools)
-    except ValueError:
+    except ConfigurationError:
         return {}
 
 

@@ -214,6 +214,24 @@ async def test_a_server_that_cannot_be_started_is_a_fault_with_options(mcp: McpB
         assert (await mcp.bench.ended(run)).output == "content of a.txt"
 
 
+@pytest.mark.parametrize("file", ['{"mcpServers": {"ref": {"args": []}}}', '{"mcpServers": {}}', "{"])
+async def test_a_definition_that_is_wrong_or_missing_is_corrected_or_done_without(mcp: McpBench, file: str) -> None:
+    (mcp.bench.root / ".mcp.json").write_text(file)
+    async with mcp.driving():
+        run = await mcp.start("reader")
+        (asked,) = await mcp.bench.incidents(run)
+        assert asked.opened.fault.cause == "config_invalid"
+        assert options(asked) == ["retry", "result", "deny", "skip", "abort"]
+        await mcp.bench.answer(asked, "skip")
+        assert "Unknown tool 'ref_read'" in (await mcp.bench.ended(run)).output
+        run = await mcp.start("reader")
+        (asked,) = await mcp.bench.incidents(run)
+        mcp.write_server(mcp.stdio())
+        mcp.approve()
+        await mcp.bench.answer(asked, "retry")
+        assert (await mcp.bench.ended(run)).output == "content of a.txt"
+
+
 async def test_a_call_that_needs_a_login_says_how_and_no_token_is_recorded(
     mcp: McpBench, caplog: pytest.LogCaptureFixture
 ) -> None:
