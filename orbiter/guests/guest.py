@@ -145,6 +145,15 @@ def guest(agent: object, *, name: str = "", **options: object) -> Guest:
     Raises:
         AgentError: It is not an agent of a framework that is known here.
         ConfigurationError: The framework's installed version is not supported.
+
+    Examples:
+        >>> from pydantic_ai import Agent
+        >>> from pydantic_ai.models.test import TestModel
+        >>> from orbiter import run
+        >>> from orbiter.guests import guest
+        >>> greeter = guest(Agent(TestModel(custom_output_text="Hi."), name="greeter"))
+        >>> run.sync(greeter, "Hello").output
+        'Hi.'
     """
     factory = None
     framework = framework_of(agent)

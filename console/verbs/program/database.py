@@ -66,6 +66,8 @@ async def database(
         return 0
     place = Path(directory).absolute()  # noqa: ASYNC240 - no I/O
     if action == "import":
+        if not place.is_dir():
+            raise BadInput(f"{place} is not a directory: name a state directory, for example .orbiter")
         count = await import_directory(place, address)
         what = f"from {place} to {address.url}"
     else:

@@ -181,6 +181,10 @@ def test_mistakes_with_databases_are_said_in_words(program: Program) -> None:
     for words, told in (
         (["database", "init"], "name a workspace on Postgres: orbiter-console --workspace 'postgres://"),
         (["--workspace", "here", "runs"], "a directory by --state"),
+        (
+            ["--workspace", "postgres://127.0.0.1:1/db?workspace=news", "database", "import", "nowhere"],
+            "is not a directory: name a state directory, for example .orbiter",
+        ),
     ):
         done = program(*words)
         assert (done.returncode, "Traceback" in done.stderr) == (2, False)
