@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from orbiter import steps
-from orbiter.errors import AgentConfigurationError, AgentError
+from orbiter.errors import AgentConfigurationError
 from orbiter.guests.factories import complete_factory
 from orbiter.guests.frameworks import FRAMEWORKS, Framework, check_version, framework_of
 from orbiter.guests.typed_values import as_text
@@ -43,9 +43,9 @@ class Guest(ABC):
         """A team's lead is given tools; a guest cannot be.
 
         Raises:
-            AgentError: Always.
+            AgentConfigurationError: Always.
         """
-        raise AgentError(
+        raise AgentConfigurationError(
             f"the guest {self.name!r} cannot lead a team: it takes no tools but its own",
             suggestion="Let one of our agents lead, and the guest be a worker.",
         )

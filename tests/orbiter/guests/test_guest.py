@@ -30,7 +30,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from orbiter import Swarm, run
-from orbiter.errors import AgentError, ConfigurationError
+from orbiter.errors import AgentConfigurationError, AgentError, ConfigurationError
 from orbiter.guests import guest
 from orbiter.guests.frameworks import FRAMEWORKS, check_version, framework_of
 from orbiter.guests.pydantic_ai.model_request import MODEL_REQUEST
@@ -222,5 +222,5 @@ async def test_a_guest_cannot_lead_a_team() -> None:
     team = Swarm(
         agents=[guest(Agent(answering("x")), name="lead"), guest(Agent(answering("y")), name="worker")], mode="team"
     )
-    with pytest.raises(AgentError, match="the guest 'lead' cannot lead a team"):
+    with pytest.raises(AgentConfigurationError, match="the guest 'lead' cannot lead a team"):
         await run(team, "go")
