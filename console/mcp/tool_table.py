@@ -136,7 +136,7 @@ TOOLS: Final[Mapping[str, ToolSpec]] = {
         ToolSpec(
             name="start_run",
             request=StartRun,
-            fields=("ref", "input", "title", "queue"),
+            fields=("ref", "input", "title", "queue", "reason"),
             words=_ACT.format("Start a run"),
         ),
         ToolSpec(

@@ -81,6 +81,7 @@ class Decisions:
         title: str = "",
         options: dict[str, Any] | None = None,
         queue: str = "",
+        reason: str = "",
         by: ev.Actor,
         run_id: str = "",
     ) -> str:
@@ -92,6 +93,7 @@ class Decisions:
             title: What the run is called; else the first line of its input.
             options: Its own settings.
             queue: Which workers drive it; empty: as the swarm's setting says.
+            reason: Why it is begun.
             by: Who asks.
             run_id: Its id; else a new one.
 
@@ -113,6 +115,7 @@ class Decisions:
             options=checked_options(options or {}),
             program=self._program,
             queue=checked_queue(queue) if queue else queue_of(ref, self._queues_of_swarms()),
+            reason=reason,
             by=by,
         )
         return await create_run(self._journal, asked)

@@ -40,6 +40,7 @@ async def _start(ops: OperationContext, request: asked.StartRun, origin: Origin)
         title=request.title,
         options=dict(request.options),
         queue=request.queue,
+        reason=request.reason,
         by=origin.by,
         run_id=run_id_of(origin.command_id) if origin.command_id else "",
     )

@@ -25,7 +25,8 @@ class RunState(Struct, frozen=True, kw_only=True):
 class StartRun(Request[RunState], frozen=True):
     """Create a run of the swarm `ref` (`path.py:name`) on `input`. Its id comes from the id of the command.
 
-    `queue`: which workers drive it, those that take this queue; empty: as the swarm's setting says.
+    `queue`: which workers drive it, those that take this queue; empty: as the swarm's setting says. `reason`: why it is
+    begun, for the audit.
     """
 
     verb: ClassVar[str] = "start"
@@ -36,6 +37,7 @@ class StartRun(Request[RunState], frozen=True):
     title: str = ""
     options: JsonObject = field(default_factory=dict)
     queue: str = ""
+    reason: str = ""
 
 
 class AbortRun(Request[RunState], frozen=True):

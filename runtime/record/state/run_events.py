@@ -24,6 +24,8 @@ class RunCreated(JournalEvent, frozen=True, kw_only=True, tag="run.created"):
     """The label of the code that it is for; empty: of the first worker that takes it up."""
     queue: str = DEFAULT_QUEUE
     """Which workers are to drive it: those that take this queue."""
+    reason: str = ""
+    """Why it was asked for; an agent says so."""
     by: Actor = RUNTIME
 
 

@@ -132,7 +132,7 @@ async def test_without_a_word_of_the_person_an_agent_answers_nothing(scene: Scen
 
 async def test_an_agent_answers_what_the_persons_own_file_allows_and_nothing_else(scene: Scene, own_file: Path) -> None:
     incident = failed_model(scene)
-    own_file.write_text('[mcp]\nmay_answer = ["retry"]\nmay_act = ["freeze_run"]\n')
+    own_file.write_text('[mcp]\nmay_answer = ["retry"]\nmay_act = ["freeze_run", "start_run"]\n')
     async with runtime_at(scene) as runtime, client_of(runtime) as client:
         assert "may_answer" in await refused(
             client, "answer_incident", incident_id=incident, option="wait_retry", reason="slow"
@@ -141,9 +141,13 @@ async def test_an_agent_answers_what_the_persons_own_file_allows_and_nothing_els
         assert taken["by"]["channel"] == "mcp"
         frozen = await called(client, "freeze_run", run_id=scene.run, reason="let a person look")
         assert frozen == [{"id": scene.run, "state": "frozen"}]
+        why = "the source has changed"
+        started = await called(client, "start_run", ref="keeper.py:swarm", input="x", reason=why)
     (answered,) = audited(scene, "answered")
     assert (answered["option"], answered["channel"], answered["reason"]) == ("retry", "mcp", "up again")
     assert answered["person"].startswith("Claude Code (")
+    begun = next(each for each in audited(scene, "started") if each["run_id"] == started["id"])
+    assert (begun["channel"], begun["reason"]) == ("mcp", why)
 
 
 @pytest.mark.parametrize("option", ["grant", "result", "deny", "skip", "abort", "accept", "acknowledge"])

@@ -82,7 +82,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("answer_incident", {"incident_id": "i", "option": "grant", "params": "{}", "reason": "x"}, "params: Expected"),
     ("answer_incident", {"incident_id": "i", "option": "retry", "revision": 1.5, "reason": "x"}, "revision: Expected"),
     ("answer_incident", {"incident_id": "i", "option": "retry", "reach": "run", "reason": "x"}, "'reach' is unknown"),
-    ("start_run", {"ref": "a.py:b", "options": {}}, "'options' is unknown here: it takes ref, input, title, queue"),
+    ("start_run", {"ref": "a.py:b", "options": {}}, "'options' is unknown here: it takes ref"),
     ("freeze_run", {"reason": "x"}, "run_id: is missing"),
     ("abort_run", {"run_id": "nope", "reason": ""}, "reason: is missing"),
 ]
