@@ -34,7 +34,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any], dict[KeyPath, int]]:
         found = tomllib.loads(text)
         check_value(found)
     except tomllib.TOMLDecodeError as exc:
-        raise InvalidToml(f"no TOML: {exc}") from exc
+        raise InvalidToml(f"not valid TOML: {exc}") from exc
     except ValueError as exc:  # nested too deeply; a number that is too long
         raise InvalidToml(str(exc)) from exc
     return found, key_lines(text)

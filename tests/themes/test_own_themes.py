@@ -64,8 +64,8 @@ def test_a_broken_theme_says_what_where_and_what_instead(text: str, words: list[
     ("text", "words"),
     [
         ("", ["name", "printable"]),
-        ("a = ]", ["no TOML", "line 1"]),
-        ("name = 'x'\nname = 'y'\n", ["no TOML", "line 2"]),
+        ("a = ]", ["not valid TOML", "line 1"]),
+        ("name = 'x'\nname = 'y'\n", ["not valid TOML", "line 2"]),
         ("a = " + "[" * 5000, ["nested too deeply"]),
         (TOML.replace("dark = true", 'dark = "night"'), ["mine.toml:3", "dark", "true"]),
         (TOML.replace("dark = true\n", ""), ["dark", "true"]),

@@ -140,7 +140,7 @@ def test_what_the_console_does_not_know_is_refused(console: dict[str, Any], word
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "orbiter.toml").write_text("[keys\n")
-    with pytest.raises(InvalidPreferences, match=r"orbiter\.toml: no TOML"):
+    with pytest.raises(InvalidPreferences, match=r"orbiter\.toml: not valid TOML"):
         read_preferences(tmp_path, {"HOME": str(tmp_path)})
 
 

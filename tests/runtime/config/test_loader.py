@@ -93,7 +93,7 @@ def test_every_section_reaches_the_drives(tmp_path: Path) -> None:
         (
             "[errors]\nprovider_settings.openai = {\ninsufficient_quota_action = 'fall'}\n",
             None,
-            "no TOML",
+            "not valid TOML",
         ),
         (
             "[errors.provider_settings.openai]\ninsufficient_quota_action = 'falback'\n",

@@ -61,7 +61,7 @@ async def test_what_is_edited_holds_at_once_and_what_cannot_be_is_said(
         await settled(pilot)
         await press(pilot, "6", then=SettingsScreen)
         for wrong, said in (
-            ("[console\n", "no TOML"),
+            ("[console\n", "not valid TOML"),
             ("[console]\nmous = true\n", f"{file}:2: console.mous: unknown key: did you mean 'mouse'?"),
             ("[keys]\nhelp = 'x y'\n", "Nothing is changed"),
         ):

@@ -37,7 +37,7 @@ MISTAKES = {
     "[[fault]]\n": "line 1: must have a table [[faults]]",
     "faults = 1\n": "line 1: must have a table [[faults]]",
     "faults = [1]\n": "line 1: must have a table [[faults]]",
-    "faults = [": "d.toml: no TOML",
+    "faults = [": "d.toml: not valid TOML",
     "[[faults]]\ntool = 3\nhang = true\n": 'tool: must be a valid string, for example tool = "fetch_*"',
 }
 
