@@ -52,6 +52,8 @@ class IncidentDraft:
     error: BaseException | None = None
     action: dict[str, Any] | None = None
     need: str = ""
+    not_offered: frozenset[str] = frozenset()
+    """Options that the step does not take."""
     in_doubt: bool = False
     in_place: bool = True
     """The node goes on where it is after an input; else its body is done again with what is recorded."""
@@ -111,6 +113,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         in_place=draft.in_place,
         partial=draft.partial,
     )
+    offered = tuple(each for each in offered if each.id not in draft.not_offered)
     lineage = session.state.lineage(node_id)
     agents = [node.name for node in lineage if node.kind == "agent"]
     deadline_s = answer_deadline_at(session, node_id)

@@ -122,7 +122,8 @@ class StepExecution(msgspec.Struct, eq=False):
         """A tool's arguments as they will be used, with what hooks made of them; empty for other steps."""
         found: Any = self.overrides.arguments
         if found is None and self.step.kind == "tool":
-            found = (self.step.codec.editable(self.step.arguments) or {}).get("arguments", {})
+            codec, given = self.step.codec, self.step.arguments
+            found = (codec.editable(given) or codec.describe(given)).get("arguments", {})
         return found if isinstance(found, Mapping) else {}
 
     @property
@@ -199,6 +200,7 @@ class StepExecution(msgspec.Struct, eq=False):
             error=error,
             action={**shown, **(blocked.action or {})},
             need=blocked.need,
+            not_offered=self.step.traits.not_offered,
             arguments_schema=self.step.traits.schema if self.step.kind == "tool" else None,
             result_type=self.step.traits.result_type,
             wait_s=blocked.wait_s,

@@ -77,6 +77,7 @@ class Traits:
         result_type: What a result given by hand must fit: an agent's output type, a tool's return type.
         classify_around: Who judges a failure of which `classify_error` says nothing: the agent and the swarms around.
         server: The MCP server that the step needs: it has to be approved, and all its steps share one breaker.
+        not_offered: Options that it does not take, by their ids: no operator is offered them.
     """
 
     idempotent: bool = False
@@ -91,6 +92,7 @@ class Traits:
     classify_around: Callable[[Exception, dict[str, Any]], Any] | None = None
     retry_policy: Callable[[], Mapping[str, Any]] | None = None
     server: str = ""
+    not_offered: frozenset[str] = frozenset()
 
 
 NO_TRAITS = Traits()

@@ -116,12 +116,14 @@ class _ApprovalCodec(Codec[ApprovalAsk, Decision]):
         return arguments.decided("reject", str(exc))
 
     def by_hand(self, arguments: ApprovalAsk, value: Any) -> Decision:
-        """An answer in place of the action.
+        """An answer in place of the action. Where the graph takes none it is a refusal: the action was skipped.
 
         Raises:
-            ValueError: The graph takes no answer.
+            ValueError: The graph takes neither.
         """
         if "respond" not in arguments.allowed:
+            if "reject" in arguments.allowed:
+                return arguments.decided("reject", as_text(value))
             raise ValueError(f"the graph takes no result for {arguments.action!r}, only {_list(arguments)}")
         return arguments.decided("respond", as_text(value))
 
@@ -136,9 +138,15 @@ _APPROVAL = _ApprovalCodec()
 async def approve(life: Life, asked: ApprovalAsk, place: Place) -> dict[str, Any]:
     """The decision of an operator, or of a rule, in the words that the graph reads."""
     needed = () if "approve" not in asked.allowed else (f"approval.{_verb(asked.action)}",)
-    traits = Traits(idempotent=True, permissions=needed, schema=asked.schema)
+    traits = Traits(idempotent=True, permissions=needed, schema=asked.schema, not_offered=_not_taken(asked))
     step = Step("tool", asked.name, life.agent, place, asked, _decide, _APPROVAL, traits)
     return (await life.scope.step(step)).value
+
+
+def _not_taken(asked: ApprovalAsk) -> frozenset[str]:
+    """The options for which the graph has no decision."""
+    decisions = {"edit": ("edit",), "result": ("respond",), "skip": ("respond", "reject")}
+    return frozenset(option for option, needed in decisions.items() if not set(needed) & set(asked.allowed))
 
 
 def _verb(action: str) -> str:

@@ -30,6 +30,7 @@ def draft_unfit_result(
         message=f"the result that {answer.by.name or 'an operator'} gave does not fit: {wrong}; before: {before}",
         action=dict(opened.action),
         need=str(opened.action.get("permission", "")),
+        not_offered=step.traits.not_offered,
         in_doubt=opened.in_doubt,
         arguments_schema=opened.arguments_schema,
         result_type=step.traits.result_type,

@@ -168,17 +168,19 @@ def pay(to: str, amount: int) -> str:
     return f"paid {to} {amount}"
 
 
-def banker(middleware: Sequence[Any], mode: Any = "batched") -> Any:
+def banker(middleware: Sequence[Any], mode: Any = "batched", allowed: Any = True) -> Any:
     """Asks before it pays, in LangChain's own way."""
     model = scripted(
         [("pay", "a", {"to": "ann", "amount": 1}), ("pay", "b", {"to": "bob", "amount": 2})],
         lambda messages: f"the end: {results(messages)}",
     )
-    asks = HumanInTheLoopMiddleware(interrupt_on={"pay": True}, interrupt_mode=mode)
+    asks = HumanInTheLoopMiddleware(interrupt_on={"pay": allowed}, interrupt_mode=mode)
     return create_agent(model, [pay], middleware=[*middleware, asks], name="banker")
 
 
 banker_per_call = guest(partial(banker, mode="per_call"), name="banker")
+banker_yes_or_no = guest(partial(banker, allowed={"allowed_decisions": ["approve", "reject"]}), name="banker")
+banker_only_yes = guest(partial(banker, allowed={"allowed_decisions": ["approve", "edit"]}), name="banker")
 
 
 @tool

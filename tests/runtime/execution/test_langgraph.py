@@ -39,6 +39,24 @@ async def test_decisions_of_the_human_in_the_loop_middleware_are_grants_edits_an
     assert "not bob" in state.output
 
 
+async def test_only_decisions_that_the_middleware_allows_are_offered_and_what_is_decided_is_shown(bench: Bench) -> None:
+    async with bench.driving():
+        run = await start(bench, "banker_yes_or_no")
+        first, second = await two(bench, run)
+        assert first.opened.action == {
+            "tool": "approve pay", "arguments": {"to": "ann", "amount": 1}, "permission": "approval.pay",
+        }  # fmt: skip
+        assert options(first) == ["grant", "deny", "skip", "abort"]
+        with pytest.raises(InvalidCommand):
+            await bench.answer(first, "edit", arguments={"to": "ann", "amount": 5})
+        await bench.answer(second, "skip")
+        state = await bench.ended_by(first, "grant")
+        assert effects(bench) == ["note paid ann 1"]
+        assert "Skipped by the operator." in state.output
+        approving, _ = await two(bench, await start(bench, "banker_only_yes"))
+        assert options(approving) == ["grant", "deny", "edit", "abort"]
+
+
 async def test_an_approval_for_each_call_has_its_own_interrupt(bench: Bench) -> None:
     async with bench.driving():
         run = await start(bench, "banker_per_call")
