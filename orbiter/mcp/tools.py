@@ -24,6 +24,8 @@ from orbiter.tool import Tool, current_tool_context
 
 _CALLS = 1_000
 """Places of the second listing, behind those of the first."""
+_NOT_OFFERED = frozenset({"edit"})
+"""A list of tools has no arguments to change: its failures are ended by the server, or by its definition."""
 
 
 def mcp_tools(server: str, *, only: Iterable[str] | None = None) -> ServerTools:
@@ -96,7 +98,7 @@ class ServerTools(Toolset):
         ]
 
     async def _list(self, scope: Scope, agent: str, request: ListingRequest, number: int) -> Listing:
-        traits = Traits(idempotent=True, server=self.server, classify_error=classify_error)
+        traits = Traits(idempotent=True, server=self.server, classify_error=classify_error, not_offered=_NOT_OFFERED)
         name = f"{self.server}.list_tools"
         return await scope.step(Step("tool", name, agent, Place(number), request, list_tools, LISTING, traits))
 

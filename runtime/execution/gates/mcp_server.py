@@ -17,7 +17,7 @@ from runtime.execution.gates.blocked import Blocked
 from runtime.execution.gates.permission import PermissionDenied
 from runtime.execution.run_session import RunSession
 from runtime.judgement.permissions.permission import Need
-from runtime.judgement.recovery.options import SERVER_APPROVAL_RULE_ID, SERVER_DEFINITION_RULE_ID
+from runtime.judgement.recovery.options import SERVER_APPROVAL_RULE_ID
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Classification,
@@ -52,7 +52,7 @@ async def check_server(session: RunSession, agent: str, name: str) -> Blocked | 
             return None
     except ConfigurationError as exc:
         # Once its file is mended the same may be done again.
-        return Blocked(replace(config_fault(exc), recoverable=True, rule_id=SERVER_DEFINITION_RULE_ID), exc)
+        return Blocked(replace(config_fault(exc), recoverable=True), exc)
     need, shown = Need(SERVER_VERB, name), server.describe()
     what = f"start {shlex.join(shown['command'])}" if server.command else f"connect to {shown['url']}"
     if given := [f"{name}={value}" for name, value in shown.get("env", {}).items()]:

@@ -24,8 +24,6 @@ from runtime.record.state.incident_events import IncidentAnswered, IncidentOpene
 
 SERVER_APPROVAL_RULE_ID: Final = "mcp-server-approval"
 """The rule of incidents that ask whether an MCP server may be used."""
-SERVER_DEFINITION_RULE_ID: Final = "mcp-server-definition"
-"""The rule of failures that only a correction of the MCP server's definition ends, whatever a call's arguments."""
 
 _NEEDS: Final[dict[str, OptionNeed]] = {need: need for need in get_args(OptionNeed)}
 """What `Option.needs` of an event can say."""
@@ -240,9 +238,7 @@ def _options_at_step(fault: Classification, where: FaultSite) -> list[str]:
         ids = ["wait_retry", "reset", "result", "deny"]
     else:
         ids = ["retry", "edit", "result", "deny"] if where == "tool" else ["retry", "result"]
-        if fault.rule_id == SERVER_DEFINITION_RULE_ID:
-            ids = [each for each in ids if each != "edit"]
-        elif where == "tool" and fault.cause in (Cause.ARGS_INVALID, Cause.CONFIG_INVALID):
+        if where == "tool" and fault.cause in (Cause.ARGS_INVALID, Cause.CONFIG_INVALID):
             ids = ["edit", "retry", "result", "deny"]
     if fault.retry_after_s and "wait_retry" not in ids:
         ids.insert(0, "wait_retry")
