@@ -4,12 +4,9 @@ silence.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
-
-from msgspec.structs import replace
 
 from console.output import print_note
 from console.verbs.base import cli_origin, operations_on
@@ -38,11 +35,12 @@ async def note_unserved_runs(journal: Journal | None) -> None:
         print_unserved((await operations_on(journal).run(ListWorkers(), cli_origin())).unserved)
 
 
-def print_unserved(found: Iterable[UnservedRuns]) -> None:
-    """One line for each need."""
+def print_unserved(found: Iterable[UnservedRuns], *, only: str = "") -> None:
+    """One line for each need. `only`: the one run that is meant; empty: all."""
     for each in found:
-        runs = ", ".join(each.runs[:_SHOWN]) + (", …" if len(each.runs) > _SHOWN else "")
-        what = "1 run waits" if len(each.runs) == 1 else f"{len(each.runs)} runs wait"
+        ids = (only,) if only else each.runs
+        runs = ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else "")
+        what = "1 run waits" if len(ids) == 1 else f"{len(ids)} runs wait"
         need = sanitize_line(each.need, limit=400)
         help_words = "" if each.queue_error else " (move RUN --code LABEL --queue NAME lets another take it up)"
         print_note(f"{what} for {need}: {runs}{help_words}")
@@ -54,6 +52,8 @@ async def tell_unserved(journal: Journal, run_id: str, *, first_look_s: float = 
     """
     if journal_address(workspace().state) is None:
         return
+    import asyncio  # verbs that only list do without
+
     from runtime.operations.requests.workers import ListWorkers
 
     told, pause = "", first_look_s
@@ -64,7 +64,7 @@ async def tell_unserved(journal: Journal, run_id: str, *, first_look_s: float = 
             listed = await operations_on(journal).run(ListWorkers(), cli_origin())
             mine = next((each for each in listed.unserved if run_id in each.runs), None)
             if mine is not None and mine.need != told:
-                print_unserved([replace(mine, runs=(run_id,))])
+                print_unserved([mine], only=run_id)
             told = mine.need if mine is not None else ""
 
 
