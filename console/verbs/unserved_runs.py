@@ -21,7 +21,7 @@ from screens.render.sanitize import sanitize_line
 if TYPE_CHECKING:
     from runtime.operations.requests.workers import UnservedRuns
 
-FIRST_LOOK_S: Final = 3.0
+_FIRST_LOOK_S: Final = 3.0
 """Seconds that a run has to be taken up before it is asked why it is not; later looks are further apart."""
 _LONGEST_PAUSE_S: Final = 60.0
 _SHOWN: Final = 5
@@ -46,7 +46,7 @@ def print_unserved(found: Iterable[UnservedRuns], *, only: str = "") -> None:
         print_note(f"{what} for {need}: {runs}{help_words}")
 
 
-async def tell_unserved(journal: Journal, run_id: str, *, first_look_s: float = FIRST_LOOK_S) -> None:
+async def tell_unserved(journal: Journal, run_id: str) -> None:
     """Say of a run that is followed why no worker takes it up; each reason once. Until cancelled; at once in a
     directory, whose runtime drives all of its runs.
     """
@@ -56,7 +56,7 @@ async def tell_unserved(journal: Journal, run_id: str, *, first_look_s: float = 
 
     from runtime.operations.requests.workers import ListWorkers
 
-    told, pause = "", first_look_s
+    told, pause = "", _FIRST_LOOK_S
     while True:
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE_S)
