@@ -110,7 +110,8 @@ def absolute_ref(ref: str, root: Path) -> str:
             recorded.
     """
     target, _, attribute = ref.rpartition(":")
-    if not target or not attribute:
+    relative = target.startswith(".") and not _is_path(target)
+    if not target or not attribute or relative:
         named = _defined(ref, root)
         raise SwarmLoadError(
             f"{ref!r} is not a reference to a swarm: write path/to/file.py:name or package.module:name{named}"

@@ -63,10 +63,10 @@ def _row(each: Breaker) -> tuple[str, ...]:
 async def budgets(run: str, *, as_json: bool) -> int:
     """Show how much of its budget each unfinished run, or one run, has used; budgets that are nearly used up first."""
     async with open_for_reading() as journal:
+        run_id = (await find_run(journal, run)).id if run else ""
         if journal is None:
             print_note("nothing has been run here yet")
             return 0
-        run_id = (await find_run(journal, run)).id if run else ""
         found = await operations_on(journal).run(ListBudgets(run_id=run_id, limit=MAX_RUNS), cli_origin())
     if as_json:
         for each in found:

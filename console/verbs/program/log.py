@@ -66,10 +66,10 @@ async def log(run: str, *, limit: int, follow: bool, faults: bool, grep: str, of
     if of_file:
         return _file(pattern, limit, as_json=as_json)
     async with open_for_reading() as journal:
+        run_id = (await find_run(journal, run)).id if run else ""
         if journal is None:
             print_note("nothing has been run here yet")
             return 0
-        run_id = (await find_run(journal, run)).id if run else ""
         reader = _LogReader(operations_on(journal), run_id)
         titles = {} if run else await reader.titles()
         async for row in reader.rows(journal, limit, follow=follow):

@@ -15,6 +15,7 @@ from console.verbs.runs.export_directory import run_exporter
 from console.workspace import workspace
 from runtime.record.journal_care import JournalCare
 from runtime.record.places import journal_exists
+from screens.render.formatting import pluralize
 
 _AGES = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -73,7 +74,7 @@ async def prune(
             print_json({"id": run_id, "state": "would be forgotten" if dry_run else "forgotten"})
         else:
             print_line(run_id)
-    print_note(f"{len(gone)} runs {'would be ' if dry_run else ''}forgotten")
+    print_note(f"{pluralize(len(gone), 'run')} {'would be ' if dry_run else ''}forgotten")
     return 0
 
 

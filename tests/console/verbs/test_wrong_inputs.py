@@ -37,6 +37,8 @@ WRONG = [
     (["run", "json:loads"], "is a function that takes arguments"),
     (["run", "swarms.py"], "swarms.py:workflow"),
     (["run", "swarms.py:"], "swarms.py:workflow"),
+    (["run", ".:plain"], "'.:plain' is not a reference to a swarm"),
+    (["run", "..swarms:plain"], "'..swarms:plain' is not a reference to a swarm"),
     (["run", "swarms.py:plain", NO_TEXT], "must be UTF-8 text"),
     (["run", "swarms.py:plain", "x", "--budget", "max_step=3"], "did you mean 'max_steps'?"),
     (["run", "swarms.py:plain", "x", "--budget", "max_steps=-1"], "max_steps must be a whole number of 1 or more"),
@@ -199,6 +201,13 @@ def test_settings_that_are_a_directory_are_not_taken_for_none(tmp_path: Path, ar
     done = Program(tmp_path)(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert "orbiter.toml is a directory, not a file" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["log", "r-1"], ["budgets", "r-1"], ["show", "r-1"], ["waits", "r-1"]])
+def test_a_run_that_is_named_must_exist_even_where_nothing_was_run(tmp_path: Path, arguments: list[str]) -> None:
+    done = Program(tmp_path)(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "unknown run 'r-1'" in done.stderr
 
 
 def test_a_directory_in_place_of_the_journal_is_named(tmp_path: Path) -> None:
