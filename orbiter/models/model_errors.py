@@ -104,6 +104,14 @@ class CallContext:
             where=where,
         )
 
+    def body_error(self, error: Any) -> ModelError:
+        """An error body that came with status 200: its numeric code, if it has one, is the status that was meant."""
+        body = error if isinstance(error, dict) else {"message": str(error)}
+        code = body.get("code")
+        status = code if isinstance(code, int) and 400 <= code <= 599 else 200
+        where: Where = "stream" if status == 200 else "response"
+        return self.http_error(status, {}, json.dumps({"error": body}, default=str), where=where)
+
     def truncated_error(
         self, *, request_id: str = "", headers: Mapping[str, str] | None = None, got: int = 0
     ) -> ModelError:

@@ -77,6 +77,8 @@ class AnthropicProvider(SdkProvider):
         return client.messages.create
 
     def _read(self, reply: Any, call: CallContext) -> ModelResponse:
+        if error := getattr(reply, "error", None):  # of a gateway
+            raise call.body_error(error)
         if not reply.stop_reason:
             raise call.truncated_error(request_id=getattr(reply, "_request_id", "") or "")
         return response_from_wire(reply, call.provider)

@@ -12,7 +12,6 @@ from orbiter.models.model_errors import CallContext
 from orbiter.models.openai.chat_wire import (
     RoundTripData,
     arguments_text,
-    error_in_body,
     finish_from_wire,
     reasoning_of,
     usage_from_wire,
@@ -43,7 +42,7 @@ class ChatStreamReader:
         """The chunk in an event."""
         error = getattr(event, "error", None)
         if error:
-            raise error_in_body(error, self.call)
+            raise self.call.body_error(error)
         usage = usage_from_wire(event.usage) if getattr(event, "usage", None) else Usage()
         choice = event.choices[0] if event.choices else None
         if choice is None:
@@ -71,7 +70,7 @@ class ChatStreamReader:
             return None
         if reason == "error":
             error = getattr(choice, "error", None) or {"message": "The model stopped with an error"}
-            raise error_in_body(error, self.call)
+            raise self.call.body_error(error)
         self.finished = True
         return "content_filter" if self._refused else finish_from_wire(reason, calls=bool(self._ids))
 

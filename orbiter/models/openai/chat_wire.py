@@ -220,13 +220,13 @@ def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
     """
     error = getattr(reply, "error", None)
     if error:
-        raise error_in_body(error, call)
+        raise call.body_error(error)
     choice = reply.choices[0]
     message = choice.message
     if not choice.finish_reason:
         raise call.truncated_error(request_id=getattr(reply, "_request_id", "") or "", got=len(message.content or ""))
     if choice.finish_reason == "error":
-        raise error_in_body(getattr(choice, "error", None) or {"message": "The model stopped with an error"}, call)
+        raise call.body_error(getattr(choice, "error", None) or {"message": "The model stopped with an error"})
     back = RoundTripData(call.provider)
     back.note(message)
     calls: list[ToolCall] = []
@@ -244,14 +244,4 @@ def response_from_wire(reply: Any, call: CallContext) -> ModelResponse:
         finish_reason="content_filter" if refusal else finish_from_wire(choice.finish_reason, calls=bool(calls)),
         reasoning_content=reasoning_of(message),
         provider_data=back.data(calls=bool(calls)),
-    )
-
-
-def error_in_body(error: Any, call: CallContext) -> Exception:
-    """An error body that came with status 200: its numeric code, if it has one, is the status that was meant."""
-    body = error if isinstance(error, dict) else {"message": str(error)}
-    code = body.get("code")
-    status = code if isinstance(code, int) and 400 <= code <= 599 else 200
-    return call.http_error(
-        status, {}, json.dumps({"error": body}, default=str), where="stream" if status == 200 else "response"
     )

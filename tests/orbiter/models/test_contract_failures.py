@@ -84,9 +84,10 @@ async def test_json_where_a_stream_was_asked_for(says: Says, server: Loopback) -
     assert (await failure(provider(says, server))).code == "bad_response"
 
 
-async def test_an_error_body_with_status_200_where_a_stream_was_asked_for(says: Says, server: Loopback) -> None:
+@BOTH_MODES
+async def test_an_error_body_with_status_200(says: Says, server: Loopback, mode: Mode) -> None:
     server.answers = [Answer(200, body=json.dumps(says.error("overloaded_error", "Too busy", "overloaded")))]
-    error = await failure(provider(says, server))
+    error = await failure(provider(says, server), mode)
     assert (error.status, error.type) == (200, "overloaded_error")
     assert "Too busy" in str(error)
 
