@@ -56,6 +56,7 @@ class Capture:
         self._partial = ""
         self._drained = threading.Event()
         self._ending = False
+        self._ended = False
 
     def begin(self) -> None:
         """Take the descriptors. Our own streams are elsewhere already (`_take_streams`)."""
@@ -71,8 +72,9 @@ class Capture:
         """Return when all that was printed so far is shown."""
         _flush(sys.stdout, sys.stderr)
         self._drained.clear()
-        os.write(self._request, b".")
-        self._drained.wait(2 * _DRAIN_S)
+        if not self._ended:  # set before the last time that it is drained
+            os.write(self._request, b".")
+            self._drained.wait(2 * _DRAIN_S)
 
     def finish(self) -> None:
         """Show what was printed so far and stop; what is printed later goes to ``/dev/null``."""
@@ -97,6 +99,8 @@ class Capture:
             if limit and not self._ending:
                 self._drained.set()
                 limit = 0.0
+        self._show_partial()
+        self._ended = True
         self._drained.set()
         self._hand_over()
 
