@@ -177,7 +177,15 @@ def cli(
     given = [f"--{name.removesuffix('s')}" for name, value in console.items() if value]
     given += ["--mouse"] if mouse is not None else []
     if given:
-        raise click.UsageError(f"for the console, not for {ctx.invoked_subcommand}: {', '.join(given)}")
+        raise click.UsageError(_not_for_verb(ctx, given))
+
+
+def _not_for_verb(ctx: click.Context, given: list[str]) -> str:
+    verb = ctx.invoked_subcommand or ""
+    command = cli.get_command(ctx, verb)
+    taken = [option for each in command.params for option in each.opts if option in given] if command else []
+    hint = f"; write it after the verb: {verb} {' '.join(taken)}" if taken else ""
+    return f"for the console, not for {verb}: {', '.join(given)}{hint}"
 
 
 def _no_verb(name: str) -> str:

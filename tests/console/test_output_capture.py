@@ -26,6 +26,10 @@ os.write(ours, "".join(shown).encode())
 def test_the_end_does_not_wait_for_a_reader_that_has_read_all() -> None:
     for then in ("capture.finish()", "capture.drain(); capture.finish()"):
         done = subprocess.run(
-            [sys.executable, "-c", CLOSED_FIRST.format(then=then)], capture_output=True, text=True, timeout=50, check=True
+            [sys.executable, "-c", CLOSED_FIRST.format(then=then)],
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=True,
         )
         assert done.stderr == "output: all of it, without an end of line"

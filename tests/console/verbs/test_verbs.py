@@ -112,6 +112,8 @@ def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) ->
         (["answer", "nonesuch", "retry"], "orbiter-console incidents"),
         (["abort", "nonesuch"], "orbiter-console runs"),
         (["demo", "--model", "gpt"], "provider:name"),
+        (["--embedded", "demo"], "not for demo: --embedded; write it after the verb: demo --embedded"),
+        (["--embedded", "runs"], "not for runs: --embedded\n"),
         (["nonesuch"], "unknown verb 'nonesuch'"),
         (["serve", "--python", "nonesuch/python"], "nonesuch/python"),
     ],
