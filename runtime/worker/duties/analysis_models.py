@@ -8,7 +8,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.judgement.recovery.budget import Budget
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.fault_taxonomy import Impact
+from runtime.record.state.fault_taxonomy import Cause, Impact
 
 PREFERRED_MODELS = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-4.1-mini"))
 """Who is asked if the configuration names no model: the first whose key is there and that is not the one that failed.
@@ -20,6 +20,9 @@ MAX_BUDGET_SHARE = 0.95
 
 _NO_FAILURES = frozenset({"needs-input", "permission-needed", "breakpoint"})
 """Rules of incidents where nothing failed."""
+
+_REFUSED = frozenset({Cause.AUTH_FAILED, Cause.QUOTA_EXHAUSTED})
+"""Causes that all models of a provider have in common, as they share its key."""
 
 
 def analysis_models(configured: str, failing_provider: str) -> tuple[str, ...]:
@@ -35,6 +38,18 @@ def analysis_models(configured: str, failing_provider: str) -> tuple[str, ...]:
     else:
         able = [model.strip() for model in configured.split(",") if model.strip()]
     return tuple(sorted(able, key=lambda model: model.partition(":")[0] == failing_provider))
+
+
+def refused_reason(model: str, opened: ev.IncidentOpened) -> str:
+    """Why a model cannot answer: its provider has just refused the key, or the account, that it would be asked with.
+    Empty where it can.
+    """
+    provider = model.partition(":")[0]
+    has_account = provider in ENDPOINTS and bool(ENDPOINTS[provider].key_variables)
+    if not (has_account and provider == opened.fault.provider and opened.fault.cause in _REFUSED):
+        return ""
+    refused = "the key" if opened.fault.cause is Cause.AUTH_FAILED else "a call for the account's quota"
+    return f"{model} is not asked: {provider} refused {refused}"
 
 
 def no_model_reason(configured: str) -> str:

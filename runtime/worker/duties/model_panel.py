@@ -36,7 +36,7 @@ from runtime.record.journal import Journal
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import fold_events
 from runtime.record.state.fault_taxonomy import Effect, Origin
-from runtime.worker.duties.analysis_models import analysis_models, budget_reason, no_model_reason
+from runtime.worker.duties.analysis_models import analysis_models, budget_reason, no_model_reason, refused_reason
 
 log = logging.getLogger("runtime.analysis")
 
@@ -61,7 +61,8 @@ class ModelPanel:
 
     def has_model(self, opened: ev.IncidentOpened) -> bool:
         """Whether any model could be asked about the incident."""
-        return bool(analysis_models(self._config.analysis, opened.fault.provider))
+        able = analysis_models(self._config.analysis, opened.fault.provider)
+        return not all(refused_reason(model, opened) for model in able)
 
     async def ask(self, found: InboxRow, at: dict[str, Any]) -> ev.AnalysisAdded:
         """What the first model that answers says, as the event at `at`; the fixed sentence where none does."""
@@ -88,6 +89,9 @@ class ModelPanel:
             return []
         models: list[str] = []
         for model in able:
+            if refused := refused_reason(model, opened):
+                reasons.append(refused)
+                continue
             verdict = await breakers_of(self._journal).check(*self._breaker_at(model), opened.incident_id)
             if verdict.allowed:
                 models.append(model)
