@@ -15,7 +15,11 @@ MAX_INPUT_BYTES = 1_000_000
 @verb(resumes=True)
 @click.argument("ref")
 @click.argument("task", metavar="[INPUT]", default="", required=False)
-@click.option("--resume", is_flag=True, help="Continue the newest unfinished run of this swarm with this input.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue the newest unfinished run of this swarm with this input; what has ended is not begun again.",
+)
 @click.option(
     "--budget",
     "budgets",

@@ -46,7 +46,7 @@ class WantedRun:
         ref: the swarm.
         task: its input.
         title: what lists call it; empty: the first line of its input.
-        resume: take up the newest unfinished run of this swarm with this input, if there is one.
+        resume: take up the newest unfinished run of this swarm with this input; if all have ended, show the newest.
         budget: its limits, by name.
         queue: the queue whose workers drive it; empty: as the swarm's setting says.
         drill: its failures are invented: they open no breaker.
@@ -120,9 +120,11 @@ async def _report_hanging_import() -> None:
 
 
 async def _create_or_resume(journal: Journal, operations: Operations, wanted: WantedRun) -> str:
-    found = await _unfinished(journal, wanted.ref, wanted.task) if wanted.resume else None
+    found = await _to_resume(journal, wanted.ref, wanted.task) if wanted.resume else None
     if wanted.resume and found is None:
         print_note("there was nothing to resume: a new run begins")
+    if found is not None and found.state in RUN_TERMINAL:
+        print_note(f"run {found.id} has ended already: it is {found.state}; without --resume a new run begins")
     if found is not None and found.state == "running":
         print_note(f"run {found.id} {await _driver_text()}")
     if found is not None:
@@ -190,11 +192,14 @@ async def _follow_to_end(
             await asyncio.gather(following, failed, telling, return_exceptions=True)
 
 
-async def _unfinished(journal: Journal, ref: str, task: str) -> Summary | None:
-    def fits(found: Summary) -> bool:
-        return found.ref == ref and found.state not in RUN_TERMINAL and (not task or found.input == task[:200])
+async def _to_resume(journal: Journal, ref: str, task: str) -> Summary | None:
+    """The newest unfinished run, else the newest one: what was done to its end is not done again."""
 
-    return next((found for found in await journal.runs(limit=1_000) if fits(found)), None)
+    def fits(found: Summary) -> bool:
+        return found.ref == ref and (not task or found.input == task[:200])
+
+    fitting = [found for found in await journal.runs(limit=1_000) if fits(found)]
+    return next((found for found in fitting if found.state not in RUN_TERMINAL), next(iter(fitting), None))
 
 
 def exit_code(state: DurableRun) -> int:

@@ -50,6 +50,17 @@ def test_resume_takes_up_the_run_that_waits(program: Program, parked: Park) -> N
     assert program.logged("stored.log") == ["a.txt"]
 
 
+def test_resume_begins_nothing_again_that_has_ended(program: Program, parked: Park) -> None:
+    program("answer", parked(), "grant")
+    assert program("run", "keeper.py:swarm", "tea", "--resume").returncode == 0
+    (run,) = program.json("runs")
+    again = program("run", "keeper.py:swarm", "tea", "--resume")
+    assert (again.returncode, again.stdout.splitlines()[-1].strip()) == (0, "kept: stored")
+    assert f"run {run['id']} has ended already: it is completed; without --resume a new run begins" in again.stderr
+    assert program.json("runs") == [run]
+    assert (program.logged("looked.log"), program.logged("stored.log")) == (["tea"], ["a.txt"])
+
+
 def test_answers_while_another_process_drives(program: Program, parked: Park) -> None:
     with program.serving():
         incident = parked()
