@@ -102,10 +102,10 @@ def print_raw(text: str) -> None:
     """A file's text as it is, to stdout, for a program to read.
 
     Raises:
-        ValueError: it is not lines of printable ASCII; a terminal might obey it.
+        ValueError: it is not lines of printable characters; a terminal might obey it, or show it in another order.
     """
-    if not text.isascii() or not text.replace("\n", "").isprintable():
-        raise ValueError("only lines of printable ASCII go to stdout as they are")
+    if not text.replace("\n", "").isprintable():
+        raise ValueError("only lines of printable characters go to stdout as they are")
     _put(streams.stdout(), text)
 
 

@@ -64,13 +64,13 @@ def test_a_bad_env_file_is_named(program: Program) -> None:
 
 
 def test_a_unit_is_printed_and_nothing_is_started(program: Program) -> None:
-    (program.directory / "keys 100%.env").write_text("A_KEY=1\n")
-    done = program("serve", "--unit", "--env-file", "keys 100%.env")
+    (program.directory / "clés 100%.env").write_text("A_KEY=1\n")
+    done = program("serve", "--unit", "--env-file", "clés 100%.env")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     (start,) = [line for line in lines if line.startswith("ExecStart=")]
     assert start.endswith('"serve" "--foreground"')
     assert str(program.directory / ".orbiter") in start
     assert f"WorkingDirectory={program.directory}" in lines
-    assert f'EnvironmentFile="{program.directory}/keys 100%%.env"' in lines
+    assert f'EnvironmentFile="{program.directory}/clés 100%%.env"' in lines
     assert not (program.directory / ".orbiter" / "journal.db").exists()
