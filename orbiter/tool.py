@@ -248,7 +248,7 @@ class FunctionTool(Tool, Generic[P, R]):
             raise
         except BaseException as exc:  # a tool ends its call with whatever it raises, and nothing else
             await make_text_safe(exc)
-            said = text_of(exc)
+            said = text_of(exc) or type(exc).__name__
             raise ToolExecutionError(
                 f"Tool '{self.name}' failed: {said}", tool_name=self.name, execution_error=said
             ) from exc

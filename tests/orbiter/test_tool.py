@@ -475,3 +475,17 @@ async def test_whatever_a_tool_raises_ends_its_call_and_nothing_else(error: Base
 
     with pytest.raises(ToolError, match=r"^Tool 'raises' failed: .*a'?,? 1"):
         await tool(raises).execute()
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), AssertionError(), MemoryError(), StopAsyncIteration()])
+async def test_an_exception_without_words_is_told_by_its_class(error: BaseException) -> None:
+    async def raises() -> None:
+        """Raise."""
+        raise error
+
+    told = f"Tool 'raises' failed: {type(error).__name__}"
+    with pytest.raises(ToolError) as caught:
+        await tool(raises).execute()
+    assert str(caught.value) == told
+    assert caught.value.context["execution_error"] == type(error).__name__
+    assert str(ToolExecutionError("raises", error)) == told

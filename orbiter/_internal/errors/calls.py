@@ -41,8 +41,9 @@ class ToolExecutionError(ToolError):
     ) -> None:
         if isinstance(error_code, BaseException):
             kw.setdefault("tool_name", str(message))
-            kw.setdefault("execution_error", str(error_code))
-            message, error_code = f"Tool '{message}' failed: {error_code}", None
+            said = str(error_code) or type(error_code).__name__
+            kw.setdefault("execution_error", said)
+            message, error_code = f"Tool '{message}' failed: {said}", None
         super().__init__(message, error_code, *args, **kw)
 
 
