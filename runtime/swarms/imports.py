@@ -158,6 +158,8 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
             _under_way.discard(importing)
 
     def late(_result: Any, _error: BaseException | None) -> None:
+        if not limit.timeout.expired():
+            return  # its run was aborted, or the runtime has stopped: nothing went wrong
         took = f"{importing.seconds:.0f} s"
         log.warning("the import of %s ended after %s, too late: dropped; a retry loads it", importing.ref, took)
 
