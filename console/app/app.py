@@ -29,6 +29,7 @@ from console.app.theming import ThemeController
 from console.preferences.schema import Preferences
 from console.terminal.escape_sequences import has_title
 from console.terminal.patched_app import PatchedApp
+from console.terminal.repaint_patch import HiddenScreen
 from console.workspace import workspace
 from runtime.service.gc_policy import GcPolicy
 from screens.render.key_names import key_in_words
@@ -115,6 +116,7 @@ class OrbiterApp(PatchedApp):
         )
         self.reloader = ConfigReloader(self.suspend, lambda: self.preferences, self._apply, self._show_message)
         self._opening = "" if at_once else f"  {opening}"
+        self._at_once = at_once
         self.mouse: bool | None = None
         """Whether the mouse is taken, if it is known."""
         self._console = ConsoleSession(
@@ -134,6 +136,14 @@ class OrbiterApp(PatchedApp):
         self._navigator = Navigator(
             self, lambda: self.session, lambda words: self._show_message(f"{words}{self.errors.log_hint()}", "error")
         )
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Those of the theme; none while Textual initialises itself with a theme of its own, which is never shown."""
+        return super().get_css_variables() if self.themes.available() else {}
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The screen below all others, which `compose` fills."""
+        return HiddenScreen() if self._at_once else super().get_default_screen()
 
     def compose(self) -> ComposeResult:
         """What stands there until the first screen does, if that takes time."""

@@ -7,7 +7,8 @@ opaque one has that one painted whole (`textual/screen.py`, `_on_resize`, `_on_s
 above it painted again; one that comes back is painted again when that one is gone (`textual/app.py`, `push_screen`,
 `_prune`). So the inbox came in two layouts, one after the other, and 65 kB went to the terminal for a frame of 12. And
 where the focus goes from one widget to another, which paint themselves, it paints all of the screen
-(`textual/screen.py`, `focused`).
+(`textual/screen.py`, `focused`). A new screen gets its styles when it is registered, and all of them once more when it
+is shown (`textual/screen.py`, `_on_screen_resume`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ from typing import Any
 from textual import events
 from textual.app import App
 from textual.screen import Screen
-from textual.widget import AwaitMount
+from textual.widget import AwaitMount, Widget
+
+
+class HiddenScreen(Screen[None], inherit_css=False):
+    """The lowest screen of an app that opens another one at once. It is never seen: it has no styles, no widgets and
+    no picture.
+    """
+
+    def _extend_compose(self, widgets: list[Widget]) -> None:
+        """Without Textual's own widgets, for toasts and tooltips."""
+
+    def _compositor_refresh(self) -> None:
+        """Textual makes the picture also in a batch, which drops it."""
 
 
 class AwaitScreen(AwaitMount):
@@ -71,7 +84,7 @@ def _on_screen_resume(screen: Screen[Any], event: events.ScreenResume) -> None:
     screen._update_auto_focus()
     if not screen.is_attached:
         return
-    if event.refresh_styles:
+    if event.refresh_styles and screen.stack_updates > 1:  # a new one has just got its styles
         screen.update_node_styles(animate=False)
     laid_out = screen._size != app.size
     if laid_out:

@@ -10,8 +10,10 @@ from textual.app import ComposeResult
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
+from textual.widgets._toast import ToastRack
 
 from console.terminal.patched_app import PatchedApp
+from console.terminal.repaint_patch import HiddenScreen
 
 
 class Opened(Screen[None]):
@@ -109,6 +111,38 @@ async def test_the_focus_goes_to_another_widget_without_a_whole_frame(painted: l
         assert isinstance(pilot.app.focused, Input)
         assert pilot.app.focused.id == "two"
         assert painted == []
+
+
+async def test_a_screen_gets_its_styles_once_when_it_opens_and_again_when_it_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restyled: list[Screen[None]] = []
+    monkeypatch.setattr(Opened, "update_node_styles", lambda screen, **_how: restyled.append(screen))
+    async with PatchedApp().run_test(size=(80, 24)) as pilot:
+        first = Opened()
+        pilot.app.install_screen(first, "first")
+        await pilot.app.push_screen(first)
+        await pilot.pause()
+        assert restyled == []
+        assert first.query_one(Static).size == Size(50, 1)
+        await pilot.app.switch_screen(Fields())
+        await pilot.app.switch_screen("first")
+        await pilot.pause()
+        assert restyled == [first]
+
+
+async def test_a_hidden_screen_has_no_picture_and_the_one_above_it_has(painted: list[Size]) -> None:
+    class Hiding(PatchedApp):
+        def get_default_screen(self) -> Screen[None]:
+            return HiddenScreen()
+
+    async with Hiding().run_test(size=(80, 24), notifications=True) as pilot:
+        assert not pilot.app.screen.children
+        await pilot.app.push_screen(Opened())
+        await pilot.pause()
+        await pilot.pause()
+        assert painted == [Size(50, 1)]
+        assert pilot.app.screen.query(ToastRack)
 
 
 async def test_a_terminal_of_another_size_has_the_other_layout() -> None:
