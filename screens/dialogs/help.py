@@ -19,7 +19,7 @@ from screens.render.layout import Spans
 from screens.shell.key_actions import longer_words
 from screens.views.shared.key_columns import KeyGroup, KeyLine, key_columns
 from screens.views.shared.render_context import RenderContext
-from screens.widgets.footer import is_hinted
+from screens.widgets.footer import hint_rule
 from screens.widgets.text_page import TextPage
 
 _FIRST = "Here"
@@ -111,6 +111,7 @@ def help_groups(
     letters = option_keys() if letters is None else letters
     acts: Collection[str] = getattr(screen, "ACTS", ())
     found: dict[str, dict[str, KeyLine]] = {title: {} for title in (_FIRST, _ACTS, *CONTEXT_NAMES.values())}
+    is_hinted = hint_rule(screen)
     for active in screen.active_bindings.values():
         binding = active.binding
         context, named, _ = (binding.id or "").partition(".")
@@ -118,7 +119,7 @@ def help_groups(
             continue  # Textual's own, of no use here: scrolling sideways, copying what cannot be selected
         shown = screen.app.get_key_display(binding)
         usual = _ACTS if binding.action.partition("(")[0] in acts else CONTEXT_NAMES.get(context, context)
-        for title in (_FIRST, usual) if active.enabled and is_hinted(screen, binding) else (usual,):
+        for title in (_FIRST, usual) if active.enabled and is_hinted(binding) else (usual,):
             group = found.setdefault(title, {})
             known = group.get(binding.action, KeyLine((), _words(binding)))
             if shown not in known.keys and not (title == _FIRST and known.keys):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.strip import Strip
 
 from screens.render.key_names import UNBOUND, key_in_words
 from screens.render.layout import (
@@ -35,9 +37,9 @@ class HintingScreen(Protocol):
         ...
 
 
-def is_hinted(screen: Screen[Any], binding: Binding) -> bool:
-    """Whether the last line of a screen names this key now: as the screen says, else as the binding says."""
-    return screen.is_hinted(binding) if isinstance(screen, HintingScreen) else binding.show
+def hint_rule(screen: Screen[Any]) -> Callable[[Binding], bool]:
+    """Which keys the last line of a screen names now: as the screen says, else as the binding says."""
+    return screen.is_hinted if isinstance(screen, HintingScreen) else lambda binding: binding.show
 
 
 class KeyFooter(Bar):
@@ -47,18 +49,26 @@ class KeyFooter(Bar):
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update)
-        self._update(self.screen)
 
     def on_resize(self) -> None:
         self._update(self.screen)
 
+    def render_line(self, y: int) -> Strip:
+        """The line; in the first frame with the keys of that moment."""
+        if not self.shown:
+            self._left, self._right = self._hints()
+        return super().render_line(y)
+
     def _update(self, screen: Screen[Any]) -> None:
-        if screen is self.screen and self.is_attached:
-            hints, always_from = key_hints(screen)
-            right = join_spans(always_from, _SEPARATOR)
-            room = self.size.width - width_of(right) - MARGIN_CELLS - GAP_CELLS
-            fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
-            self.show(join_spans(fitting[0] if fitting else hints, _SEPARATOR), right)
+        if screen is self.screen and self.is_attached and self.size:
+            self.show(*self._hints())
+
+    def _hints(self) -> tuple[Spans, Spans]:
+        hints, always_from = key_hints(self.screen)
+        right = join_spans(always_from, _SEPARATOR)
+        room = self.size.width - width_of(right) - MARGIN_CELLS - GAP_CELLS
+        fitting = [hints[:count] for count in range(len(hints), 0, -1) if _width(hints[:count]) <= room]
+        return join_spans(fitting[0] if fitting else hints, _SEPARATOR), right
 
 
 def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
@@ -66,9 +76,10 @@ def key_hints(screen: Screen[Any]) -> tuple[list[Spans], list[Spans]]:
     keys; what works everywhere comes last.
     """
     hints: dict[str, tuple[int, Spans]] = {}
+    is_hinted = hint_rule(screen)
     for active in sorted(screen.active_bindings.values(), key=lambda each: each.binding.key == _ALSO_QUITS):
         binding = active.binding
-        if active.enabled and binding.key != UNBOUND and binding.action not in hints and is_hinted(screen, binding):
+        if active.enabled and binding.key != UNBOUND and binding.action not in hints and is_hinted(binding):
             key = _key_that_works(screen, binding)
             hint = (Span(key, "ink-key"), Span(f" {binding.description.lower()}", "ink-muted"))
             place = _EVERYWHERE.index(binding.id) + 1 if binding.id in _EVERYWHERE else 0
