@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import ClassVar, Final
 
@@ -33,26 +32,28 @@ class LineList(LineView, can_focus=True):
         Binding("enter", "choose", "Open", id="list.open"),
     ]
 
-    @dataclass
     class Moved(Message):
         """The cursor stands on another key (empty: on none). `by_operator`: the operator put it there, and not what
         came or went among the lines.
         """
 
-        lines: LineList
-        key: str
-        by_operator: bool
+        def __init__(self, lines: LineList, key: str, by_operator: bool) -> None:
+            super().__init__()
+            self.lines = lines
+            self.key = key
+            self.by_operator = by_operator
 
         @property
         def control(self) -> LineList:
             return self.lines
 
-    @dataclass
     class Chosen(Message):
         """Enter, or a click on the line under the cursor."""
 
-        lines: LineList
-        key: str
+        def __init__(self, lines: LineList, key: str) -> None:
+            super().__init__()
+            self.lines = lines
+            self.key = key
 
         @property
         def control(self) -> LineList:

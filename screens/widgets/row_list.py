@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -26,13 +25,14 @@ class RowList(ColumnList):
         Binding("left,h", "fold(True)", "Fold", show=False, id="list.fold"),
     ]
 
-    @dataclass
     class Folded(Message):
         """A row is to hide what is under it, or to show it again."""
 
-        lines: RowList
-        key: str
-        folded: bool
+        def __init__(self, lines: RowList, key: str, folded: bool) -> None:
+            super().__init__()
+            self.lines = lines
+            self.key = key
+            self.folded = folded
 
         @property
         def control(self) -> RowList:

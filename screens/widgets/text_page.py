@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -37,19 +36,21 @@ class TextPage(LineView, can_focus=True):
         Binding("enter", "follow", "Follow", tooltip="Follow the reference", id="page.follow"),
     ]
 
-    @dataclass
     class Seen(Message):
         """Another part of the page is in sight. `whole`: all of it has been by now, under this name."""
 
-        page: TextPage
-        whole: bool
+        def __init__(self, page: TextPage, whole: bool) -> None:
+            super().__init__()
+            self.page = page
+            self.whole = whole
 
-    @dataclass
     class Followed(Message):
         """A reference is to be followed: its text, as it stands there."""
 
-        page: TextPage
-        text: str
+        def __init__(self, page: TextPage, text: str) -> None:
+            super().__init__()
+            self.page = page
+            self.text = text
 
     def __init__(self, *, links: bool = False, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id, classes=classes)
