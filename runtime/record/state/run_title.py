@@ -13,9 +13,9 @@ MAX_TITLE: Final = 80
 """Characters of a title that is taken from the input."""
 _SCANNED: Final = 4_000
 """Characters of the input in which the line is looked for."""
-_MARKS: Final = re.compile(r"^(?:\s|>|#{1,6}\s|[*+-]\s|\d{1,3}[.)]\s)+|\s#+$")
+_MARKS: Final = r"^(?:\s|>|#{1,6}\s|[*+-]\s|\d{1,3}[.)]\s)+|\s#+$"
 """Quotation, list and heading marks before a line, closing marks behind it."""
-_EMPHASIS: Final = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
+_EMPHASIS: Final = r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1"
 
 
 def run_title(given: str, ref: str, input: str) -> str:
@@ -29,27 +29,23 @@ def run_title(given: str, ref: str, input: str) -> str:
     Returns:
         One line; the swarm's name where the input has no letter.
     """
-    return _title(given, ref, input[:_SCANNED])
-
-
-@lru_cache(maxsize=20_000)
-def _title(given: str, ref: str, input: str) -> str:
-    """Lists of 10,000 runs ask ten times a second."""
     name = swarm_name(ref)
     if given and given != name:
         return given
-    return input_title(input) or given or name
+    return input_title(input[:_SCANNED]) or given or name
 
 
+@lru_cache(maxsize=20_000)
 def input_title(input: str) -> str:
     """The first line with a letter, without marks of Markdown; empty if there is none."""
     for line in input[:_SCANNED].splitlines():
         if any(character.isalpha() for character in line):
-            plain = " ".join(_EMPHASIS.sub(r"\2", _MARKS.sub("", line)).split())
+            plain = " ".join(re.sub(_EMPHASIS, r"\2", re.sub(_MARKS, "", line)).split())
             return plain if len(plain) <= MAX_TITLE else f"{plain[: MAX_TITLE - 1].rstrip()}…"
     return ""
 
 
+@lru_cache(maxsize=1_000)
 def swarm_name(ref: str) -> str:
     """`trip.py:flow`, of a reference with its path; empty for an empty one."""
     target, _, attribute = ref.rpartition(":")
