@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def drop_surrogates(text: str) -> str:
@@ -13,7 +13,7 @@ def drop_surrogates(text: str) -> str:
 
     A file name that is not UTF-8 brings some, and so does a model that escapes half of an emoji (``"\ud83d"``).
     """
-    return text if text.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if text.isascii() else re.sub(_SURROGATE, "\N{REPLACEMENT CHARACTER}", text)
 
 
 def plain_text(text: str) -> str:

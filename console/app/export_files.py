@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NOT_IN_NAMES: Final = r"[^A-Za-z0-9._-]+"
 
 
 def exports_directory(state: Path) -> Path:
@@ -24,7 +24,7 @@ def write_export(directory: Path, name: str, text: str, *, now: datetime | None 
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%S")
-    stem, dot, suffix = _NAME.sub("-", name).strip("-").rpartition(".")
+    stem, dot, suffix = re.sub(_NOT_IN_NAMES, "-", name).strip("-").rpartition(".")
     for number in range(1000):
         again = f"-{number}" if number else ""
         path = directory / f"{stamp}-{stem[:80]}{again}{dot}{suffix}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from console.app.notifications import NoticeBell
     from console.preferences.schema import Preferences
     from runtime.judgement.reports.notices import NoticeRules
+    from runtime.record.state.durable_run import DurableRun
     from screens.shell.context import ConsoleContext, DigestNotice
     from screens.views.lists.settings import Setting
 
@@ -100,7 +101,7 @@ class ConsoleSession:
     async def _open(self) -> None:
         assert callable(self._made)
         try:
-            self._made = await asyncio.to_thread(self._made)
+            self._made = self._made() if self._at_once else await asyncio.to_thread(self._made)
             from console.app.startup import (
                 attach_console,  # knows the runtime's words, which the session has just loaded
             )
@@ -115,13 +116,12 @@ class ConsoleSession:
             self.gc_policy.loaded()
 
     def _show(self) -> None:
-        from console.demo.tour import tour_text
         from runtime.link.client.client import LinkClient
         from runtime.link.client.multi_client import MultiClient
 
         preferences = self._preferences()
         keys = preferences.keymap.words() if preferences.keymap is not None else self.context.keys
-        guide = tour_text if preferences.guide else None
+        guide = _tour_text if preferences.guide else None
         self._made = replace(self.context, settings=self._settings, keys=keys, guide=guide)
         link = self.context.link
         self._show_first()
@@ -189,3 +189,9 @@ class ConsoleSession:
                 async with asyncio.timeout(NOTICE_S):
                     await record_look(link)
         await link.close()
+
+
+def _tour_text(run: DurableRun, incident_id: str) -> str:
+    from console.demo.tour import tour_text  # with the first run that is shown
+
+    return tour_text(run, incident_id)

@@ -1,4 +1,4 @@
-"""The startup of the console: fetches the first snapshot and loads the first screen side by side."""
+"""The startup of the console: asks for the first snapshot, and loads the first screen meanwhile."""
 
 from __future__ import annotations
 
@@ -15,18 +15,27 @@ FIRST_ATTACH_S = 0.25
 
 
 async def attach_console(link: Link, screen: str) -> None:
-    """Begin to connect, and load the module of the first screen meanwhile. Back when there is something to show, so
-    that it is drawn once and not twice.
+    """Begin to connect, and load the module of the first screen while the runtime makes its picture. Back when there is
+    something to show, so that it is drawn once and not twice.
     """
     if not isinstance(link, LinkClient | MultiClient):
         return
-    told = asyncio.Event()
-    end = link.subscribe(lambda: told.set() if link.ready or link.status.phase == "lost" else None)
+    changed = asyncio.Event()
+    end = link.subscribe(changed.set)
     link.start()
     try:
-        await asyncio.to_thread(import_module, screen)
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_ATTACH_S):
-                await told.wait()
+                while link.status.phase == "connecting":
+                    await _next(changed)
+                import_module(screen)
+                while not link.ready and link.status.phase != "lost":
+                    await _next(changed)
+        import_module(screen)
     finally:
         end()
+
+
+async def _next(changed: asyncio.Event) -> None:
+    changed.clear()
+    await changed.wait()

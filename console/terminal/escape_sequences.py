@@ -17,7 +17,7 @@ COPY_BYTES: Final = 74_994
 """The longest text that terminals take: 100,000 characters of base 64, as k9s and others keep to."""
 _SCREEN_PIECE: Final = 512
 """GNU screen drops a string sequence of more than 768 bytes."""
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROLS: Final = r"[\x00-\x1f\x7f-\x9f]+"
 
 SAVE_TITLE: Final = "\x1b[22;2t"
 """XTWINOPS: push the window's title on the terminal's stack."""
@@ -51,7 +51,7 @@ def wrap_for_multiplexer(sequence: str, environment: Mapping[str, str]) -> str:
 
 def title_sequence(text: str) -> str:
     """The sequence that sets the terminal's title; tmux and screen take it for that of their window."""
-    return f"\x1b]2;{sanitize_line(_CONTROLS.sub(' ', text), limit=200)}\x07"
+    return f"\x1b]2;{sanitize_line(re.sub(_CONTROLS, ' ', text), limit=200)}\x07"
 
 
 def has_title(environment: Mapping[str, str]) -> bool:

@@ -14,11 +14,11 @@ from typing import Final
 
 from screens.render.sanitize import sanitize_line, sanitize_text
 
-_WORD: Final = re.compile(r"[^\W_]+|[^\w\s]|_")
-_PUNYCODE: Final = re.compile(r"\bxn--[a-z0-9-]+")
-_BLANK: Final = re.compile(r"[^\S \n]")
+_WORD: Final = r"[^\W_]+|[^\w\s]|_"
+_PUNYCODE: Final = r"\bxn--[a-z0-9-]+"
+_BLANK: Final = r"[^\S \n]"
 """A blank that is not the usual one."""
-_MARK: Final = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
+_MARK: Final = r"⟨U\+([0-9A-F]{4,6})⟩"
 _SIGNS: Final = frozenset("/\\.:;|&$~*@#?%<>(){}[]`'\"=,!+-")
 """Signs that mean something in a path, an address or a command."""
 _IPA_START: Final = 0x0250
@@ -44,13 +44,13 @@ def mark_confusables(text: str, *, whole: bool = True, ascii_only: bool = False)
     signs and words are common. `ascii_only`: the text is in ASCII, and stays so.
     """
     if "xn--" in text:
-        text = _PUNYCODE.sub(lambda label: _decode_label(label[0], ascii_only), text)
+        text = re.sub(_PUNYCODE, lambda label: _decode_label(label[0], ascii_only), text)
     if text.isascii():
         return text
     if whole and not unicodedata.is_normalized("NFC", text):
         text = _mark_other_forms(text)
-    text = _WORD.sub(lambda word: _mark_word(word[0], whole=whole), text)
-    return _BLANK.sub(lambda blank: _marked(blank[0]), text) if whole else text
+    text = re.sub(_WORD, lambda word: _mark_word(word[0], whole=whole), text)
+    return re.sub(_BLANK, lambda blank: _marked(blank[0]), text) if whole else text
 
 
 def _mark_other_forms(text: str) -> str:
@@ -85,7 +85,7 @@ _one_form: Final = partial(unicodedata.normalize, "NFC")
 
 def is_marked(text: str) -> bool:
     """Whether a text is the mark of a letter that can be seen."""
-    found = _MARK.fullmatch(text)
+    found = re.fullmatch(_MARK, text)
     return found is not None and chr(int(found[1], 16)).isprintable()
 
 

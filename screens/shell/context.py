@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -127,7 +127,7 @@ class Link(Protocol):
     async def close(self) -> None: ...
 
 
-class Notice(NamedTuple):
+class Notice(Struct, frozen=True):
     """One line that was said: when, in what severity, and its text, which may be foreign."""
 
     at: datetime

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
 MAX_VISITS = 100
 """Visits that are kept."""
 
 
-class Visit(NamedTuple):
+class Visit(Struct, frozen=True):
     """What was shown: a place by its name, or (with no place) a run; with both, a place about one run. The comparison
     of two runs is a place about both.
     """

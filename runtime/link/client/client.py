@@ -34,7 +34,6 @@ from runtime.link.wire.link_status import (
     LinkStatus,
     PictureProgress,
 )
-from runtime.operations.requests.codec import InvalidField, decode_result, encode
 from runtime.operations.requests.struct import Request
 from runtime.record.state.operator_terms import Role
 
@@ -261,6 +260,8 @@ class LinkClient:
             LinkError: its answer cannot be read: it is of another version.
             LinkLost: there is no runtime to ask.
         """
+        from runtime.operations.requests.codec import InvalidField, decode_result, encode  # not before the first frame
+
         answer = await self.command(request.verb, **encode(request))
         try:
             return decode_result(request, answer)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from runtime.link.wire import protocol as p
 from runtime.record.state.operator_terms import Role
@@ -29,7 +31,7 @@ class CommandRefused(LinkError):
 LinkPhase = Literal["connecting", "connected", "lost", "closed"]
 
 
-class LinkStatus(NamedTuple):
+class LinkStatus(Struct, frozen=True):
     """How the link is. `lost`: there is no runtime, or none that we understand; `reason` says it in a line.
     `mismatch`: there is one, of another version: to bring it back is of no use.
     """
@@ -39,7 +41,7 @@ class LinkStatus(NamedTuple):
     mismatch: bool = False
 
 
-class PictureProgress(NamedTuple):
+class PictureProgress(Struct, frozen=True):
     """How many rows of a picture that is not whole yet have been told, and how many there are."""
 
     runs: int
@@ -48,7 +50,7 @@ class PictureProgress(NamedTuple):
     all_incidents: int
 
 
-class LinkQuality(NamedTuple):
+class LinkQuality(Struct, frozen=True):
     """How good the link to one host is. `host` is empty for this machine; `round_trip` in seconds, 0.0 while unknown;
     `stalled`: for how many seconds nothing has come though an answer is due; `role`: what we may do there; `held_up`:
     runs that cannot be carried on there, and why, in words; `slow`: what only takes long there.

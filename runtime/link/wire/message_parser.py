@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TypeVar
 
 import msgspec
@@ -26,7 +27,12 @@ class InvalidMessage(ValueError):
 
 
 _runtime_decoder: msgspec.json.Decoder[RuntimeMessage] = msgspec.json.Decoder(RuntimeMessage)
-_console_decoder: msgspec.json.Decoder[ConsoleMessage] = msgspec.json.Decoder(ConsoleMessage)
+
+
+@cache
+def _console_decoder() -> msgspec.json.Decoder[ConsoleMessage]:
+    """Made by a runtime; a console does without."""
+    return msgspec.json.Decoder(ConsoleMessage)
 
 
 def parse_message(line: bytes) -> RuntimeMessage:
@@ -36,7 +42,7 @@ def parse_message(line: bytes) -> RuntimeMessage:
 
 def parse_console_message(line: bytes) -> ConsoleMessage:
     """The message of a console in `line`. Raises `InvalidMessage`."""
-    return _parse(_console_decoder, line)
+    return _parse(_console_decoder(), line)
 
 
 def _parse(decoder: msgspec.json.Decoder[M], line: bytes) -> M:

@@ -13,7 +13,7 @@ import pytest
 
 from console.app.startup import attach_console
 from runtime.link.client.client import LinkClient
-from runtime.link.transports.transport import UnixTransport
+from runtime.link.transports.transport import Streams, UnixTransport
 from tests.runtime.link.link_bench import Bench
 
 
@@ -42,6 +42,21 @@ async def test_without_a_runtime_nothing_is_waited_for(bench: Bench) -> None:
     bench.clients.append(link)
     await asyncio.wait_for(attach_console(link, "screens.pages.inbox"), 30)
     assert link.status.phase == "lost"
+
+
+async def test_a_runtime_that_says_nothing_is_not_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(UnixTransport):
+        async def connect(self) -> Streams:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr("console.app.startup.FIRST_ATTACH_S", 0.0)
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    link = LinkClient(Silent(bench.state_dir))
+    bench.clients.append(link)
+    await asyncio.wait_for(attach_console(link, "colorsys"), 30)
+    assert link.status.phase == "connecting"
+    assert "colorsys" in sys.modules, "the first screen is loaded all the same"
 
 
 def test_what_stands_before_the_first_frame_loads_no_models() -> None:
