@@ -23,7 +23,7 @@ from console.terminal.repaint_patch import (
     forget_repaint,
     install_repaint_patch,
     is_opaque,
-    set_breakpoint_classes,
+    prepare_screen,
 )
 from console.terminal.stylesheet_patch import ParsedOnceStylesheet
 from console.terminal.timer_patch import install_timer_patch
@@ -100,7 +100,7 @@ class PatchedApp(App[None]):
         found = self.get_screen(screen)
         guard_handlers(found)
         read_screen_styles(self, found)
-        set_breakpoint_classes(self, found)
+        prepare_screen(self, found)
         forget_closed_watchers(self)
         shown = AwaitScreen(found, [] if found.is_running else self._register(self, found))
         self.call_next(shown)

@@ -51,14 +51,17 @@ def install_repaint_patch() -> None:
     vars(Screen)["focused"]._repaint = False
 
 
-def set_breakpoint_classes(app: App[Any], screen: Screen[Any]) -> None:
-    """Give a screen that is to be opened the classes of its breakpoints."""
+def prepare_screen(app: App[Any], screen: Screen[Any]) -> None:
+    """Give a screen that is to be opened the classes of its breakpoints, and note that its styles will be those of now.
+    For an app that has read its style sheet.
+    """
     if screen.is_running:  # it has them, and is told of another size
         return
     width, height = app.size
     classes = screen._get_breakpoint_classes(width, screen.HORIZONTAL_BREAKPOINTS or [])
     classes |= screen._get_breakpoint_classes(height, screen.VERTICAL_BREAKPOINTS or [])
     screen.update_classes(dict.fromkeys(classes, True), update=False)
+    screen._css_update_count = app._css_update_count
 
 
 def forget_repaint(screen: Screen[Any]) -> None:
@@ -84,7 +87,8 @@ def _on_screen_resume(screen: Screen[Any], event: events.ScreenResume) -> None:
     screen._update_auto_focus()
     if not screen.is_attached:
         return
-    if event.refresh_styles and screen.stack_updates > 1:  # a new one has just got its styles
+    has_styles = screen.stack_updates == 1 and screen._css_update_count == app._css_update_count
+    if event.refresh_styles and not has_styles:
         screen.update_node_styles(animate=False)
     laid_out = screen._size != app.size
     if laid_out:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 from textual.widgets._toast import ToastRack
 
 from console.terminal.patched_app import PatchedApp
-from console.terminal.repaint_patch import HiddenScreen
+from console.terminal.repaint_patch import HiddenScreen, install_repaint_patch
 
 
 class Opened(Screen[None]):
@@ -129,6 +129,19 @@ async def test_a_screen_gets_its_styles_once_when_it_opens_and_again_when_it_com
         await pilot.app.switch_screen("first")
         await pilot.pause()
         assert restyled == [first]
+
+
+async def test_a_sheet_that_is_read_after_its_screen_was_made_counts() -> None:
+    """So Textual's own apps do."""
+
+    class Late(Screen[None]):
+        CSS = "Late { align: center middle; }"
+
+    install_repaint_patch()
+    async with App[None]().run_test(size=(80, 24)) as pilot:
+        await pilot.app.push_screen(Late())
+        await pilot.pause()
+        assert pilot.app.screen.styles.align == ("center", "middle")
 
 
 async def test_a_hidden_screen_has_no_picture_and_the_one_above_it_has(painted: list[Size]) -> None:
