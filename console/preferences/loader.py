@@ -1,4 +1,4 @@
-"""Loads the console's part of `orbiter.toml` before the first frame, with the standard library only.
+"""Loads the console's part of `orbiter.toml` before the first frame, without pydantic.
 
 The runtime checks the rest of the files.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from console.preferences.schema import (
     CONSOLE_SETTINGS,

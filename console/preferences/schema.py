@@ -6,8 +6,9 @@ Pure: `console.preferences.loader` reads the files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import Struct
 
 from orbiter.errors import ConfigurationError
 from orbiter.parsing.near_names import did_you_mean
@@ -33,71 +34,24 @@ class InvalidPreferences(ConfigurationError):
     """Something in `[console]` is unknown or wrong; the message has a line for each mistake."""
 
 
-def _about(wanted: str, meaning: str, values: Mapping[Any, Any] | None = None, variable: str = "") -> dict[str, Any]:
-    """What a field of `Preferences` is as a setting (see `ConsoleSetting`)."""
-    return {"wanted": wanted, "meaning": meaning, "values": values or {}, "variable": variable}
+class Preferences(Struct, frozen=True):
+    """The settings of `[console]` (`CONSOLE_SETTINGS` says what each is), and the sections `keys` and `notices` as they
+    stand there.
+    """
 
-
-_UNDO_SECONDS: Final = (0, 1, 2, 3, 5, 10)
-_YES_OR_NO: Final = {True: True, False: False}
-
-
-@dataclass(slots=True, frozen=True)
-class Preferences:
-    """The settings of `[console]`, and the sections `keys` and `notices` as they stand there."""
-
-    mouse: bool | None = field(
-        default=None,
-        metadata=_about(
-            'true, false or "auto"',
-            '`true`, `false`, or `"auto"`: not over SSH, nor inside tmux and screen',
-            {"auto": None, **_YES_OR_NO},
-        ),
-    )
-    theme: str = field(
-        default="",
-        metadata=_about(
-            "the name of a theme",
-            "the name of a [theme](themes.md); empty: as the terminal allows",
-            variable="ORBITER_THEME",
-        ),
-    )
-    copy: CopyTarget = field(
-        default="terminal",
-        metadata=_about(
-            '"terminal" or "file"',
-            'through the terminal (OSC 52), or always to a `"file"`',
-            {"terminal": "terminal", "file": "file"},
-        ),
-    )
-    title: bool = field(
-        default=True,
-        metadata=_about("true or false", "`true`: the terminal's title is the console's while it is open", _YES_OR_NO),
-    )
-    idle_gc: bool | None = field(
-        default=None,
-        metadata=_about(
-            'true, false or "auto"',
-            '`true`: the console collects garbage only while it is idle; `"auto"`: so, but not with `--embedded`, '
-            "where user code runs in its process",
-            {"auto": None, **_YES_OR_NO},
-        ),
-    )
-    undo_seconds: int = field(
-        default=3,
-        metadata=_about(
-            f"one of {', '.join(map(str, _UNDO_SECONDS))}",
-            "how long an answer can be taken back before it is sent; `0`: it is sent at once",
-            {seconds: seconds for seconds in _UNDO_SECONDS},
-        ),
-    )
-    keys: Mapping[str, Any] = field(default_factory=dict)
-    notices: Mapping[str, Any] = field(default_factory=dict)
+    mouse: bool | None = None
+    theme: str = ""
+    copy: CopyTarget = "terminal"
+    title: bool = True
+    idle_gc: bool | None = None
+    undo_seconds: int = 3
+    keys: Mapping[str, Any] = {}
+    notices: Mapping[str, Any] = {}
     guide: bool = True
     """Whether the demo's tour is shown; said on the command line only."""
     keymap: Keymap | None = None
     """What `keys` comes to, once it was checked; None: the bindings as they are."""
-    sources: Sources = field(default_factory=dict)
+    sources: Sources = {}
     """Where what was said stands, by path from the section on."""
     unknown: tuple[str, ...] = ()
     """A sentence for each section that is not one of ours: a console goes on without it, a runtime refuses the file."""
@@ -105,6 +59,74 @@ class Preferences:
     def source(self, *path: str) -> str:
         """``FILE:LINE``, or ``default``."""
         return self.sources.get(path, "default")
+
+
+class ConsoleSetting(Struct, frozen=True):
+    """A key of `[console]`: a field of `Preferences`.
+
+    Attributes:
+        wanted: the values in words, for an error.
+        meaning: for the documentation.
+        values: what may be written, with what it comes to; empty: any text.
+        variable: the environment variable that goes over the files.
+        default: as it is written in the file.
+    """
+
+    name: str
+    wanted: str
+    meaning: str
+    values: Mapping[Any, Any]
+    variable: str
+    default: Any
+
+
+_DEFAULTS: Final = Preferences()
+_UNDO_SECONDS: Final = (0, 1, 2, 3, 5, 10)
+_YES_OR_NO: Final = {True: True, False: False}
+
+
+def _setting(
+    name: str, wanted: str, meaning: str, values: Mapping[Any, Any] | None = None, variable: str = ""
+) -> ConsoleSetting:
+    default, values = getattr(_DEFAULTS, name), values or {}
+    written = next((text for text, value in values.items() if value == default), default)
+    return ConsoleSetting(name, wanted, meaning, values, variable or variable_name(("console", name)), written)
+
+
+CONSOLE_SETTINGS: Final = (
+    _setting(
+        "mouse",
+        'true, false or "auto"',
+        '`true`, `false`, or `"auto"`: not over SSH, nor inside tmux and screen',
+        {"auto": None, **_YES_OR_NO},
+    ),
+    _setting(
+        "theme",
+        "the name of a theme",
+        "the name of a [theme](themes.md); empty: as the terminal allows",
+        variable="ORBITER_THEME",
+    ),
+    _setting(
+        "copy",
+        '"terminal" or "file"',
+        'through the terminal (OSC 52), or always to a `"file"`',
+        {"terminal": "terminal", "file": "file"},
+    ),
+    _setting("title", "true or false", "`true`: the terminal's title is the console's while it is open", _YES_OR_NO),
+    _setting(
+        "idle_gc",
+        'true, false or "auto"',
+        '`true`: the console collects garbage only while it is idle; `"auto"`: so, but not with `--embedded`, '
+        "where user code runs in its process",
+        {"auto": None, **_YES_OR_NO},
+    ),
+    _setting(
+        "undo_seconds",
+        f"one of {', '.join(map(str, _UNDO_SECONDS))}",
+        "how long an answer can be taken back before it is sent; `0`: it is sent at once",
+        {seconds: seconds for seconds in _UNDO_SECONDS},
+    ),
+)
 
 
 def preferences(data: Mapping[str, Any], sources: Sources | None = None) -> Preferences:
@@ -141,36 +163,6 @@ def _is_valid(value: Any, setting: ConsoleSetting) -> bool:
     if setting.values:
         return any(value == each and type(value) is type(each) for each in setting.values)
     return isinstance(value, str)
-
-
-class ConsoleSetting(NamedTuple):
-    """A key of `[console]`.
-
-    Attributes:
-        default: as it is written in the file.
-        values: what may be written, with what it comes to; empty: any text.
-        wanted: the values in words, for an error.
-        meaning: for the documentation.
-        variable: the environment variable that goes over the files.
-    """
-
-    name: str
-    default: Any
-    values: Mapping[Any, Any]
-    wanted: str
-    meaning: str
-    variable: str
-
-
-def _console_setting(name: str, default: Any, about: Mapping[str, Any]) -> ConsoleSetting:
-    written = next((text for text, value in about["values"].items() if value == default), default)
-    variable = about["variable"] or variable_name(("console", name))
-    return ConsoleSetting(name, written, about["values"], about["wanted"], about["meaning"], variable)
-
-
-CONSOLE_SETTINGS: Final = tuple(
-    _console_setting(each.name, each.default, each.metadata) for each in fields(Preferences) if each.metadata
-)
 
 
 def unknown_section(name: str, place: str) -> str:
