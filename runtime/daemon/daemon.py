@@ -13,9 +13,10 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from runtime.config.environment import find_interpreter
 from runtime.daemon import sockets
@@ -30,8 +31,7 @@ START_TIMEOUT_S = 30.0
 REPLY_TIMEOUT_S = 10.0
 
 
-@dataclass(slots=True, frozen=True)
-class RunningRuntime:
+class RunningRuntime(Struct, frozen=True):
     """A runtime that answers. `started`: by this call."""
 
     pid: int
