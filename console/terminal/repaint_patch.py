@@ -31,7 +31,8 @@ class HiddenScreen(Screen[None], inherit_css=False):
         """Without Textual's own widgets, for toasts and tooltips."""
 
     def _compositor_refresh(self) -> None:
-        """Textual makes the picture also in a batch, which drops it."""
+        """No picture: Textual makes one also in a batch, which drops it."""
+        self._dirty_widgets.clear()
 
 
 class AwaitScreen(AwaitMount):
