@@ -105,21 +105,21 @@ def options_for(
         if fault.rule_id == SERVER_APPROVAL_RULE_ID:
             more = []  # what is asked is whether a program may run, not what a call may do
         found = [make_option("grant", hint=need), make_option("deny"), *(more if where == "tool" else [])]
-        return (*found, _skip_option(where), make_option("abort")), "deny"
+        return (*found, _skip_option(), make_option("abort")), "deny"
     if fault.rule_id == "breakpoint":
         edited = make_option("edit", label="Edit the arguments, then go on")
         told = make_option("deny", label=_TELL_LABEL)
         more = [edited, make_option("result"), told] if where == "tool" else []
-        return (make_option("retry", label="Go on"), *more, _skip_option(where), make_option("abort")), "abort"
+        return (make_option("retry", label="Go on"), *more, _skip_option(), make_option("abort")), "abort"
     if fault.rule_id == "stall.no-progress":
         return (make_option("acknowledge", label="Let it go on"), make_option("abort")), "acknowledge"
     if question or (fault.cause is Cause.MISSING_INPUT and fault.proposal is not Remedy.REPLAN):
         # Code that asks out of a call can also be told, as the call's result, that there will be no answer.
         more = [make_option("deny")] if where == "tool" else []
-        return (make_option("input"), *more, _skip_option(where, question=True), make_option("abort")), "abort"
+        return (make_option("input"), *more, _skip_option(question=True), make_option("abort")), "abort"
     if in_doubt:
         known = (_happened_option(), _not_happened_option())
-        return (*known, _skip_option(where), make_option("abort")), "abort"
+        return (*known, _skip_option(), make_option("abort")), "abort"
     return tuple(_by_cause(fault, where, in_place=in_place, partial=partial)), "abort"
 
 
@@ -189,16 +189,14 @@ def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partia
     found = [make_option(each, label=labels.get(each, "")) for each in ids]
     if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
         # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
-        # Where the author of the error says that it can be repeated, the seed's label stays.
-        again = _not_happened_option(OPTIONS["retry"].label if fault.recoverable else "")
-        known = {"result": _happened_option(), "retry": again}
+        known = {"result": _happened_option(), "retry": _not_happened_option()}
         found = [known.get(each.id, each) for each in found]
         found.sort(key=lambda each: each.id != "result")
     finished = fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial
     context = OfferContext(fault, where, in_place, finished)
     found += [make_option(spec.id) for spec in OPTIONS.values() if spec.offered is not None and spec.offered(context)]
     if where not in ("swarm", "run"):
-        found.append(_skip_option(where))
+        found.append(_skip_option())
     if fault.impact is Impact.PROCESS:
         found = [make_option("acknowledge")]
     return [*found, make_option("abort")]
@@ -248,24 +246,17 @@ def _options_at_step(fault: Classification, where: FaultSite) -> list[str]:
 
 
 def _happened_option() -> Option:
-    return make_option("result", label="I checked: it DID happen", hint="give its result")
+    return make_option("result", hint="if you checked that it DID happen: give its result")
 
 
-def _not_happened_option(label: str = "") -> Option:
-    said = label or "I checked: it did NOT happen"
-    return make_option("retry", label=said, hint="only after a look; it runs again")
+def _not_happened_option() -> Option:
+    return make_option("retry", hint="only if you checked that it did NOT happen; it runs again")
 
 
-def _skip_option(where: FaultSite, *, question: bool = False) -> Option:
+def _skip_option(*, question: bool = False) -> Option:
     if question:
-        hint = "the code that asked gets no answer, unless you give a value"
-        return make_option("skip", label="Do not answer", hint=hint)
-    what = {"llm": "Skip this agent", "agent": "Skip this agent", "group": "Skip this group"}
-    return make_option(
-        "skip",
-        label=what.get(where, "Skip this call"),
-        hint="what comes next gets an empty text, or the value you give",
-    )
+        return make_option("skip", hint="the code that asked gets no answer, unless you give a value")
+    return make_option("skip", hint="what comes next gets an empty text, or the value you give")
 
 
 def why_no_retry(fault: Classification) -> str:

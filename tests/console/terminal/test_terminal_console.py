@@ -106,7 +106,7 @@ def test_the_demo_is_played_by_keys_from_start_to_finish(program: Program, argum
             else:
                 terminal.press(KEYS[cause])
             if KEYS[cause] == "s":
-                terminal.until("Skip this call?")
+                terminal.until("Skip?")
                 terminal.quiet(2.0)
                 terminal.press("y")
             terminal.until_any("press a key", "other options", "completed")
