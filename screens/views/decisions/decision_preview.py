@@ -55,6 +55,9 @@ def proposed_alone(opened: IncidentOpened, context: RenderContext, told: Explana
     """
     if told.option not in OPTIONS or opened.fault.cause is Cause.LIMIT_REACHED:
         return ""
+    if told.act is not None and told.otherwise:
+        yes, no = (option_key(each, context) for each in (told.option, told.otherwise))
+        return f"{sentence_words(told.act, context)}. If yes: {yes}. If no: {no}."
     label = next((each.label for each in opened.options if each.id == told.option), told.option)
     proposed = f"{option_key(told.option, context)} {context.sanitize_line(label, 60)}"
     return f"{sentence_words(told.act, context)}, then {proposed}" if told.act is not None else proposed

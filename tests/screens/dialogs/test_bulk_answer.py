@@ -278,8 +278,10 @@ def test_what_a_list_proposes_is_what_the_run_proposes(kind: str) -> None:
     story = TWELVE[kind]()
     incident, context = story.state.open_incidents[0], RenderContext(START)
     alone = explain(Incident(incident.opened), DurableRun())
-    if proposed_alone(incident.opened, context, alone):
+    proposed = proposed_alone(incident.opened, context, alone)
+    if proposed:
         assert alone.option == explain(incident, story.state).option
+    assert ("If yes: v. If no: r." in proposed) == bool(alone.otherwise)
 
 
 async def test_a_decision_is_not_explained_where_the_list_needs_the_rows() -> None:
