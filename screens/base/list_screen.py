@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
 from screens.base.runtime_screen import RuntimeScreen
-from screens.render.layout import Column, Row, empty_columns
+from screens.render.layout import Column, Row, Spans, empty_columns
 from screens.shell.context import ConsoleContext
 from screens.views.shared.list_state import ListState, selected_rows
 from screens.views.shared.render_context import RenderContext
@@ -120,13 +120,21 @@ class ListScreen(RuntimeScreen):
         shown.leave_out(empty_columns(self.COLUMNS, listed))
         shown.show(listed, selected=self.listing.selected, fresh=fresh, cursor_key=self._before_filter)
         header = self.query_one("#columns", Bar)
-        width, sort = shown.visible_size.width, self.listing.sort
-        header.show(header_line(self.COLUMNS, width, sort, context.glyphs, shown.empty_columns) if rows else ())
         header.display = bool(rows)
+        if shown.visible_size.width:
+            header.show(*self._header(context))
+        else:
+            header.show_when_painted(lambda: self._header(context))
         narrowed = self.query_one("#narrowed", Bar)
         words = self.listing.words(context)
         narrowed.show(words)
         narrowed.set_class(bool(words), "-shown")
+
+    def _header(self, context: RenderContext) -> tuple[Spans, Spans]:
+        """The names of the columns that have something, as wide as the list is."""
+        shown = self.row_list
+        width, sort = shown.visible_size.width, self.listing.sort
+        return header_line(self.COLUMNS, width, sort, context.glyphs, shown.empty_columns), ()
 
     def on_resize(self) -> None:
         self.pace.request()

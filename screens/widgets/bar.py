@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from textual.geometry import Size
@@ -37,12 +38,18 @@ class Bar(Widget):
         self._left: Spans = ()
         self._right: Spans = ()
         self._inks: ThemeColors | None = None
+        self._first: Callable[[], tuple[Spans, Spans]] | None = None
 
     def show(self, left: Spans, right: Spans = ()) -> None:
         """Show these pieces, which are clean."""
+        self._first = None
         if (left, right) != (self._left, self._right):
             self._left, self._right = left, right
             self.refresh()
+
+    def show_when_painted(self, both: Callable[[], tuple[Spans, Spans]]) -> None:
+        """Show what `both` gives when the first frame is painted: how much room there is, is not known before."""
+        self._first = both
 
     @property
     def shown(self) -> Spans:
@@ -51,6 +58,8 @@ class Bar(Widget):
 
     def render_line(self, y: int) -> Strip:
         """The line, as Textual's line API wants it."""
+        if self._first is not None:
+            (self._left, self._right), self._first = self._first(), None
         if self._inks is None:
             self._inks = ThemeColors(self.app.theme_variables)
         width = self.size.width

@@ -7,7 +7,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.strip import Strip
 
 from screens.render.key_names import UNBOUND, key_in_words
 from screens.render.layout import (
@@ -49,15 +48,10 @@ class KeyFooter(Bar):
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update)
+        self.show_when_painted(self._hints)
 
     def on_resize(self) -> None:
         self._update(self.screen)
-
-    def render_line(self, y: int) -> Strip:
-        """The line; in the first frame with the keys of that moment."""
-        if not self.shown:
-            self._left, self._right = self._hints()
-        return super().render_line(y)
 
     def _update(self, screen: Screen[Any]) -> None:
         if screen is self.screen and self.is_attached and self.size:
