@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -113,6 +114,11 @@ class Verbs(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:  # click says "Aborted!", and ends as a run that failed does
+            from console.output import print_note
+
+            print_note("interrupted")
+            ctx.exit(128 + signal.SIGINT)
         except click.ClickException as exc:  # click repeats what was typed as it is, escape sequences and all
             from console.output import supports_unicode
             from screens.render.sanitize import sanitize_line

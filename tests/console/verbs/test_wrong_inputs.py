@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from console.cli import cli
 from console.verbs.base import run_verb
 from runtime.record.journal import JournalError
 from tests.console.program import PROGRAM, SWARM, Program, environment
@@ -303,3 +304,16 @@ def test_a_user_without_a_name_can_decide(program: Program) -> None:
         cwd=program.directory,
     )
     assert done.returncode == 3, done.stderr
+
+
+def test_an_interrupt_while_a_verb_is_loaded_ends_as_one_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("console.cli.import_module", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["runs"])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"
