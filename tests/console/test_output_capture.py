@@ -1,4 +1,4 @@
-"""What is printed last, where the pipe behind the standard streams is closed before anybody asks for its rest."""
+"""What is printed last, where the pipe behind the standard streams is closed before its rest is asked for."""
 
 from __future__ import annotations
 

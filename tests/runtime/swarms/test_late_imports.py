@@ -1,4 +1,4 @@
-"""What is said of an import that ends after nobody waits for it any more."""
+"""What is said of an import that ends after its run was aborted, or after its time limit."""
 
 from __future__ import annotations
 
