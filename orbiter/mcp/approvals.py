@@ -1,5 +1,7 @@
 """What the user approved: servers that may be started, and tools as they were then. One file of the user's own.
 
+Beside them it has what is known of a server for every process: its tools that ask during a call.
+
 The file lies outside of every workspace (mode 0600), so that a repository cannot bring an approval along; neither can a
 journal, which lies in the workspace. A file that others may write, or that cannot be read, approves nothing.
 """
@@ -65,7 +67,7 @@ class ApprovalFile:
 
         def change(data: dict[str, Any]) -> None:
             nonlocal had
-            for part in ("servers", "tools"):
+            for part in ("servers", "tools", "asking_tools"):
                 had |= data.get(part, {}).pop(_key(workspace, name), None) is not None
 
         self._file.change(change)
@@ -89,6 +91,29 @@ class ApprovalFile:
 
         def change(data: dict[str, Any]) -> None:
             data.setdefault("tools", {}).setdefault(_key(workspace, name), {}).update(tools)
+
+        self._file.change(change)
+
+    def asking_tools(self, workspace: str, server: Server) -> frozenset[str]:
+        """The tools of a server, defined as it is now, whose questions only an earlier protocol can carry.
+
+        Raises:
+            UnusableFile: The file cannot be trusted or read.
+        """
+        found = self._file.load().get("asking_tools", {}).get(_key(workspace, server.name), {})
+        return frozenset(found.get(server.fingerprint, ()) if isinstance(found, dict) else ())
+
+    def remember_asking_tool(self, workspace: str, server: Server, tool: str) -> None:
+        """Remember that a tool asks during a call. What was known of an earlier definition of the server is dropped.
+
+        Raises:
+            UnusableFile: The file cannot be trusted, read or written.
+        """
+
+        def change(data: dict[str, Any]) -> None:
+            entries, key = data.setdefault("asking_tools", {}), _key(workspace, server.name)
+            known = entries.get(key, {}).get(server.fingerprint, ())
+            entries[key] = {server.fingerprint: sorted({*known, tool})}
 
         self._file.change(change)
 

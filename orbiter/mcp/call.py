@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from orbiter.errors import ToolCallError
 from orbiter.guests.call_codec import CallCodec
 from orbiter.json_schema import find_problems
-from orbiter.mcp.connection import connected
+from orbiter.mcp.connection import connected, use_earlier_protocol
 from orbiter.mcp.content import result_blocks
-from orbiter.mcp.failures import invalid_parts
+from orbiter.mcp.failures import QuestionRefused, invalid_parts
 from orbiter.mcp.foreign_text import clean_text
 from orbiter.mcp.progress import CallProgress
 from orbiter.mcp.questions import ask_elicitation, read_requests
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 _POLL_S = 1.0
 """How long to wait before a call is made again that had no question, only a state."""
+
+_ELICITATION = "elicitation/create"
+"""The request that a server's SDK names when it refuses a tool's question: that has no error code of its own."""
 
 
 class ServerResult(ToolResult):
@@ -74,6 +77,7 @@ async def call_tool(call: ServerCall) -> ServerResult:
         ToolCallError: The arguments do not fit the tool's schema, or the tool is gone: nothing was sent.
         ServerUnreachable: The server cannot be reached: nothing was sent.
         ServerLost: It went away while it worked on the call.
+        QuestionRefused: It asked in a way that the protocol does not allow; the next call is in one that does.
         TimeoutError: It did not answer in time.
         ConfigurationError: It is not known, not approved, or wants a login.
     """
@@ -94,7 +98,18 @@ async def _call(call: ServerCall, progress: Progress | None) -> ServerResult:
         raise ToolCallError(f"Tool '{call.name}' failed: invalid arguments: {'; '.join(problems)}", tool_name=call.name)
     if call.state is not None and not call.answers:
         await asyncio.sleep(_POLL_S)
-    async with connected(call.table, call.server, call.run_id) as session:
+    try:
+        return await _call_listed(call, progress)
+    except QuestionRefused as exc:
+        # Not inside the connection, which a program has to leave before it is started again.
+        if await use_earlier_protocol(call.table, call.server, call.run_id, call.tool.name):
+            raise
+        return _refused(call, f"{call.server} refused the call: {clean_text(str(exc.__cause__))}")
+
+
+async def _call_listed(call: ServerCall, progress: Progress | None) -> ServerResult:
+    """Call the tool if the server still has it as the model was told."""
+    async with connected(call.table, call.server, call.run_id, call.tool.name) as session:
         tools = await session.tools()
         found = tools.get(call.tool.name)
         now = read_definition(found.model_dump(mode="json", by_alias=True)) if found is not None else None
@@ -109,7 +124,14 @@ async def _call(call: ServerCall, progress: Progress | None) -> ServerResult:
 
 async def _send(call: ServerCall, session: Any, progress: Progress | None) -> ServerResult:
     from mcp import MCPError  # the session has loaded it
-    from mcp_types import INVALID_PARAMS, PARSE_ERROR, URL_ELICITATION_REQUIRED, CallToolResult, ElicitResult
+    from mcp_types import (
+        INVALID_PARAMS,
+        INVALID_REQUEST,
+        PARSE_ERROR,
+        URL_ELICITATION_REQUIRED,
+        CallToolResult,
+        ElicitResult,
+    )
 
     numbers = iter(range(1_000))
 
@@ -129,6 +151,8 @@ async def _send(call: ServerCall, session: Any, progress: Progress | None) -> Se
             urls = enumerate(exc.data.get("elicitations") or ())
             asked = {f"url-{number}": {"method": "elicitation/create", "params": each} for number, each in urls}
             return _open(call, {"kind": "asks", "requests": read_requests(asked), "state": None, "answered": False})
+        if exc.code == INVALID_REQUEST and _ELICITATION in exc.message and not session.legacy:
+            raise QuestionRefused(call.server, call.tool.name) from exc
         if exc.code == PARSE_ERROR:
             return _refused(call, f"the answer of {call.server} cannot be read: {clean_text(exc.message, 1_000)}")
         return _refused(call, f"{call.server} refused the call: {clean_text(exc.message)}")

@@ -1,6 +1,7 @@
 """Connections: one for each server and event loop, opened at first use, again after it ended, closed with the loop.
 
-A second one is opened only while a person is asked in the middle of a call on the first.
+A second one is opened only while a person is asked in the middle of a call on the first, and over HTTP for tools that
+ask during a call in a protocol that does not allow it: those are called in an earlier one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextvars
 import logging
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from functools import partial
 from types import ModuleType
@@ -20,7 +21,7 @@ from orbiter.errors import ConfigurationError
 from orbiter.mcp.definition import Server
 from orbiter.mcp.failures import ExtraMissing, LoginNeeded, ServerUnreachable, leaf_error, said_by
 from orbiter.mcp.table import ServerTable
-from orbiter.models.sdk_clients import shared_client
+from orbiter.models.sdk_clients import retire_client, shared_client
 
 if TYPE_CHECKING:
     from orbiter.mcp.sdk.session import Session
@@ -35,8 +36,8 @@ MAX_CONNECTIONS = 8
 
 
 @asynccontextmanager
-async def connected(table: ServerTable, name: str, run_id: str) -> AsyncIterator[Session]:
-    """A session with a server of the table, shared with all that runs in this loop.
+async def connected(table: ServerTable, name: str, run_id: str, tool: str = "") -> AsyncIterator[Session]:
+    """A session with a server of the table, shared with all that runs in this loop. `tool`: which is to be called.
 
     Raises:
         ServerNotApproved: The server may not be used: nothing was started and nothing sent.
@@ -47,20 +48,52 @@ async def connected(table: ServerTable, name: str, run_id: str) -> AsyncIterator
         ServerUnreachable: It cannot be started or reached.
     """
     server = table.approved(name, run_id)
+    earlier = _needs_earlier(table, server, tool)
     for number in range(MAX_CONNECTIONS):
-        setting = ("mcp", table.workspace, server.name, server.fingerprint, number)
-        async with shared_client(setting, partial(Connection, server, table)) as connection:
+        setting = _setting(table, server, number, earlier=earlier)
+        async with shared_client(setting, partial(Connection, server, table, earlier=earlier)) as connection:
             if connection.held and number + 1 < MAX_CONNECTIONS:
                 continue
             yield await connection.session()
             return
 
 
+def _needs_earlier(table: ServerTable, server: Server, tool: str) -> bool:
+    """Whether a protocol before 2026-07-28 is needed. A program has state that all its tools share: where one of them
+    needs it, all are called so.
+    """
+    asking = table.approvals.asking_tools(table.workspace, server)
+    return tool in asking if server.url else bool(asking)
+
+
+def _setting(table: ServerTable, server: Server, number: int, *, earlier: bool) -> Hashable:
+    return ("mcp", table.workspace, server.name, server.fingerprint, number, earlier)
+
+
+async def use_earlier_protocol(table: ServerTable, name: str, run_id: str, tool: str) -> bool:
+    """Have a tool called in a protocol in which it may ask during the call, from now on and in every process. A program
+    is started again for that. Whether it is possible: the server speaks such a protocol.
+    """
+    try:
+        server = table.approved(name, run_id)
+        if not server.url:
+            await retire_client(_setting(table, server, 0, earlier=False))
+        setting = _setting(table, server, 0, earlier=True)
+        async with shared_client(setting, partial(Connection, server, table, earlier=True)) as connection:
+            await connection.session()
+        await asyncio.to_thread(table.approvals.remember_asking_tool, table.workspace, server, tool)
+    except (ServerUnreachable, LoginNeeded, ConfigurationError) as exc:
+        log.info("MCP server %s: it cannot be spoken to in an earlier protocol: %s", name, exc)
+        return False
+    return True
+
+
 class Connection:
     """The connection to one server. A task of its own holds it: the SDK wants one task from beginning to end."""
 
-    def __init__(self, server: Server, table: ServerTable) -> None:
+    def __init__(self, server: Server, table: ServerTable, *, earlier: bool = False) -> None:
         self.server = server
+        self._earlier = earlier
         self._table = table
         self._session: Session | None = None
         self._owner: asyncio.Task[None] | None = None
@@ -97,7 +130,7 @@ class Connection:
         session: Session | None = None
         try:
             await asyncio.sleep(self._back_off())
-            async with _open(self.server, self._table) as session:
+            async with _open(self.server, self._table, earlier=self._earlier) as session:
                 self._session, self._failures = session, 0
                 if not ready.done():
                     ready.set_result(session)
@@ -170,8 +203,8 @@ def load_sdk() -> tuple[ModuleType, ModuleType]:
     return session, oauth
 
 
-def _open(server: Server, table: ServerTable) -> Any:
+def _open(server: Server, table: ServerTable, *, earlier: bool) -> Any:
     sessions, logins = load_sdk()
     ready = server.expanded(os.environ)
     auth = logins.login_of(ready, table.tokens) if ready.url and table.tokens is not None else None
-    return sessions.open_session(ready, table.workspace, auth, within_s=server.connect_timeout_s)
+    return sessions.open_session(ready, table.workspace, auth, within_s=server.connect_timeout_s, earlier=earlier)

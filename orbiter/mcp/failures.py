@@ -24,6 +24,16 @@ class ServerLost(ConnectionError):
     """A server went away while it worked on a request: whether that took effect is not known."""
 
 
+class QuestionRefused(ServerLost):
+    """A tool had begun, and its question could not be asked in the protocol that was agreed."""
+
+    def __init__(self, server: str, tool: str) -> None:
+        super().__init__(
+            f"{tool} of the MCP server {server!r} asked a question during the call, which the agreed protocol does not"
+            " allow; the next call is made in an earlier protocol, so that you are asked"
+        )
+
+
 class UnusableToolList(OrbiterError):
     """A server answered, and what it gave for the list of its tools is not one."""
 

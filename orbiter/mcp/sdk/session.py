@@ -56,9 +56,10 @@ Progress = ProgressFnT
 
 @asynccontextmanager
 async def open_session(
-    server: Server, workspace: str, auth: Any = None, *, within_s: float | None = None
+    server: Server, workspace: str, auth: Any = None, *, within_s: float | None = None, earlier: bool = False
 ) -> AsyncIterator[Session]:
-    """A session with a server whose variables are expanded. `within_s`: seconds that it may take to begin.
+    """A session with a server whose variables are expanded. `within_s`: seconds that it may take to begin; `earlier`:
+    in a version of the protocol before 2026-07-28, even if the server speaks a newer one.
 
     Raises:
         LoginNeeded: It wants a login.
@@ -80,6 +81,7 @@ async def open_session(
         elicitation_callback=on_question,
         client_info=types.Implementation(name="orbiter-console", version=version("orbiter-console")),
         cache=None,
+        mode="legacy" if earlier else "auto",
     )
     session = Session(server, client, watch, calls)
     limit = asyncio.timeout(within_s)

@@ -112,6 +112,18 @@ def test_an_approval_is_for_one_definition_of_one_workspace(tmp_path: Path) -> N
     assert not file.is_approved("/work", server)
 
 
+def test_a_tool_that_asks_is_remembered_for_one_definition_of_one_workspace(tmp_path: Path) -> None:
+    file = ApprovalFile(tmp_path / "own" / "approvals.json")
+    server, other = (parse_server("a", {"command": each}, "x") for each in ("one", "two"))
+    file.remember_asking_tool("/work", server, "ask")
+    file.remember_asking_tool("/work", server, "beg")
+    assert file.asking_tools("/work", server) == {"ask", "beg"}
+    assert not file.is_approved("/work", server)
+    assert file.asking_tools("/else", server) == file.asking_tools("/work", other) == frozenset()
+    file.remember_asking_tool("/work", other, "ask")
+    assert file.asking_tools("/work", server) == frozenset()
+
+
 def test_a_file_that_others_may_write_approves_nothing(tmp_path: Path) -> None:
     path, server = tmp_path / "approvals.json", parse_server("a", {"command": "one"}, "x")
     ApprovalFile(path).approve("/work", server)

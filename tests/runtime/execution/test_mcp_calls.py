@@ -16,7 +16,7 @@ from runtime.record.inbox_row import InboxRow
 from runtime.record.state.durable_run import DurableRun
 from tests.orbiter.mcp.sdk.test_sessions import Legacy
 from tests.runtime.bench import ME, Bench
-from tests.runtime.execution.mcp_bench import USERS, McpBench
+from tests.runtime.execution.mcp_bench import FREE, USERS, McpBench, options
 from tests.runtime.execution.test_waits import Clock
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -193,6 +193,58 @@ async def test_a_question_in_the_middle_of_a_call_is_asked_while_the_call_stays_
         await mcp.bench.answer(asked, "input", value={"name": "Ann"})
         assert (await mcp.bench.ended(run)).output == "hello king Ann"
     assert mcp.effects == ["asks for king", "greet king accept"]
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+async def test_a_server_of_both_protocols_that_asks_during_a_call_asks_a_person_after_a_retry(
+    mcp: McpBench, way: str
+) -> None:
+    """What its tool did before it asked is not known: it is not called again unasked. The next run knows it."""
+    mcp.write_server(mcp.http() if way == "http" else mcp.stdio())
+    mcp.approve()
+    started = ["started"] if way == "stdio" else []
+
+    async def first(bench: Bench) -> tuple[str, InboxRow]:
+        async with bench.driving(grace_s=0.0, permissions=FREE, mcp=mcp.table()):
+            run = await bench.decisions.start(f"{USERS}:greeter_now", "go", by=ME)
+            (doubted,) = await bench.incidents(run)
+            await bench.until(run, lambda state: state.phase == "waiting")
+        return run, doubted
+
+    async def second(bench: Bench) -> None:
+        async with bench.driving(permissions=FREE, mcp=mcp.table()):
+            await bench.answer(doubted, "retry")
+            await told(bench, run)
+            again = await bench.decisions.start(f"{USERS}:greeter_now", "go", by=ME)
+            await told(bench, again)
+
+    async def told(bench: Bench, of_run: str) -> None:
+        (asked,) = await bench.incidents(of_run)
+        assert asked.opened.question == "ref asks: Who is the king?"
+        await bench.answer(asked, "input", value={"name": "Ann"})
+        assert (await bench.ended(of_run)).output == "hello king Ann"
+
+    run, doubted = await mcp.live(first, Clock())
+    fault = doubted.opened.fault
+    assert (fault.cause, fault.effect, fault.rule_id) == ("tool_failed", "unknown", "mcp.question")
+    assert "asked a question during the call" in doubted.opened.message
+    assert {"retry", "result", "skip"} <= set(options(doubted))
+    assert mcp.effects == [*started, "asks for king", *started], "a program is started again, and not called"
+    await mcp.live(second, Clock())
+    told_twice = ["asks for king", "greet king accept"] * 2
+    assert mcp.effects == [*started, "asks for king", *started * 2, *told_twice]
+
+
+async def test_a_tool_that_may_be_repeated_is_called_again_by_itself_to_ask(mcp: McpBench) -> None:
+    (mcp.bench.root / "orbiter.toml").write_text("[mcp.servers.ref.tools.greet_now]\nidempotent = true\n")
+    mcp.approve()
+    async with mcp.driving():
+        run = await mcp.start("greeter_now")
+        (asked,) = await mcp.bench.incidents(run)
+        assert asked.opened.question == "ref asks: Who is the king?"
+        await mcp.bench.answer(asked, "input", value={"name": "Ann"})
+        assert (await mcp.bench.ended(run)).output == "hello king Ann"
+    assert mcp.effects == ["asks for king"] * 2 + ["greet king accept"]
 
 
 @pytest.mark.parametrize(

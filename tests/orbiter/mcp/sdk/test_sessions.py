@@ -8,15 +8,17 @@ import logging
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
-from mcp import Client
-from mcp_types import ElicitResult
+from mcp import Client, MCPError
+from mcp_types import METHOD_NOT_FOUND, ElicitResult
 
 from orbiter.mcp.approvals import ApprovalFile
+from orbiter.mcp.call import ServerCall, call_tool
 from orbiter.mcp.connection import connected
-from orbiter.mcp.failures import ServerLost, ServerUnreachable
+from orbiter.mcp.failures import QuestionRefused, ServerLost, ServerUnreachable
+from orbiter.mcp.listing import ListingRequest, list_tools
 from orbiter.mcp.sdk import session as sessions
 from orbiter.mcp.table import ServerNotApproved, ServerTable
 from tests.mcp_server import SERVER, PeerServer, serve_http
@@ -73,6 +75,51 @@ async def test_a_call_over_each_transport_in_each_era(
             assert again is session, "one connection for each server"
     while way == "stdio" and "MCP server ref: reading x [31mred" not in caplog.text:  # noqa: ASYNC110 - of a thread
         await asyncio.sleep(0.01)
+
+
+class Newest(Client):
+    """The SDK's client, whose server has no handshake of before 2026-07-28."""
+
+    async def __aenter__(self) -> Self:
+        if self.mode == "legacy":
+            raise MCPError(METHOD_NOT_FOUND, "Method not found")
+        await super().__aenter__()
+        return self
+
+
+async def greet_now(servers: ServerTable) -> Any:
+    tool = next(each for each in (await list_tools(ListingRequest(servers, "ref"))).tools if each.name == "greet_now")
+    return await call_tool(ServerCall(servers, "ref", tool, "ref_greet_now", "c", {"title": "king"}))
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+async def test_only_what_asks_during_a_call_is_called_in_an_earlier_protocol(
+    tmp_path: Path, mcp_peer: PeerServer, way: str
+) -> None:
+    """Over HTTP that is the tool, of a program it is every tool: they share its state."""
+    servers = table(tmp_path, {"type": "http", "url": mcp_peer.url()} if way == "http" else STDIO)
+    with pytest.raises(QuestionRefused, match="greet_now of the MCP server 'ref' asked a question during the call"):
+        await greet_now(servers)
+    for tool in ("greet_now", "read"):
+        async with connected(servers, "ref", "", tool) as session:
+            assert session.legacy == (way == "stdio" or tool == "greet_now"), tool
+    servers.approvals.withdraw(servers.workspace, "ref")
+    servers.approvals.approve(servers.workspace, servers.server("ref"))
+    async with connected(servers, "ref", "", "greet_now") as session:
+        assert not session.legacy, "it is forgotten with the approval"
+
+
+@pytest.mark.parametrize("way", ["http", "stdio"])
+async def test_a_server_that_asks_and_has_no_earlier_protocol_is_used_as_before(
+    tmp_path: Path, mcp_peer: PeerServer, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(sessions, "Client", Newest)
+    servers = table(tmp_path, {"type": "http", "url": mcp_peer.url()} if way == "http" else STDIO)
+    found = await greet_now(servers)
+    assert found.error is not None
+    assert found.error.startswith("ref refused the call: Cannot send 'elicitation/create'")
+    async with connected(servers, "ref", "", "greet_now") as session:
+        assert text(await session.call("read", {"path": "x"}, ask=ann)) == "content of x"
 
 
 async def test_a_server_that_was_away_is_connected_again(tmp_path: Path) -> None:
