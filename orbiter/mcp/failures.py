@@ -29,8 +29,7 @@ class QuestionRefused(ServerLost):
 
     def __init__(self, server: str, tool: str) -> None:
         super().__init__(
-            f"{tool} of the MCP server {server!r} asked a question during the call, which the agreed protocol does not"
-            " allow; the next call is made in an earlier protocol, so that you are asked"
+            f"{tool} of {server!r} asked during the call, which needs an earlier MCP protocol: the next call uses it"
         )
 
 

@@ -227,7 +227,7 @@ async def test_a_server_of_both_protocols_that_asks_during_a_call_asks_a_person_
     run, doubted = await mcp.live(first, Clock())
     fault = doubted.opened.fault
     assert (fault.cause, fault.effect, fault.rule_id) == ("tool_failed", "unknown", "mcp.question")
-    assert "asked a question during the call" in doubted.opened.message
+    assert "asked during the call" in doubted.opened.message
     assert {"retry", "result", "skip"} <= set(options(doubted))
     assert mcp.effects == [*started, "asks for king", *started], "a program is started again, and not called"
     await mcp.live(second, Clock())

@@ -98,7 +98,7 @@ async def test_only_what_asks_during_a_call_is_called_in_an_earlier_protocol(
 ) -> None:
     """Over HTTP that is the tool, of a program it is every tool: they share its state."""
     servers = table(tmp_path, {"type": "http", "url": mcp_peer.url()} if way == "http" else STDIO)
-    with pytest.raises(QuestionRefused, match="greet_now of the MCP server 'ref' asked a question during the call"):
+    with pytest.raises(QuestionRefused, match="greet_now of 'ref' asked during the call"):
         await greet_now(servers)
     for tool in ("greet_now", "read"):
         async with connected(servers, "ref", "", tool) as session:
