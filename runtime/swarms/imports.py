@@ -10,7 +10,6 @@ import asyncio
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextvars import Context
 from dataclasses import dataclass, field
@@ -107,8 +106,9 @@ class _Limit:
         self._timer = self._look_in(min(loader.IMPORT_TURN_S, seconds))
 
     def begin(self) -> None:
-        """It begins now. For the load's thread."""
-        self._began = self._loop.time()
+        """It begins now, or once more, because another load overtook it. For the load's thread."""
+        if self._began is None:
+            self._began = self._loop.time()
 
     def cancel(self) -> None:
         self._timer.cancel()
@@ -133,8 +133,7 @@ async def load(ref: str, root: Path, *, limit_s: float = IMPORT_LIMIT_S, run_id:
     Raises:
         SwarmLoadError: the reference does not lead to a swarm, or its import takes longer than `limit_s` seconds.
     """
-    work = partial(loader.load_swarm, ref, root, asked=time.monotonic())
-    return await load_within_limit(work, SwarmImport(ref, root, run_id), limit_s)
+    return await load_within_limit(partial(loader.load_swarm, ref, root), SwarmImport(ref, root, run_id), limit_s)
 
 
 async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: SwarmImport, limit_s: float) -> R:
@@ -184,5 +183,5 @@ async def load_within_limit(work: Callable[[Callable[[], None]], R], importing: 
 
 
 def hanging_imports() -> list[SwarmImport]:
-    """Imports that are under way for longer than `SLOW_S`, given up or not, oldest first. For any thread."""
+    """Imports that are under way for longer than `SLOW_IMPORT_S`, given up or not, oldest first. For any thread."""
     return sorted((each for each in _under_way.copy() if each.seconds >= SLOW_IMPORT_S), key=lambda each: each.since)

@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import math
 import os
 import sys
 import threading
@@ -61,14 +60,10 @@ class _ImportTurns:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._under_way: list[_Load] = []
-        self._looked: tuple[tuple[Path, ...], float] = ((), 0.0)
-        """The folders in which the last load looked for changed modules, and when (`time.monotonic`)."""
         self._writes = sys.dont_write_bytecode
 
-    def begin(self, beside: Path, folders: tuple[Path, ...], asked: float) -> _Load:
-        """Wait for the turn, then forget the modules that must be imported again; what was looked at after the load was
-        asked for is not looked at twice.
-        """
+    def begin(self, beside: Path, folders: tuple[Path, ...]) -> _Load:
+        """Wait for the turn, then forget the modules that must be imported again."""
         with self._changed:
             while (
                 left := max((each.began + IMPORT_TURN_S for each in self._under_way), default=0.0) - time.monotonic()
@@ -78,11 +73,7 @@ class _ImportTurns:
             if not self._under_way:
                 # Python tells versions of a file apart by whole seconds and size only, so no bytecode is written.
                 self._writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-            forgotten: list[str] = []
-            if self._looked[0] != folders or self._looked[1] < asked:
-                now = time.monotonic()
-                forgotten = [*module_reload.unload_changed(*folders), *module_reload.unload_same_names(beside)]
-                self._looked = (folders, now)
+            forgotten = [*module_reload.unload_changed(*folders), *module_reload.unload_same_names(beside)]
             for each in self._under_way:
                 each.overtaken = each.overtaken or bool(forgotten) or each.beside != beside
             self._under_way.append(load)
@@ -141,13 +132,12 @@ def _defined(ref: str, root: Path) -> str:
     return f"; {file} defines: {', '.join(f'{file}:{name}' for name in names)}" if names else ""
 
 
-def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None, *, asked: float = math.inf) -> Any:
+def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None) -> Any:
     """The agent or swarm that `ref` names; a callable without parameters is called for it, and an agent of another
     framework is taken in as a guest.
 
     This runs user code, which may never return: see `runtime.swarms.imports` for a load with a limit. `begun` is called
-    when it is this load's turn. `asked` is when it was asked for, in seconds (`time.monotonic`): of many at once, those
-    that waited take what the first one found changed.
+    when it is this load's turn.
 
     Raises:
         SwarmLoadError: with the file, the line and what to do; for whatever the user's code raises.
@@ -158,16 +148,16 @@ def load_swarm(ref: str, root: Path, begun: Callable[[], None] = lambda: None, *
     else:
         ref = absolute_ref(ref, root)
     try:
-        return _loaded(ref, root, begun, asked)
+        return _loaded(ref, root, begun)
     except SwarmLoadError:
         raise
     except BaseException as exc:
         raise SwarmLoadError(explain_error(exc, ref)) from exc
 
 
-def _loaded(ref: str, root: Path, begun: Callable[[], None], asked: float) -> Any:
+def _loaded(ref: str, root: Path, begun: Callable[[], None]) -> Any:
     target, _, attribute = ref.rpartition(":")
-    module = _import_fresh(target, root, begun, asked)
+    module = _import_fresh(target, root, begun)
     found = _attribute(module, attribute, target)
     made = not is_runnable(found) and callable(found)
     if made:
@@ -181,13 +171,13 @@ def _loaded(ref: str, root: Path, begun: Callable[[], None], asked: float) -> An
     return found
 
 
-def _import_fresh(target: str, root: Path, begun: Callable[[], None], asked: float) -> ModuleType:
+def _import_fresh(target: str, root: Path, begun: Callable[[], None]) -> ModuleType:
     """The module, imported again if files of the workspace have changed."""
     beside = Path(target).parent if _is_path(target) else root
     whole = _resolved(root)
     folders = (root, whole, beside)
     while True:
-        load = _turns.begin(beside, folders, asked)
+        load = _turns.begin(beside, folders)
         try:
             begun()
             module = _from_file(Path(target), root, whole) if _is_path(target) else _from_name(target, root)
@@ -199,7 +189,6 @@ def _import_fresh(target: str, root: Path, begun: Callable[[], None], asked: flo
                 return module
         finally:
             _turns.end(load, folders)
-        asked = math.inf
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from orbiter._internal.arguments import SERIES, TEXT, check_argument
 from orbiter._internal.keywords import show_keywords
 from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings, read_run_options
+from orbiter.agent import Agent
 from orbiter.errors import OrbiterError
 from orbiter.policy import ErrorHandlingConfig
 from orbiter.steps import ScopeKind, errors_of_run
@@ -100,13 +101,15 @@ def runs_as_declared(member: Any) -> bool:
 
 
 def models_of(members: Iterable[Any]) -> list[str]:
-    """The models of agents, by name and each once, also of those in groups and nested swarms, with their fallbacks."""
+    """The models of agents, by name and each once, also of those in groups and nested swarms, with their fallbacks.
+
+    Only of ours: what other agents and groups have is user code.
+    """
     found: dict[str, None] = {}
     for member in members:
-        inside = getattr(getattr(member, "swarm", member), "agents", None)
-        if isinstance(inside, Mapping):
-            found.update(dict.fromkeys(models_of(inside.values())))
-            continue
-        named = (getattr(member, "model", None), *(getattr(member, "fallbacks", None) or ()))
-        found.update(dict.fromkeys(each for each in named if isinstance(each, str)))
+        inside = getattr(member, "swarm", member) if isinstance(member, Container) else member
+        if isinstance(inside, Container):
+            found.update(dict.fromkeys(models_of(getattr(inside, "agents", {}).values())))
+        elif isinstance(member, Agent):
+            found.update(dict.fromkeys((member.model, *member.fallbacks)))
     return list(found)

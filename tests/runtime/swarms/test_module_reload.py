@@ -146,35 +146,6 @@ async def test_loads_go_one_after_the_other_in_one_thread_and_one_that_is_cancel
     assert most == 1
 
 
-async def test_of_many_loads_at_once_the_first_looks_for_changes_and_one_that_is_asked_for_later_looks_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    helper, path = tmp_path / "helper_of_many.py", tmp_path / "swarm.py"
-    path.write_text(
-        "import helper_of_many\nclass Agent:\n    name = helper_of_many.NAME\n    def run(self): ...\nagent = Agent()\n"
-    )
-    looks: list[tuple[Path, ...]] = []
-    unload = module_reload.unload_changed
-
-    def counted(*folders: Path) -> list[str]:
-        looks.append(folders)
-        return unload(*folders)
-
-    monkeypatch.setattr(module_reload, "unload_changed", counted)
-    for number, name in enumerate(("first", "second, another size"), 1):
-        helper.write_text(f"NAME = {name!r}\n")
-        found = await asyncio.gather(*(imports.load(f"{path}:agent", tmp_path) for _ in range(10)))
-        assert {each.name for each in found} == {name}
-        assert len(looks) == number
-    (tmp_path / "other").mkdir()
-    other = tmp_path / "other" / "swarm.py"
-    other.write_text(path.read_text())
-    (tmp_path / "other" / "helper_of_many.py").write_text("NAME = 'beside'\n")
-    refs = [f"{path}:agent", f"{other}:agent", f"{path}:agent"]
-    found = await asyncio.gather(*(imports.load(ref, tmp_path) for ref in refs))
-    assert [each.name for each in found] == ["second, another size", "beside", "second, another size"]
-
-
 def test_modules_are_looked_at_again_only_where_others_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,9 @@ async def test_figures_are_told_by_the_clock(bench: Bench) -> None:
     run = await bench.started()
     await bench.serve()
     console = await bench.console()
-    for number in range(1, 6):
+    await run.write(step(1))
+    await console.wait_until(lambda: console.summaries["run-1"].nodes.get("running") == 1)
+    for number in range(2, 6):
         await run.write(step(number))
     await console.wait_until(lambda: console.summaries["run-1"].nodes.get("running") == 5)
 
