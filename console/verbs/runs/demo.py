@@ -34,7 +34,7 @@ TITLE = "demo: survey of this directory"
 
 @click.command()
 @click.option("--model", default="", metavar="PROVIDER:NAME", help="Run on a real model instead of the script.")
-@click.option("--resume", is_flag=True, help="Continue an unfinished demo.")
+@click.option("--resume", is_flag=True, help="Continue an unfinished demo; if all have ended, show the newest.")
 @click.option("--linear", is_flag=True, help="In a terminal: lines and questions instead of the console.")
 @click.option("--embedded", is_flag=True, help="In a terminal: keep the runtime inside the console's process.")
 @click.option("--no-guide", is_flag=True, help="In a terminal: without the guide of the tour.")

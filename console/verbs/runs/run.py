@@ -18,7 +18,8 @@ MAX_INPUT_BYTES = 1_000_000
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue the newest unfinished run of this swarm with this input; what has ended is not begun again.",
+    help="Continue the newest unfinished run of this swarm with exactly this INPUT (without INPUT: with any). If all"
+    " with exactly this INPUT have ended, show the newest, and begin nothing.",
 )
 @click.option(
     "--budget",

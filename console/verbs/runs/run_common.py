@@ -20,18 +20,21 @@ from console.verbs.base import BadInput, cli_origin, open_for_writing, operation
 from console.verbs.run_operation import is_driven
 from console.verbs.unserved_runs import tell_unserved
 from console.workspace import Workspace, workspace
+from orbiter.text_encoding import drop_surrogates
 from runtime.config.configuration import Configuration
 from runtime.config.loader import load_configuration, load_env_file
 from runtime.operations.operations import Operations
 from runtime.operations.requests.runs import StartRun
 from runtime.record.journal import Journal
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, Summary
+from runtime.record.state.run_events import RunCreated
 from runtime.record.workspace_lock import holder
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 
 SLOW_CHECK_S = 60.0
 """How long a run in which everything waits stays in memory while an operator may answer at once."""
+_ALL_RUNS = 1_000_000
 
 
 def _drive_here(place: Workspace, grace_s: float) -> Driver:
@@ -46,7 +49,8 @@ class WantedRun:
         ref: the swarm.
         task: its input.
         title: what lists call it; empty: the first line of its input.
-        resume: take up the newest unfinished run of this swarm with this input; if all have ended, show the newest.
+        resume: take up the newest unfinished run of this swarm with this very input (without one: with any); where all
+            with this very input have ended, show the newest.
         budget: its limits, by name.
         queue: the queue whose workers drive it; empty: as the swarm's setting says.
         drill: its failures are invented: they open no breaker.
@@ -193,13 +197,25 @@ async def _follow_to_end(
 
 
 async def _to_resume(journal: Journal, ref: str, task: str) -> Summary | None:
-    """The newest unfinished run, else the newest one: what was done to its end is not done again."""
+    """The newest unfinished run, else the newest one that has ended: what was done to its end is not done again.
 
-    def fits(found: Summary) -> bool:
-        return found.ref == ref and (not task or found.input == task[:200])
+    Without a task any unfinished run is meant, but of those that have ended only one that had none either.
+    """
+    wanted = drop_surrogates(task)  # as it was recorded
+    of_swarm = [found for found in await journal.runs(limit=_ALL_RUNS) if found.ref == ref]
+    for found in sorted(of_swarm, key=lambda each: each.state in RUN_TERMINAL):  # each half from its newest on
+        unfinished = found.state not in RUN_TERMINAL
+        if (not task and unfinished) or await _has_input(journal, found, wanted):
+            return found
+    return None
 
-    fitting = [found for found in await journal.runs(limit=1_000) if fits(found)]
-    return next((found for found in fitting if found.state not in RUN_TERMINAL), next(iter(fitting), None))
+
+async def _has_input(journal: Journal, found: Summary, wanted: str) -> bool:
+    """Whether its whole input is this one: a summary has the first 200 characters only."""
+    if found.input != wanted[:200]:
+        return False
+    first = await journal.read(found.id, limit=1)
+    return any(isinstance(event, RunCreated) and event.input == wanted for event in first)
 
 
 def exit_code(state: DurableRun) -> int:

@@ -61,6 +61,19 @@ def test_resume_begins_nothing_again_that_has_ended(program: Program, parked: Pa
     assert (program.logged("looked.log"), program.logged("stored.log")) == (["tea"], ["a.txt"])
 
 
+def test_resume_answers_no_task_with_the_result_of_another(program: Program) -> None:
+    """Though both begin alike for longer than a summary keeps; without INPUT only a run without INPUT counts."""
+    (program.directory / "teller.py").write_text(TELLER)
+    same, other = (f"{'As always, be kind. ' * 20}{number}" for number in (1, 2))
+    told = [same]
+    assert program("run", "teller.py:swarm", same).returncode == 0
+    for given, begins in ((other, True), (other, False), (same, False), ("", True), ("", False), (same[:200], True)):
+        done = program("run", "teller.py:swarm", *filter(None, [given]), "--resume")
+        assert (done.returncode, "there was nothing to resume" in done.stderr) == (0, begins), done.stderr
+        told += [given] * begins
+        assert program.logged("told.log") == [repr(each) for each in told]
+
+
 def test_answers_while_another_process_drives(program: Program, parked: Park) -> None:
     with program.serving():
         incident = parked()
@@ -152,6 +165,23 @@ def test_bad_answers_change_nothing(program: Program, parked: Park) -> None:
         assert done.returncode == 2
         assert told in done.stderr
     assert [each["id"] for each in program.json("incidents")] == [incident]
+
+
+TELLER = """
+from orbiter import Agent
+from orbiter.models.scripted.provider import script
+from orbiter.models.scripted.replies import Reply
+
+
+def tell(messages, tools):
+    with open("told.log", "a") as log:
+        print(repr(messages[-1].content), file=log)
+    return Reply("told")
+
+
+script("teller", tell)
+swarm = Agent(name="teller", model="scripted:teller")
+"""
 
 
 DYING = '''
