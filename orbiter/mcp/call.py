@@ -56,6 +56,7 @@ class ServerCall:
         answers: To the questions of the call before, by key, as `ElicitResult` has them.
         state: The state that the server gave with its questions.
         failure: What a failure means; ``continue``: the model is told of every one.
+        idempotent: The operator declares that the call may be repeated.
     """
 
     table: ServerTable
@@ -68,6 +69,7 @@ class ServerCall:
     answers: dict[str, Any] | None = None
     state: str | None = None
     failure: str = ""
+    idempotent: bool = False
 
 
 async def call_tool(call: ServerCall) -> ServerResult:
@@ -77,7 +79,8 @@ async def call_tool(call: ServerCall) -> ServerResult:
         ToolCallError: The arguments do not fit the tool's schema, or the tool is gone: nothing was sent.
         ServerUnreachable: The server cannot be reached: nothing was sent.
         ServerLost: It went away while it worked on the call.
-        QuestionRefused: It asked in a way that the protocol does not allow; the next call is in one that does.
+        QuestionRefused: It asked in a way that the protocol does not allow; the next call is in one that does, if that
+            is possible.
         TimeoutError: It did not answer in time.
         ConfigurationError: It is not known, not approved, or wants a login.
     """
@@ -102,9 +105,12 @@ async def _call(call: ServerCall, progress: Progress | None) -> ServerResult:
         return await _call_listed(call, progress)
     except QuestionRefused as exc:
         # Not inside the connection, which a program has to leave before it is started again.
-        if await use_earlier_protocol(call.table, call.server, call.run_id, call.tool.name):
+        why_not = await use_earlier_protocol(call.table, call.server, call.run_id, call.tool.name)
+        if not why_not:
             raise
-        return _refused(call, f"{call.server} refused the call: {clean_text(str(exc.__cause__))}")
+        if call.idempotent:  # the model may have it called again: the runtime would, too
+            return _refused(call, f"{call.server} refused the call: {clean_text(str(exc.__cause__))}")
+        raise QuestionRefused(call.server, call.tool.name, why_not) from exc.__cause__
 
 
 async def _call_listed(call: ServerCall, progress: Progress | None) -> ServerResult:

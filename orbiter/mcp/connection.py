@@ -70,9 +70,9 @@ def _setting(table: ServerTable, server: Server, number: int, *, earlier: bool) 
     return ("mcp", table.workspace, server.name, server.fingerprint, number, earlier)
 
 
-async def use_earlier_protocol(table: ServerTable, name: str, run_id: str, tool: str) -> bool:
+async def use_earlier_protocol(table: ServerTable, name: str, run_id: str, tool: str) -> str:
     """Have a tool called in a protocol in which it may ask during the call, from now on and in every process. A program
-    is started again for that. Whether it is possible: the server speaks such a protocol.
+    is started again for that. Empty, or why it is not possible, such as a server that does not speak one.
     """
     try:
         server = table.approved(name, run_id)
@@ -82,10 +82,11 @@ async def use_earlier_protocol(table: ServerTable, name: str, run_id: str, tool:
         async with shared_client(setting, partial(Connection, server, table, earlier=True)) as connection:
             await connection.session()
         await asyncio.to_thread(table.approvals.remember_asking_tool, table.workspace, server, tool)
-    except (ServerUnreachable, LoginNeeded, ConfigurationError) as exc:
-        log.info("MCP server %s: it cannot be spoken to in an earlier protocol: %s", name, exc)
-        return False
-    return True
+    except Exception as exc:  # whatever it is: a call has begun, and that has to be told
+        why_not = said_by(exc)
+        log.info("MCP server %s: it cannot be spoken to in an earlier protocol: %s", name, why_not)
+        return why_not
+    return ""
 
 
 class Connection:

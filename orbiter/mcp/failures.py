@@ -27,10 +27,10 @@ class ServerLost(ConnectionError):
 class QuestionRefused(ServerLost):
     """A tool had begun, and its question could not be asked in the protocol that was agreed."""
 
-    def __init__(self, server: str, tool: str) -> None:
-        super().__init__(
-            f"{tool} of {server!r} asked during the call, which needs an earlier MCP protocol: the next call uses it"
-        )
+    def __init__(self, server: str, tool: str, why_not: str = "") -> None:
+        """`why_not`: why no other protocol can carry it."""
+        then = f", and that cannot be used: {why_not}" if why_not else ": the next call uses it"
+        super().__init__(f"{tool} of {server!r} asked during the call, which needs an earlier MCP protocol{then}")
 
 
 class UnusableToolList(OrbiterError):

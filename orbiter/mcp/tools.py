@@ -156,6 +156,7 @@ class ServerTool(Tool):
             arguments=kwargs,
             run_id=scope.run_id,
             failure=self.traits.failure,
+            idempotent=self._call_traits.idempotent,
         )
         result = await Exchange(scope, context.agent, call, self._call_traits).run()
         if result.error is not None:

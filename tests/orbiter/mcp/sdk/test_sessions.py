@@ -87,9 +87,10 @@ class Newest(Client):
         return self
 
 
-async def greet_now(servers: ServerTable) -> Any:
+async def greet_now(servers: ServerTable, *, idempotent: bool = False) -> Any:
     tool = next(each for each in (await list_tools(ListingRequest(servers, "ref"))).tools if each.name == "greet_now")
-    return await call_tool(ServerCall(servers, "ref", tool, "ref_greet_now", "c", {"title": "king"}))
+    call = ServerCall(servers, "ref", tool, "ref_greet_now", "c", {"title": "king"}, idempotent=idempotent)
+    return await call_tool(call)
 
 
 @pytest.mark.parametrize("way", ["http", "stdio"])
@@ -115,11 +116,25 @@ async def test_a_server_that_asks_and_has_no_earlier_protocol_is_used_as_before(
 ) -> None:
     monkeypatch.setattr(sessions, "Client", Newest)
     servers = table(tmp_path, {"type": "http", "url": mcp_peer.url()} if way == "http" else STDIO)
-    found = await greet_now(servers)
-    assert found.error is not None
+    with pytest.raises(QuestionRefused, match=r"greet_now of 'ref' asked .* cannot be used: .*Method not found"):
+        await greet_now(servers)
+    found = await greet_now(servers, idempotent=True)
+    assert found.error is not None, "it may be called again: the model is told"
     assert found.error.startswith("ref refused the call: Cannot send 'elicitation/create'")
     async with connected(servers, "ref", "", "greet_now") as session:
         assert text(await session.call("read", {"path": "x"}, ask=ann)) == "content of x"
+
+
+async def test_a_call_that_asked_is_in_doubt_also_where_that_cannot_be_remembered(
+    tmp_path: Path, mcp_peer: PeerServer
+) -> None:
+    servers = table(tmp_path, {"type": "http", "url": mcp_peer.url()})
+    await list_tools(ListingRequest(servers, "ref"))  # they are remembered while that is possible
+    lock = tmp_path / "own" / "approvals.lock"
+    lock.unlink()
+    lock.mkdir()  # it cannot be opened, and the file beside it not be written
+    with pytest.raises(QuestionRefused, match=r"cannot be used: .*approvals\.json\) cannot be written"):
+        await greet_now(servers)
 
 
 async def test_a_server_that_was_away_is_connected_again(tmp_path: Path) -> None:
