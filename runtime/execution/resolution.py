@@ -14,7 +14,7 @@ from orbiter.schema import find_misfit
 from orbiter.steps import Aborted, Skipped, StepKind
 from orbiter.types import ToolResult
 from runtime.execution.failures.errors_in_force import retry_policy_at
-from runtime.execution.failures.incident_drafts import draft_unfit_result
+from runtime.execution.failures.incident_drafts import draft_refused_answer
 from runtime.execution.gates.budget import end_run_by_budget, ending_at_budget, release_other_waits
 from runtime.execution.gates.permission import PermissionDenied
 from runtime.execution.incidents import IncidentDraft
@@ -42,6 +42,8 @@ async def apply_answer(execution: StepExecution, answer: ev.IncidentAnswered) ->
     session, step = execution.session, execution.step
     opened = session.state.incidents[answer.incident_id].opened
     end_run_if_asked(session, answer, opened)
+    if answer.option in step.traits.not_offered:  # an earlier program offered it
+        return draft_refused_answer(step, opened, answer, "is not an answer that this takes")
     execution.overrides.apply_answer(answer)
     match effect_of(answer.option):
         case "extend":
@@ -94,7 +96,7 @@ async def _take_value(
     step, value = execution.step, answer.params.get("value", "")
     if not is_sealed(value):
         if effect_of(answer.option) == "result" and (wrong := find_misfit(step.traits.result_type, value)):
-            return draft_unfit_result(step, opened, answer, wrong)
+            return draft_refused_answer(step, opened, answer, f"does not fit: {wrong}")
         return await execution.finish(step.codec.by_hand(step.arguments, value), by=answer.by)
     found = VAULT.open(value)
     if found is None:

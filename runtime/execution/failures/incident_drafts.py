@@ -19,15 +19,15 @@ from runtime.record.state.fault_taxonomy import (
 )
 
 
-def draft_unfit_result(
+def draft_refused_answer(
     step: Step[Any, Any], opened: ev.IncidentOpened, answer: ev.IncidentAnswered, wrong: str
 ) -> IncidentDraft:
-    """A result given by hand that does not fit the step: what was asked before is asked again, with what is wrong."""
+    """An answer that the step does not take: what was asked before is asked again, with what is wrong."""
     before = opened.fault.author_message or opened.fault.technical or opened.fault.user_message
     return IncidentDraft(
         fault=replace(opened.fault, user_message=before, rule_message=""),
         where=step.kind,
-        message=f"the result that {answer.by.name or 'an operator'} gave does not fit: {wrong}; before: {before}",
+        message=f"the {answer.option} that {answer.by.name or 'an operator'} gave {wrong}; before: {before}",
         action=dict(opened.action),
         need=str(opened.action.get("permission", "")),
         not_offered=step.traits.not_offered,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orbiter.guests.langgraph import approval
 from runtime.operations.answer_params import InvalidCommand
 from runtime.operations.run_controls import RunControls
 from tests.runtime.bench import ME, Bench
@@ -55,6 +56,27 @@ async def test_only_decisions_that_the_middleware_allows_are_offered_and_what_is
         assert "Skipped by the operator." in state.output
         approving, _ = await two(bench, await start(bench, "banker_only_yes"))
         assert options(approving) == ["grant", "deny", "edit", "abort"]
+
+
+async def test_an_answer_that_an_earlier_program_offered_and_the_middleware_does_not_take_is_asked_for_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(approval, "_not_taken", lambda asked: frozenset())
+        async with bench.driving(grace_s=0.0):
+            run = await start(bench, "banker_yes_or_no")
+            first, second = await two(bench, run)
+            assert "result" in options(first)
+            await bench.until(run, parked)
+    await bench.answer(first, "result", value="transfer 4711 was done by phone")
+    async with bench.driving():
+        again, _ = await two(bench, run)
+        assert options(again) == ["grant", "deny", "skip", "abort"]
+        assert "the result that tester gave is not an answer that this takes" in again.opened.message
+        await bench.answer(second, "skip")
+        state = await bench.ended_by(again, "grant")
+    assert effects(bench) == ["note paid ann 1"]
+    assert "Skipped by the operator." in state.output
 
 
 async def test_an_approval_for_each_call_has_its_own_interrupt(bench: Bench) -> None:
