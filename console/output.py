@@ -11,10 +11,11 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
+from unicodedata import bidirectional
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from screens.render.sanitize import sanitize_line, sanitize_text
+from screens.render.sanitize import is_hidden, sanitize_line, sanitize_text
 from screens.shell import streams
 
 if TYPE_CHECKING:  # a program that reads JSON waits for none of it
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # a program that reads JSON waits for none of it
 
 STANDARD_OUTPUT: Final = "standard output"
 """How an error names it that cannot be written."""
+_RIGHT_TO_LEFT: Final = frozenset({"R", "AL", "AN"})
+"""Bidirectional classes of letters and digits that a terminal may show in another order."""
 _writing = threading.RLock()
 """What user code prints is shown by a thread (`console.output_capture`): one writes at a time."""
 
@@ -102,10 +105,15 @@ def print_raw(text: str) -> None:
     """A file's text as it is, to stdout, for a program to read.
 
     Raises:
-        ValueError: it is not lines of printable characters; a terminal might obey it, or show it in another order.
+        ValueError: it is not lines of printable characters from left to right; a terminal might obey it, show it in
+            another order, or show less of it.
     """
-    if not text.replace("\n", "").isprintable():
-        raise ValueError("only lines of printable characters go to stdout as they are")
+    characters = text.replace("\n", "")
+    if not characters.isprintable() or (
+        not characters.isascii()
+        and any(is_hidden(each) or bidirectional(each) in _RIGHT_TO_LEFT for each in characters)
+    ):
+        raise ValueError("only lines of printable characters from left to right go to stdout as they are")
     _put(streams.stdout(), text)
 
 

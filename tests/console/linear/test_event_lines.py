@@ -257,7 +257,8 @@ def test_in_a_pipe_nothing_is_cut_and_nothing_stands_behind_the_last_word(capsys
 def test_only_harmless_text_is_copied_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_raw('{"a": 1}\nWorkingDirectory=/home/jürgen/日本\n')
     assert capsys.readouterr().out == '{"a": 1}\nWorkingDirectory=/home/jürgen/日本\n'
-    for foreign in ("\x1b[2J", "\x9b2J", "a\u202eb", "a\rb", "\udce9"):
+    reordered, invisible = ("/ב/x 7", "/ا/x 7", "\u0661"), ("\u115f", "\u2800", "e\ufe0f")
+    for foreign in ("\x1b[2J", "\x9b2J", "a\u202eb", "a\rb", "\udce9", *reordered, *invisible):
         with pytest.raises(ValueError, match="printable characters"):
             output.print_raw(foreign)
     assert capsys.readouterr().out == ""
