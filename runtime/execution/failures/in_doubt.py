@@ -41,6 +41,7 @@ def draft_in_doubt(step: Step[Any, Any], happened: str, action: dict[str, Any]) 
         message=message,
         alike=_MESSAGE_FORMAT.format(step.name, _PROCESS_ENDED_TEXT),  # the same question, however it came to that
         action=action,
+        not_offered=step.traits.not_offered,
         in_doubt=True,
         result_type=step.traits.result_type,
     )

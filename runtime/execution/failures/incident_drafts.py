@@ -50,7 +50,12 @@ def draft_ended_process(step: Step[Any, Any], deaths: int, action: dict[str, Any
         rule_id="process-ended",
     )
     return IncidentDraft(
-        fault=fault, where=step.kind, message=message, action=action, result_type=step.traits.result_type
+        fault=fault,
+        where=step.kind,
+        message=message,
+        action=action,
+        not_offered=step.traits.not_offered,
+        result_type=step.traits.result_type,
     )
 
 
