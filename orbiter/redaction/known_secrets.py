@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import quote, unquote
 
 from orbiter.redaction.names import LONGEST, NameRating, is_ordinary, rate_name
@@ -101,7 +102,30 @@ def environment_secrets(environ: Mapping[str, str] | None = None) -> tuple[str, 
     `MIN_SECRET_LENGTH`, common words, paths, dates, numbers of less than six digits
     (`orbiter.redaction.names.is_ordinary`).
     """
-    return _secrets_of(tuple((os.environ if environ is None else environ).items()))
+    if environ is not None:
+        return _secrets_of(tuple(environ.items()))
+    return _process_environment.secrets()
+
+
+class _ProcessEnvironment:
+    """The secrets in this process's environment, read again only where it has changed: a log asks for each line."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Mapping[Any, Any], tuple[str, ...]] = ({}, ())
+
+    def secrets(self) -> tuple[str, ...]:
+        as_kept = getattr(os.environ, "_data", None)  # as the system has it: to decode it takes fifty times as long
+        if not isinstance(as_kept, dict):
+            return _secrets_of(tuple(os.environ.items()))
+        seen, secrets = self._read
+        if seen != as_kept:
+            seen = as_kept.copy()
+            secrets = _secrets_of(tuple((os.fsdecode(name), os.fsdecode(value)) for name, value in seen.items()))
+            self._read = seen, secrets
+        return secrets
+
+
+_process_environment = _ProcessEnvironment()
 
 
 @lru_cache(maxsize=4)

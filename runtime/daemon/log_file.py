@@ -80,7 +80,7 @@ class EscapedOutput(io.TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         with self._printing:
-            whole, ends, self._pending = f"{self._pending}{text}".rpartition("\n")
+            whole, ends, self._pending = (self._pending + text).rpartition("\n")
             if ends:
                 self._put(f"{whole}\n")
             if len(self._pending) > MAX_PENDING_CHARS:

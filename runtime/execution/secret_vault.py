@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -93,9 +94,15 @@ VAULT = SecretVault()
 
 def make_redactor(patterns: Iterable[str] = (), *, addresses: bool = True) -> Redactor:
     """The redactor of this process: it knows what was opened here, and the secrets in the environment as it is now."""
+    return _redactor_of(tuple(patterns), (*VAULT.known_values(), *environment_secrets()), addresses)
+
+
+@lru_cache(maxsize=4)
+def _redactor_of(patterns: tuple[str, ...], secrets: tuple[str, ...], addresses: bool) -> Redactor:
+    """A redactor has no state: the same serves until a pattern or a secret is another. A log asks for each line."""
     from orbiter.redaction import Redactor
 
-    return Redactor(patterns, (*VAULT.known_values(), *environment_secrets()), addresses=addresses)
+    return Redactor(patterns, secrets, addresses=addresses)
 
 
 _UNMASKED_FIELDS = frozenset(

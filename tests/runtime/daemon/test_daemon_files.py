@@ -9,11 +9,13 @@ import stat
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orbiter.redaction import hold_secrets
 from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
 from runtime.daemon import daemon
 from runtime.daemon.errors import DaemonError
@@ -31,6 +33,7 @@ from runtime.daemon.log_file import (
     open_log,
     rotate_log,
 )
+from runtime.execution.secret_vault import make_redactor
 from runtime.record import workspace_lock
 
 
@@ -191,6 +194,35 @@ def test_what_tools_print_and_records_quote_holds_no_secret(tmp_path: Path, monk
     assert EscapingFormatter("%(message)s", mask).format(logging.makeLogRecord(said)) == (
         "[redacted], [redacted] and a@example.com"
     )
+
+
+def test_a_secret_that_comes_later_is_masked_though_one_redactor_serves_until_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mask = LogMask()
+    said = "zebra-crossing-77, lunar-module-11 and PATIENT-4711"
+    assert mask.text(said) == said
+    assert make_redactor() is make_redactor()
+    monkeypatch.setenv("MY_SVC_TOKEN", "zebra-crossing-77")
+    assert mask.text(said) == "[redacted], lunar-module-11 and PATIENT-4711"
+    monkeypatch.setenv("MY_SVC_TOKEN", "lunar-module-11")
+    assert mask.text(said) == "zebra-crossing-77, [redacted] and PATIENT-4711"
+    mask.patterns = (r"PATIENT-\d+",)
+    assert mask.text(said) == "zebra-crossing-77, [redacted] and [redacted]"
+    monkeypatch.delenv("MY_SVC_TOKEN")
+    monkeypatch.setattr(sys.modules["orbiter.redaction.held_secrets"], "_held", ())
+    hold_secrets("zebra-crossing-77")
+    assert mask.text(said) == "[redacted], lunar-module-11 and [redacted]"
+
+
+@pytest.mark.parametrize("wrong", [b"abc", None])
+def test_what_is_no_text_is_refused_and_leaves_nothing_in_the_log(tmp_path: Path, wrong: Any) -> None:
+    path = tmp_path / "runtime.log"
+    with path.open("wb") as file, EscapedOutput(file.fileno()) as output:
+        with pytest.raises(TypeError):
+            output.write(wrong)
+        output.write("text\n")
+    assert path.read_text() == "| text\n"
 
 
 def test_what_is_printed_without_the_end_of_a_line_is_not_held_back_for_ever(tmp_path: Path) -> None:
