@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+from http.client import UNAUTHORIZED
 
 from orbiter.models.endpoints import ENDPOINTS
 from runtime.judgement.recovery.budget import Budget
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.fault_taxonomy import Cause, Impact
+from runtime.record.state.fault_taxonomy import Cause, Classification, Impact, Origin
 
 PREFERRED_MODELS = (("anthropic", "anthropic:claude-haiku-4-5"), ("openai", "openai:gpt-4.1-mini"))
 """Who is asked if the configuration names no model: the first whose key is there and that is not the one that failed.
@@ -21,8 +23,10 @@ MAX_BUDGET_SHARE = 0.95
 _NO_FAILURES = frozenset({"needs-input", "permission-needed", "breakpoint"})
 """Rules of incidents where nothing failed."""
 
-_REFUSED = frozenset({Cause.AUTH_FAILED, Cause.QUOTA_EXHAUSTED})
-"""Causes that all models of a provider have in common, as they share its key."""
+_ACCOUNT_RULES = frozenset({"code.quota", "words.payment-required", "words.spend", "google.credits"})
+"""Rules of quotas that are an account's; others are a day's, or one plan's."""
+_NARROWER = re.compile(r"(?i)model|free|daily|monthly|per[ _-]?(?:day|month)|afford")
+"""Words of a quota of one model, of calls without a price, of a period, or of a call that was too large."""
 
 
 def analysis_models(configured: str, failing_provider: str) -> tuple[str, ...]:
@@ -41,15 +45,25 @@ def analysis_models(configured: str, failing_provider: str) -> tuple[str, ...]:
 
 
 def refused_reason(model: str, opened: ev.IncidentOpened) -> str:
-    """Why a model cannot answer: its provider has just refused the key, or the account, that it would be asked with.
-    Empty where it can.
+    """Why a model cannot answer: its provider has just refused the key, or the account, that it would be asked with,
+    or there is no key. Empty where it can. What a tool was refused says nothing: its key may be its own.
     """
-    provider = model.partition(":")[0]
+    provider, fault = model.partition(":")[0], opened.fault
     has_account = provider in ENDPOINTS and bool(ENDPOINTS[provider].key_variables)
-    if not (has_account and provider == opened.fault.provider and opened.fault.cause in _REFUSED):
+    if not (has_account and provider == fault.provider and fault.origin is Origin.MODEL):
         return ""
-    refused = "the key" if opened.fault.cause is Cause.AUTH_FAILED else "a call for the account's quota"
-    return f"{model} is not asked: {provider} refused {refused}"
+    if fault.code == "missing_api_key":
+        return f"{model} is not asked: no key is set for {provider}"
+    if fault.cause is Cause.AUTH_FAILED and fault.http_status == UNAUTHORIZED:
+        return f"{model} is not asked: {provider} refused the key"
+    if fault.cause is Cause.QUOTA_EXHAUSTED and _is_of_account(fault):
+        return f"{model} is not asked: {provider} refused a call for the account's quota"
+    return ""
+
+
+def _is_of_account(fault: Classification) -> bool:
+    """Whether a quota that is used up is the account's, whatever model is asked."""
+    return fault.rule_id in _ACCOUNT_RULES and _NARROWER.search(f"{fault.code} {fault.technical}") is None
 
 
 def no_model_reason(configured: str) -> str:
