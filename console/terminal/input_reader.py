@@ -22,6 +22,8 @@ from console.terminal.pasted_text import PastedText
 _READ_BYTES: Final = 4096
 _ENDED_CHECK_S: Final = 0.1
 """How often, in seconds, it is seen whether reading is to end."""
+_PASTE_SILENCE_S: Final = 0.5
+"""Seconds after which the end of a paste is taken for lost, as a connection loses it: else no key would be heard."""
 
 
 def read_input(fileno: int, ended: threading.Event, take: Callable[[Message], object]) -> None:
@@ -29,7 +31,7 @@ def read_input(fileno: int, ended: threading.Event, take: Callable[[Message], ob
 
     Escape alone is a key once `textual.constants.ESCAPE_DELAY` has passed without the rest of a sequence. What is not
     UTF-8 is replaced: a mouse report in the old form has a byte for each coordinate, which is not UTF-8 beyond column
-    95. The parser still recognises such a report, and drops it.
+    95. The parser still recognises such a report, and drops it. A paste that goes on after a silence is a second paste.
 
     Args:
         fileno: The terminal, in raw mode.
@@ -43,17 +45,22 @@ def read_input(fileno: int, ended: threading.Event, take: Callable[[Message], ob
     parser = XTermParser()
     pasted = PastedText()
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    wait_s = _ENDED_CHECK_S
+    wait_s, silent_s = _ENDED_CHECK_S, 0.0
     with selectors.SelectSelector() as selector:
         selector.register(fileno, selectors.EVENT_READ)
         while not ended.is_set():
-            readable = selector.select(wait_s)
-            if readable:
+            text = ""
+            if readable := selector.select(wait_s):
                 if not (data := os.read(fileno, _READ_BYTES)):
                     raise EOFError
-                if text := pasted.hide(decoder.decode(data)):  # empty: the rest of a character is still to come
-                    for message in parser.feed(text):
-                        take(pasted.restore(message))
+                text = pasted.hide(decoder.decode(data))  # empty: the rest of a character is still to come
+            silent_s = 0.0 if readable else silent_s + wait_s
+            if pasted.inside and silent_s >= _PASTE_SILENCE_S:
+                text = pasted.break_off()
+            for message in parser.feed(text) if text else ():
+                take(pasted.restore(message))
             for message in parser.tick():
                 take(message)
             wait_s = min(_ENDED_CHECK_S, constants.ESCAPE_DELAY) if readable else _ENDED_CHECK_S
+            if pasted.inside:
+                wait_s = min(wait_s, _PASTE_SILENCE_S)

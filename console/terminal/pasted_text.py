@@ -6,6 +6,7 @@ The parser of Textual 8.2.8 takes what follows an Escape in a bracketed paste fo
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from textual import events
@@ -16,6 +17,8 @@ _BEGIN: Final = "\x1b[200~"
 _END: Final = "\x1b[201~"
 _STAND_IN: Final = "\ufdd0"
 """What the parser is given for an Escape that was pasted: a character that no text has."""
+_KEYS: Final = re.compile(r".|(?:\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\x1b\[O])?)+", re.DOTALL)
+"""What a person, or the terminal, sends at once: a character, or whole sequences."""
 
 
 class PastedText:
@@ -27,14 +30,37 @@ class PastedText:
         """The last characters outside of a paste, as many as its beginning has."""
         self._held = ""
         """What may be the beginning of a paste's end."""
+        self._broken_off = False
+        """A paste has just been left without its end."""
+
+    @property
+    def inside(self) -> bool:
+        """Whether a paste has begun that has not ended."""
+        return self._inside
 
     def hide(self, text: str) -> str:
         """`text` for the parser: without an Escape inside of a paste. What may be the end of one is kept for the next
         call.
         """
-        if _ESC not in text and _ESC not in self._last and not self._held:
+        resumed = ""
+        if self._broken_off and text:
+            self._broken_off = False
+            if _KEYS.fullmatch(text) is None and not text.startswith(_BEGIN):
+                self._inside, resumed = True, _BEGIN
+        if not self._inside and _ESC not in text and _ESC not in self._last and not self._held:
             return text
-        return "".join(map(self._next, text))
+        return resumed + "".join(map(self._next, text))
+
+    def break_off(self) -> str:
+        """Leave a paste whose end does not come: what is there is given out, and keys are keys again. If several
+        characters come next, they are the rest of it.
+
+        Returns:
+            What ends it for the parser.
+        """
+        rest, self._held = self._held.replace(_ESC, _STAND_IN), ""
+        self._inside, self._broken_off = False, True
+        return rest + _END
 
     def restore(self, message: Message) -> Message:
         """What the parser made of it: a paste has its Escapes again."""

@@ -145,3 +145,49 @@ def test_a_paste_with_an_escape_is_read_from_a_terminal_as_one_text(keyboard: Ke
     message = keyboard.message()
     assert isinstance(message, events.Paste)
     assert message.text == "\x1b[31my"
+
+
+def pasted_text(keyboard: Keyboard) -> str:
+    message = keyboard.message()
+    assert isinstance(message, events.Paste)
+    return message.text
+
+
+@pytest.mark.parametrize(("sent", "pasted"), [(b"abc", "abc"), (b"a\x1b[20", "a\x1b[20")])
+def test_keys_are_heard_after_a_paste_whose_end_is_lost(
+    keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch, sent: bytes, pasted: str
+) -> None:
+    monkeypatch.setattr(input_reader, "_PASTE_SILENCE_S", 0.001)
+    keyboard.send(b"\x1b[200~" + sent)
+    assert pasted_text(keyboard) == pasted
+    for keys, heard in ((b"\x03", "ctrl+c"), (b"\x1b[A", "up"), (b"q", "q")):
+        keyboard.send(keys)
+        assert keyboard.key() == heard
+    keyboard.send(b"\x1b[200~whole\x1b[201~z")
+    assert pasted_text(keyboard) == "whole"
+    assert keyboard.key() == "z"
+
+
+@pytest.mark.parametrize("rest", ["y\ra", "\x1b[31my", "\x1b[31m\x1b[", "\x1b" * 200 + "[", "ab"])
+def test_the_rest_of_a_paste_that_comes_after_a_silence_is_a_paste(
+    keyboard: Keyboard, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    monkeypatch.setattr(input_reader, "_PASTE_SILENCE_S", 0.001)
+    keyboard.send(b"\x1b[200~abc")
+    assert pasted_text(keyboard) == "abc"
+    keyboard.send(rest.encode())
+    assert pasted_text(keyboard) == rest
+    keyboard.send(b"\x1b[201~q")
+    while isinstance(message := keyboard.message(), events.Paste):
+        assert not message.text  # between two ends
+    assert isinstance(message, events.Key)
+    assert message.key == "q"
+
+
+def test_a_paste_after_one_whose_end_was_lost_is_whole() -> None:
+    parser, guard = XTermParser(), PastedText()
+    came: list[Message] = []
+    for text in (guard.hide("\x1b[200~a"), guard.break_off(), guard.hide("\x1b[200~b\x1b[31m\x1b[201~q")):
+        came += [guard.restore(each) for each in parser.feed(text)]
+    assert [each.text if isinstance(each, events.Paste) else each for each in came[:2]] == ["a", "b\x1b[31m"]
+    assert isinstance(came[2], events.Key)
