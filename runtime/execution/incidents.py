@@ -35,7 +35,8 @@ STALL_RULE_ID = "stall.no-progress"
 """The rule of incidents that nothing waits for: the run goes on beside them."""
 
 _TRACEBACK_CHARS = 4_096
-_TASK_CHARS = 2_000
+TASK_CHARS = 2_000
+"""Characters of a task that an incident has."""
 _MAX_CAUSES = 12
 _CAUSE_CHARS = 500
 
@@ -145,7 +146,7 @@ def incident_event(session: RunSession, node_id: str, draft: IncidentDraft) -> e
         deadline=now + timedelta(seconds=deadline_s) if deadline_s is not None else None,
         in_doubt=draft.in_doubt,
         lineage=tuple(node.name for node in lineage),
-        task=VAULT.mask(task_of(session.state, lineage))[:_TASK_CHARS],
+        task=VAULT.mask(task_of(session.state, lineage))[:TASK_CHARS],
         action={**(draft.action or {}), **({"policy": draft.policy} if draft.policy else {})},
         question=question.question if question is not None else "",
         answer_schema=schema,

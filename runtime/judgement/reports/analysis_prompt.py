@@ -173,7 +173,7 @@ def _content(node: Node, mask: Redactor) -> str:
     text = node.result if isinstance(node.result, str) else json.dumps(node.result, ensure_ascii=False, default=str)
     if len(text) <= _MESSAGE_CHARS:
         return text
-    return f"{mask.text(text[: 2 * _MESSAGE_CHARS])[:_MESSAGE_CHARS]}… ({len(text)} characters)"
+    return f"{mask.text(text)[:_MESSAGE_CHARS]}… ({len(text)} characters)"
 
 
 def analysis_text(reply: object) -> tuple[str, bool]:

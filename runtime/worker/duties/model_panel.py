@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any
+
+from msgspec.structs import replace
 
 from orbiter.models.reply_assembly import StreamAssembly
 from orbiter.types import SystemMessage, Usage, UserMessage
 from runtime.execution.execution_config import DeltaSink, ExecutionConfig
 from runtime.execution.gates.breaker import breakers_of
 from runtime.execution.gates.budget import extended_budget, run_budget
+from runtime.execution.incidents import TASK_CHARS, task_of
 from runtime.execution.secret_vault import make_redactor, mask_texts
 from runtime.judgement.faults.cause_text import CAUSE_TEXT
 from runtime.judgement.faults.classify import classify
 from runtime.judgement.recovery.breaker import BreakerPolicy
-from runtime.judgement.reports import incident_report as reports
 from runtime.judgement.reports.analysis_prompt import (
     INSTRUCTIONS,
     MAX_ANALYSIS_CHARS,
@@ -30,6 +32,7 @@ from runtime.judgement.reports.analysis_prompt import (
     analysis_prompt,
     analysis_text,
 )
+from runtime.judgement.reports.incident_report import NO_ANALYSIS, build_report
 from runtime.judgement.reports.prices import load_prices
 from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
@@ -74,7 +77,7 @@ class ModelPanel:
                 if isinstance(asked, ev.AnalysisAdded):
                     return asked
                 reasons.append(asked)
-        return ev.AnalysisAdded(**at, text=reports.NO_ANALYSIS, fallback=True, reason="; ".join(reasons)[:500])
+        return ev.AnalysisAdded(**at, text=NO_ANALYSIS, fallback=True, reason="; ".join(reasons)[:500])
 
     async def _usable_models(self, opened: ev.IncidentOpened, reasons: list[str]) -> list[tuple[str, float]]:
         """Who can be asked now, best first, each with its share of the time that is left by then. What keeps one from
@@ -144,15 +147,10 @@ class ModelPanel:
         return f"{words[:1].lower()}{words[1:]}"
 
     async def _reply(self, found: InboxRow, model: str, number: int) -> Any:
-        mask = make_redactor(self._config.redact)
-        opened = mask_texts(found.opened, mask.value)  # before its explanation is made, whose quotations are cut
-        events = [opened if each.seq == opened.seq else each for each in await self._journal.read(found.run_id)]
-        state = fold_events(events)
-        report = reports.build_report(state, opened)
-        messages = [
-            SystemMessage(content=INSTRUCTIONS),
-            UserMessage(content=analysis_prompt(state, report, mask, analysis_evidence(events, opened, mask))),
-        ]
+        events = await self._journal.read(found.run_id)
+        # In a thread: a run may have many texts.
+        prompt = await asyncio.to_thread(masked_prompt, events, found.opened, self._config.redact)
+        messages = [SystemMessage(content=INSTRUCTIONS), UserMessage(content=prompt)]
         provider = self._provider_for(model)
         try:
             streams, deltas = getattr(type(provider), "streams", False) is True, self._config.deltas
@@ -186,3 +184,15 @@ class ModelPanel:
         if self._config.prices.needs_package(model):
             await asyncio.to_thread(load_prices)
         return self._config.prices.cost(model, usage, ev.utc_now())
+
+
+def masked_prompt(events: Sequence[ev.JournalEvent], opened: ev.IncidentOpened, patterns: Sequence[str]) -> str:
+    """What a model is told of an incident. Every text of the run is masked before anything is made of it that is cut,
+    also the task, of which the incident has a part only.
+    """
+    mask = make_redactor(patterns)
+    opened = mask_texts(opened, mask.value)
+    events = [opened if each.seq == opened.seq else mask_texts(each, mask.value) for each in events]
+    state = fold_events(events)
+    opened = replace(opened, task=task_of(state, state.lineage(opened.node_id))[:TASK_CHARS])
+    return analysis_prompt(state, build_report(state, opened), mask, analysis_evidence(events, opened, mask))

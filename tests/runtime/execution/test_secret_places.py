@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -26,6 +28,7 @@ from runtime.record.state.fault_taxonomy import (
     Origin,
     Persistence,
 )
+from runtime.worker.duties.model_panel import masked_prompt
 from runtime.worker.duties.notifier import webhook_body
 
 ENVIRONMENT = "plain-words-of-mine"
@@ -123,6 +126,49 @@ def test_a_long_result_is_cut_after_its_secrets_are_masked() -> None:
         state.nodes["s"] = Node("s", "n", "tool", "pay", "clerk", "succeeded", recorded=True, result=result)
         (message,) = last_messages(state, report, make_redactor())
         assert ENVIRONMENT[:5] not in message["content"], before
+
+
+PATTERN = r"tok-[a-z0-9]{64}"
+OWN = f"tok-{'0123456789abcdef' * 4}"
+"""A secret that the operator's own pattern finds, and only whole."""
+
+
+def run_that_says(said: str, result: object) -> list[ev.JournalEvent]:
+    """A run in which an agent's task, a tool's arguments and its result say it; then an incident."""
+    created, incident = opened("x")
+    step: dict[str, Any] = {"run_id": "r1", "node_id": "a~0/pay~0", "ts": created.ts}
+    tool: dict[str, Any] = {"kind": "tool", "name": "pay", "agent": "clerk", "attempt": 1, "epoch": 1}
+    incident = replace(
+        incident, seq=6, node_id="a~0", lineage=("clerk",), task=said[:2_000], causes=(), action={}, message="no"
+    )
+    return [
+        created,
+        ev.NodeOpened(
+            run_id="r1", seq=2, ts=created.ts, node_id="a~0", kind="agent", name="clerk", info={"task": said}
+        ),
+        ev.StepStarted(seq=3, parent_id="a~0", requested={"arguments": {"to": said}}, **step, **tool),
+        ev.StepEnded(seq=4, attempt=1, result=result, **step),
+        incident,
+        ev.NodeClosed(run_id="r1", seq=7, ts=created.ts, node_id="a~0", state="failed", output=said),
+    ]
+
+
+def test_a_model_gets_no_half_of_a_secret_from_any_event_of_the_run() -> None:
+    for before in (*range(20, 160, 4), *range(1_930, 2_004, 4)):
+        events = run_that_says(f"{'w' * before} {OWN} {'w' * 3_000}", "done")
+        incident = next(each for each in events if isinstance(each, ev.IncidentOpened))
+        assert OWN[:5] not in masked_prompt(events, incident, [PATTERN]), before
+
+
+def test_a_model_gets_no_half_of_a_secret_of_a_result_that_masking_makes_much_shorter() -> None:
+    mask = make_redactor([PATTERN])
+    for before in range(0, 80, 4):
+        for result in (said := f"{'w' * before} " + f"{OWN} " * 60 + "w" * 3_000, [said]):
+            events = run_that_says("short", result)
+            state = fold_events(events)
+            report = incident_report.build_report(state, opened("x")[1])
+            (message,) = last_messages(state, replace(report, lineage=("clerk",)), mask)
+            assert not re.search(r"tok-[a-z0-9]", message["content"]), before
 
 
 def test_a_word_that_is_no_secret_blanks_nothing_out() -> None:
