@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,10 @@ LOOKING = ["list_runs", "show_run", "list_incidents", "get_report"]
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    return parked_scene(tmp_path_factory.mktemp("looking"))
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    found = parked_scene(tmp_path_factory.mktemp("looking"))
+    yield found
+    found.program("stop")  # the command that serves an agent starts a runtime, which stays
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
