@@ -71,7 +71,7 @@ def explain_error(exc: BaseException, where: str) -> str:
     if isinstance(exc, OSError) and exc.filename == where:  # not what its code does: the file itself
         return f"{where} cannot be read: {exc.strerror}"
     if isinstance(exc, SyntaxError):
-        line = f", line {exc.lineno}" if exc.lineno else ""  # of a file as a whole there is none
+        line = f", line {exc.lineno}" if exc.lineno else ""  # 0 or None: the error is of the whole file
         return f"{exc.filename or where}{line}: {exc.msg}: correct it and try again"
     frames = [frame for frame in traceback.extract_tb(exc.__traceback__) if is_user_code(frame.filename)]
     place = f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else where

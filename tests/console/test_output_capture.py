@@ -9,7 +9,7 @@ CLOSED_FIRST = """
 import os, sys
 from console import output_capture
 
-output_capture._DRAIN_S = 3_600.0  # whoever waits that long waits for nothing
+output_capture._DRAIN_S = 3_600.0  # so long that a needless wait shows
 shown = []
 capture = output_capture.Capture(shown.append)
 ours = os.dup(2)

@@ -28,6 +28,7 @@ from runtime.operations.requests.runs import StartRun
 from runtime.record.journal import Journal
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, Summary
 from runtime.record.state.run_events import RunCreated
+from runtime.record.state.summary import INPUT_CHARS
 from runtime.record.workspace_lock import holder
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
@@ -211,8 +212,8 @@ async def _to_resume(journal: Journal, ref: str, task: str) -> Summary | None:
 
 
 async def _has_input(journal: Journal, found: Summary, wanted: str) -> bool:
-    """Whether its whole input is this one: a summary has the first 200 characters only."""
-    if found.input != wanted[:200]:
+    """Whether its whole input is this one: a summary has its beginning only."""
+    if found.input != wanted[:INPUT_CHARS]:
         return False
     first = await journal.read(found.id, limit=1)
     return any(isinstance(event, RunCreated) and event.input == wanted for event in first)

@@ -11,7 +11,7 @@ from runtime.record.state import events as ev
 from runtime.record.state.nodes import Incident, Node
 from runtime.record.state.run_fields import RunFields
 from runtime.record.state.run_title import run_title
-from runtime.record.state.summary import FOLD_VERSION, NODE_TERMINAL, RUN_TERMINAL, RunPhase, Summary
+from runtime.record.state.summary import FOLD_VERSION, INPUT_CHARS, NODE_TERMINAL, RUN_TERMINAL, RunPhase, Summary
 
 
 class ForkOrigin(NamedTuple):
@@ -170,7 +170,7 @@ class RunData(RunFields):
             id=self.id,
             ref=self.ref,
             title=self.title,
-            input=self.input[:200],
+            input=self.input[:INPUT_CHARS],
             state=self.phase,
             nodes={name: count for name, count in self.counts.items() if count},
             members=members,

@@ -17,6 +17,9 @@ from runtime.record.state.struct_json import encode_struct, explain
 FOLD_VERSION = 3
 """Rises when the same events give another summary; cached summaries of another version are made again."""
 
+INPUT_CHARS = 200
+"""Characters of a run's input that its summary has."""
+
 RunPhase = Literal[
     "queued", "running", "waiting", "frozen", "completed", "degraded", "failed", "interrupted", "aborted"
 ]

@@ -46,7 +46,7 @@ def analysis_models(configured: str, failing_provider: str) -> tuple[str, ...]:
 
 def refused_reason(model: str, opened: ev.IncidentOpened) -> str:
     """Why a model cannot answer: its provider has just refused the key, or the account, that it would be asked with,
-    or there is no key. Empty where it can. What a tool was refused says nothing: its key may be its own.
+    or no key is set. Empty where it can. What a tool was refused says nothing: its key may be its own.
     """
     provider, fault = model.partition(":")[0], opened.fault
     has_account = provider in ENDPOINTS and bool(ENDPOINTS[provider].key_variables)

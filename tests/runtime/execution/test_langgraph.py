@@ -16,6 +16,7 @@ from tests.runtime.guest_bench import LANGGRAPH as GRAPHS
 from tests.runtime.guest_bench import asked, effects, options, parked, starts, two
 
 start = starts(GRAPHS)
+APPROVE_ANN = {"tool": "approve pay", "arguments": {"to": "ann", "amount": 1}, "permission": "approval.pay"}
 
 
 async def test_structured_output_survives_replay_as_its_type(bench: Bench) -> None:
@@ -28,9 +29,7 @@ async def test_decisions_of_the_human_in_the_loop_middleware_are_grants_edits_an
     async with bench.driving():
         run = await start(bench, "banker")
         first, second = await two(bench, run)
-        assert first.opened.action == {
-            "tool": "approve pay", "arguments": {"to": "ann", "amount": 1}, "permission": "approval.pay",
-        }  # fmt: skip
+        assert first.opened.action == APPROVE_ANN
         assert {"grant", "deny", "edit", "result"} <= set(options(first))
         await bench.answer(second, "deny", message="not bob")
         state = await bench.ended_by(first, "edit", arguments={"to": "ann", "amount": 5})
@@ -44,9 +43,7 @@ async def test_only_decisions_that_the_middleware_allows_are_offered_and_what_is
     async with bench.driving():
         run = await start(bench, "banker_yes_or_no")
         first, second = await two(bench, run)
-        assert first.opened.action == {
-            "tool": "approve pay", "arguments": {"to": "ann", "amount": 1}, "permission": "approval.pay",
-        }  # fmt: skip
+        assert first.opened.action == APPROVE_ANN
         assert options(first) == ["grant", "deny", "skip", "abort"]
         with pytest.raises(InvalidCommand):
             await bench.answer(first, "edit", arguments={"to": "ann", "amount": 5})
