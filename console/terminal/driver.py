@@ -19,6 +19,7 @@ from console.terminal.escape_sequences import RESTORE_TITLE, SAVE_TITLE
 from console.terminal.input_reader import read_input
 from console.terminal.partial_update_patch import install_partial_update_patch
 from console.terminal.style_cache_patch import install_style_cache_patch
+from console.terminal.style_changes import shorten_styles
 from screens.shell import streams
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TimedFile:
-    """The terminal as the writing thread sees it; each write and flush is timed.
+    """The terminal as the writing thread sees it. Styles are written short; each write and flush is timed.
 
     What is written to a terminal that is gone is dropped, and `gone` is called: the writing thread must outlive it, for
     the event loop waits where its queue is not emptied. What is left in the buffer of `file` then goes to /dev/null:
@@ -39,9 +40,10 @@ class TimedFile:
         self._gone = gone
 
     def write(self, text: str) -> int:
+        shorter = shorten_styles(text)
         self._governor.begin()
         try:
-            return self._file.write(text)
+            return self._file.write(shorter)
         except OSError:
             self._drop()
             return len(text)
