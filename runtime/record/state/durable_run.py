@@ -53,17 +53,19 @@ class DurableRun(RunData):
             return
         # After the end nothing happens any more, but that a late analysis or proposal comes in, or that an operator
         # turns it back.
-        late = self.phase in RUN_TERMINAL and kind not in _AFTER_END_EVENTS
-        if late or not handler(self, event):
+        node_id = event.node_id
+        if (self.phase in RUN_TERMINAL and kind not in _AFTER_END_EVENTS) or not handler(self, event):
             self.anomalies += 1
         else:
-            if event.node_id:
+            if node_id:
                 self.moved, self.deaths = True, 0
             if kind in _TIMED:
                 self._book_time(ts)
-        node = self.nodes.get(event.node_id) if kind in _OF_ONE_NODE else None
-        changed: RunData | Node = self if node is None else node
-        changed.changed_seq = seq
+        node = self.nodes.get(node_id) if kind in _OF_ONE_NODE else None
+        if node is None:
+            self.changed_seq = seq
+        else:
+            node.changed_seq = seq
 
     def deaths_if_started(self, owner: str) -> int:
         """What `deaths` is if `owner` begins a life now."""
