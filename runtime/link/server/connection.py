@@ -213,6 +213,7 @@ class Connection:
                             await self._flush(batch)
                     line = self.outbox.ready_line()
                 await self._flush(batch)
+                await self.outbox.gather()
         except ConnectionError as exc:
             log.info("console %s went: %s", self.name, exc)
         finally:  # nothing can be sent any more: nothing more is read

@@ -10,6 +10,9 @@ A picture of the workspace may take minutes to go out. Its changes wait behind i
 before that as well. What is told of the runs that a console watches does not wait: a run that is opened meanwhile is
 shown at once, and its events go between the parts of the picture.
 
+A run at work moves many times a second, and each message that comes alone wakes a console for little: the stream goes
+out ten times a second then. What was asked for does not wait for that.
+
 The lane of replies has no bound of its own: the connection reads no more commands while it is `full`.
 """
 
@@ -19,6 +22,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from runtime.link.wire.protocol import Delta, DeltaKind
 
@@ -41,6 +45,13 @@ them.
 """
 EVENTS_PER_PART = 50
 """Events of watched runs that go out before the next part of a picture, if so many wait."""
+
+GATHER_S = 0.1
+"""Seconds from one write of the stream to the next where it goes on and on: screens are drawn no more often."""
+AT_ONCE = 5
+"""Writes that follow each other at once before that, as after an answer; each quiet `GATHER_S` allows one more."""
+MAX_GATHERED = 250
+"""Messages that wait no longer for others: half of what may be under way."""
 
 DeltaKey = tuple[str, str, int, DeltaKind]
 """Run, node, attempt, kind."""
@@ -84,6 +95,10 @@ class ClientOutbox:
         """Events that went out since the last part of the picture."""
         self._deltas: dict[DeltaKey, tuple[int, str]] = {}
         self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()
+        """Set when what waits must go out before its time."""
+        self._due = 0.0
+        """When the next write of the stream is due, if it goes on and on."""
         self._sent = 0
         self._taken = 0
         self._closed = False
@@ -105,17 +120,17 @@ class ClientOutbox:
         """Send apart from the stream, next."""
         self._replies.append(line)
         self._reply_bytes += len(line)
-        self._wake.set()
+        self._go()
 
     def send_bulk(self, lines: Iterable[bytes]) -> None:
         """Send a picture, or what was missed of it, however long it is. What changes from now on goes behind it."""
         self._bulk.extend(lines)
-        self._wake.set()
+        self._go()
 
     def show(self, run_id: str, lines: Callable[[], Iterable[bytes]]) -> None:
         """Send what `lines` gives when it is this run's turn, however long it is. Asked for twice it is sent once."""
         self._shows[run_id] = lines
-        self._wake.set()
+        self._go()
 
     def hide(self, run_id: str) -> None:
         """The run is of no interest any more."""
@@ -143,6 +158,8 @@ class ClientOutbox:
             self._queue_bytes += len(line)
             if held and ahead:
                 self._ahead.append(ahead)
+        if self.stale or len(self._queue) >= MAX_GATHERED:
+            self._hurry.set()
         self._wake.set()
 
     def _is_old(self, now: float) -> bool:
@@ -179,7 +196,23 @@ class ClientOutbox:
     def close(self) -> None:
         """Send what is in the lane of replies, then end."""
         self._closed = True
+        self._go()
+
+    def _go(self) -> None:
+        self._hurry.set()
         self._wake.set()
+
+    async def gather(self) -> None:
+        """After a write that left nothing: let what comes gather until the next one is due."""
+        now = self._clock()
+        self._due = min(max(self._due, now - AT_ONCE * GATHER_S), now) + GATHER_S
+        waits = self._replies or self._bulk or self._run or self._shows or self._queue or self._ahead or self.stale
+        if self._due <= now or waits or self._closed:
+            return
+        self._hurry.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._due - now):
+                await self._hurry.wait()
 
     async def next_line(self) -> bytes | None:
         """The next line to send, waiting for one; None when the lane was closed."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.link.server.outbox import (
+    AT_ONCE,
     EVENTS_PER_PART,
+    GATHER_S,
+    MAX_GATHERED,
     MAX_PICTURE_UNDER_WAY,
     MAX_QUEUE_AGE_S,
     MIN_QUEUE_FOR_SNAPSHOT,
@@ -288,3 +292,58 @@ async def test_what_is_ready_goes_out_in_one_write(bench: Bench, monkeypatch: py
     await console.wait_until(lambda: len(present(console.run("run-1")).nodes) == 50)
     assert sum(written) == 50
     assert max(written) > 10
+
+
+async def _waits(gathering: asyncio.Task[None]) -> bool:
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return not gathering.done()
+
+
+async def _busy(now: float = 1000.0) -> ClientOutbox:
+    """One whose stream goes on and on, at a time that stands still."""
+    outbox = ClientOutbox(lambda: [b"snapshot"], window=500, capacity=2000, clock=lambda: now)
+    for _ in range(AT_ONCE - 1):
+        await outbox.gather()
+    return outbox
+
+
+async def test_a_stream_that_goes_on_and_on_gathers_and_what_was_asked_for_ends_that() -> None:
+    outbox = await _busy()
+    gathering = asyncio.create_task(outbox.gather())
+    assert not await _waits(gathering), "a few writes follow each other at once"
+    hurries: list[Callable[[], None]] = [
+        lambda: outbox.reply(b"reply"),
+        lambda: outbox.send_bulk([b"picture"]),
+        lambda: outbox.show("run", list),
+        lambda: [outbox.offer(b"event") for _ in range(MAX_GATHERED)],  # type: ignore[func-returns-value]
+        outbox.close,
+    ]
+    for hurry in hurries:
+        gathering = asyncio.create_task(outbox.gather())
+        assert await _waits(gathering)
+        outbox.offer(b"event")
+        assert await _waits(gathering)
+        hurry()
+        assert not await _waits(gathering)
+        _now(outbox)
+
+
+async def test_what_waits_to_go_out_does_not_gather() -> None:
+    outbox = await _busy()
+    await outbox.gather()
+    for _ in range(501):
+        outbox.offer(b"event")
+    assert len(_now(outbox)) == 500
+    assert not await _waits(asyncio.create_task(outbox.gather())), "the last one waits for an acknowledgement alone"
+
+
+async def test_many_replies_do_not_keep_the_stream_waiting_after_them() -> None:
+    now = [1000.0]
+    outbox = ClientOutbox(lambda: [b"snapshot"], window=500, capacity=2000, clock=lambda: now[0])
+    for _ in range(100 * AT_ONCE):
+        outbox.reply(b"reply")
+        await outbox.gather()
+        _now(outbox)
+    now[0] += (AT_ONCE + 1) * GATHER_S
+    assert not await _waits(asyncio.create_task(outbox.gather()))
