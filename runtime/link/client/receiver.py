@@ -19,7 +19,7 @@ HELD_UP_CHARS = 2000
 
 
 class Receiver:
-    """See the module. `changed` is called after every message that was taken in."""
+    """See the module. `changed` is called when messages were taken in."""
 
     def __init__(
         self,
@@ -52,13 +52,17 @@ class Receiver:
     async def listen(self, reader: asyncio.StreamReader, lines: LineReader, rest: list[bytes]) -> None:
         """Take in what comes, from `rest` on, until the connection ends or nothing comes over it any more."""
         beating = asyncio.create_task(self._beat())
+        data = b""
         try:
             while True:
                 for line in rest:
                     self._handle_message(line)
+                if rest:
+                    self._changed()
                 # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
                 self.session.acknowledge()
-                await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
+                if len(data) == READ_BYTES or not self._view.whole:  # else all was read, and `read` waits
+                    await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
                 if not self._view.whole:  # who waits for the beginning of a picture has a turn before the rest is read
                     await asyncio.sleep(0)
                 data = await reader.read(READ_BYTES)
@@ -88,7 +92,6 @@ class Receiver:
             self._show_message(message)
         else:
             self._parse_line(message)
-        self._changed()
 
     def _show_message(self, message: p.RuntimeMessage) -> None:
         size = self.session.size
