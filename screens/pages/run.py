@@ -198,6 +198,7 @@ class RunScreen(RunActionScreen):
 
     def on_line_list_moved(self, message: LineList.Moved) -> None:
         """Page and decision follow the cursor that the operator moved."""
+        message.stop()
         if message.by_operator:
             self._decision.follow_cursor()
             self._progress.cursor_moved()

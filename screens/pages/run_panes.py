@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 
 from runtime.link.client.streamed_text import StreamedText
-from runtime.record.state.durable_run import DurableRun
+from runtime.record.state.durable_run import DurableRun, Node
 from screens.pages.run_detail import DetailPage
 from screens.pages.run_graph import GraphView
 from screens.render.layout import join_spans, span
@@ -61,6 +61,8 @@ class RunPanes(Container):
         self._last_seq = 0
         self.in_sight: tuple[str, ...] = ()
         """The nodes that were in sight then, and the one under the cursor."""
+        self._nodes_in_sight: tuple[Node, ...] = ()
+        """The same; another one with the same id comes only with another standing."""
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -85,13 +87,14 @@ class RunPanes(Container):
         self._shown, self._last_seq = _standing(state), state.last_seq
         sight = nodes.lines_in_sight
         self.in_sight = (nodes.cursor_key, *nodes.keys[sight.start : sight.stop])
+        self._nodes_in_sight = tuple(state.nodes[key] for key in self.in_sight if key in state.nodes)
 
     def as_shown(self, state: DurableRun) -> bool:
         """Whether nothing has changed in a run, since its nodes were shown, but nodes that were out of sight then."""
         if _standing(state) != self._shown:
             return False
-        nodes, last, text = state.nodes, self._last_seq, self._session.link.text
-        return not any(nodes[key].changed_seq > last or text(state.id, key) for key in self.in_sight if key in nodes)
+        last, text = self._last_seq, self._session.link.text
+        return not any(node.changed_seq > last or text(state.id, node.id) for node in self._nodes_in_sight)
 
     def _texts_of(self, run_id: str) -> Callable[[str], StreamedText | None]:
         return lambda node_id: self._session.link.text(run_id, node_id)
