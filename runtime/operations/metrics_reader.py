@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import datetime
-from typing import Final
 
 from runtime.execution.gates.breaker import BreakerRegistry
 from runtime.judgement.metrics.exposition import Gauges, exposition
@@ -13,9 +12,7 @@ from runtime.judgement.metrics.journal_metrics import METRIC_MARKS, JournalMetri
 from runtime.judgement.recovery.breaker import BreakerPolicy, BreakerState
 from runtime.operations.queries import events_with_marks
 from runtime.record.journal import Journal
-from runtime.record.state.summary import RUN_ACTIVE, RUN_TERMINAL
-
-_ALL_RUNS: Final = 10_000_000
+from runtime.record.state.summary import ALL_RUNS, RUN_ACTIVE, RUN_TERMINAL
 
 
 class MetricsReader:
@@ -46,7 +43,7 @@ class MetricsReader:
             return exposition(await self._gauges(policy, now), self._metrics)
 
     async def _gauges(self, policy: BreakerPolicy, now: datetime) -> Gauges:
-        states: Counter[str] = Counter(each.shown_phase for each in await self._journal.runs(_ALL_RUNS))
+        states: Counter[str] = Counter(each.shown_phase for each in await self._journal.runs(ALL_RUNS))
         opened = [each.opened for each in await self._journal.incidents()]
         known = [each for each in await self._breakers.breakers() if each.failures or each.opened_at is not None]
         return Gauges(

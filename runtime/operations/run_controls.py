@@ -33,6 +33,7 @@ from runtime.record.state.durable_run import (
     fold_events,
 )
 from runtime.record.state.rewind import repeated_effects
+from runtime.record.state.summary import ALL_RUNS
 
 _KIND_WORDS: tuple[type[ev.JournalEvent], ...] = (ev.IncidentAnswered, *ev.WAKING_EVENTS, ev.RunRewound)
 """What people say to a run that its driver must hear; and a rewind that was done, which drops nodes."""
@@ -270,7 +271,7 @@ class RunControls:
             if summary.state not in states:
                 raise InvalidCommand(f"run {run_id} is {summary.state}, and must be {' or '.join(states)} for this")
             return [summary]
-        found = await self._journal.runs(1_000_000, states=states)
+        found = await self._journal.runs(ALL_RUNS, states=states)
         return [summary for summary in found if not ref or summary.ref == ref]
 
     async def _state(self, run_id: str) -> DurableRun:

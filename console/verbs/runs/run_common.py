@@ -28,14 +28,13 @@ from runtime.operations.requests.runs import StartRun
 from runtime.record.journal import Journal
 from runtime.record.state.durable_run import RUN_TERMINAL, DurableRun, Summary
 from runtime.record.state.run_events import RunCreated
-from runtime.record.state.summary import INPUT_CHARS
+from runtime.record.state.summary import ALL_RUNS, INPUT_CHARS
 from runtime.record.workspace_lock import holder
 from runtime.swarms import imports
 from runtime.swarms.discovery import check_swarm
 
 SLOW_CHECK_S = 60.0
 """How long a run in which everything waits stays in memory while an operator may answer at once."""
-_ALL_RUNS = 1_000_000
 
 
 def _drive_here(place: Workspace, grace_s: float) -> Driver:
@@ -203,7 +202,7 @@ async def _to_resume(journal: Journal, ref: str, task: str) -> Summary | None:
     Without a task any unfinished run is meant, but of those that have ended only one that had none either.
     """
     wanted = drop_surrogates(task)  # as it was recorded
-    of_swarm = [found for found in await journal.runs(limit=_ALL_RUNS) if found.ref == ref]
+    of_swarm = [found for found in await journal.runs(limit=ALL_RUNS) if found.ref == ref]
     for found in sorted(of_swarm, key=lambda each: each.state in RUN_TERMINAL):  # each half from its newest on
         unfinished = found.state not in RUN_TERMINAL
         if (not task and unfinished) or await _has_input(journal, found, wanted):

@@ -27,7 +27,7 @@ from runtime.operations.requests.workers import UnservedRuns
 from runtime.record.places import read_lists
 from runtime.record.state.clock import utc_now
 from runtime.record.state.run_title import swarm_name
-from runtime.record.state.summary import PublicSummary, RunPhase
+from runtime.record.state.summary import ALL_RUNS, PublicSummary, RunPhase
 from screens.render.formatting import (
     format_age,
     format_cost,
@@ -40,12 +40,10 @@ from screens.render.sanitize import sanitize_line
 if TYPE_CHECKING:
     from runtime.record.state.durable_run import DurableRun
 
-_ALL_RUNS = 1_000_000
-"""As many as the operation reads where states are asked for: a run's row does not say which one is shown."""
-
 
 def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], text: str) -> int | None:
-    listed = None if text else read_lists(workspace().state, runs=_ALL_RUNS if states else limit)
+    # A row does not say in which state its run is shown: for that all are read, as the operation does.
+    listed = None if text else read_lists(workspace().state, runs=ALL_RUNS if states else limit)
     if listed is None:
         return None
     print_unserved(UnservedRuns.by_need(listed.unserved.items()))

@@ -14,11 +14,10 @@ from runtime.operations.queries import read_proposals
 from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import Journal
 from runtime.record.state import events as ev
-from runtime.record.state.summary import RUN_ACTIVE, RUN_TERMINAL, Summary
+from runtime.record.state.summary import ALL_RUNS, RUN_ACTIVE, RUN_TERMINAL, Summary
 
 log = logging.getLogger(__name__)
 
-ALL_RUNS = 1_000_000
 PROPOSALS_AT_ONCE = 50
 """Runs whose proposals are read before it is looked again what else has changed."""
 RELOAD_RETRY_S = 1.0

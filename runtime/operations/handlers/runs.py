@@ -19,9 +19,7 @@ from runtime.operations.requests.struct import Request
 from runtime.record.journal import Journal
 from runtime.record.rules.search_texts import split_words
 from runtime.record.state.durable_run import DurableRun
-from runtime.record.state.summary import PublicSummary, Summary
-
-_NO_LIMIT: Final = 1_000_000
+from runtime.record.state.summary import ALL_RUNS, PublicSummary, Summary
 
 
 def run_id_of(command_id: str) -> str:
@@ -119,7 +117,7 @@ async def _runs_in_states(journal: Journal, states: Sequence[str], limit: int) -
     """Those in the states that are named, as they are shown: a run that waits for a person may still be held."""
     if not {"running", "waiting"} & set(states):
         return await journal.runs(limit, states=states)
-    found = await journal.runs(_NO_LIMIT, states=(*states, "running", "waiting"))
+    found = await journal.runs(ALL_RUNS, states=(*states, "running", "waiting"))
     return [each for each in found if each.shown_phase in states][:limit]
 
 
@@ -127,7 +125,7 @@ async def _search(ops: OperationContext, request: asked.SearchRuns, _: Origin) -
     from runtime.execution.secret_vault import make_redactor
 
     mask = make_redactor(ops.config.redact).text
-    most = _NO_LIMIT if request.states else request.limit
+    most = ALL_RUNS if request.states else request.limit
     matches: list[asked.RunMatch] = []
     for found in await ops.journal.search(split_words(request.text), mask, most):
         summary = await ops.journal.summary(found.run_id)

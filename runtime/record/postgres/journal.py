@@ -28,6 +28,7 @@ from runtime.record.postgres.schema import check_version
 from runtime.record.postgres.writer import Writer
 from runtime.record.rules.stored_journal import LOSS_REASON, StoredJournal
 from runtime.record.state import events as ev
+from runtime.record.state.summary import ALL_RUNS
 from runtime.record.workers import ListedWorker, PlacedRun, WorkerReport
 
 _UNFROZEN = ("queued", "running", "waiting")
@@ -182,7 +183,7 @@ class PostgresJournal(StoredJournal[Writer, Reader]):
     async def stand_still(self, lost: str) -> list[str]:
         by = ev.Actor(name="the journal", channel="rule")
         await self.post(ev.WORKSPACE_RUN_ID, ev.FreezeSet(reason=LOSS_REASON, by=by))
-        ids = [run.id for run in await self._reader.summaries(1_000_000, _UNFROZEN)]
+        ids = [run.id for run in await self._reader.summaries(ALL_RUNS, _UNFROZEN)]
         for run_id in ids:
             await self.post(run_id, ev.RunFrozen(reason=LOSS_REASON, by=by))
         await self.post(ev.WORKSPACE_RUN_ID, ev.EventsLost(detail=lost))

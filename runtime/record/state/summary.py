@@ -26,6 +26,8 @@ RunPhase = Literal[
 NodePhase = Literal[
     "pending", "running", "retrying", "waiting", "succeeded", "degraded", "failed", "timed_out", "skipped", "cancelled"
 ]
+ALL_RUNS = 1_000_000
+"""As a limit: no run is left out."""
 RUN_TERMINAL: frozenset[str] = frozenset({"completed", "degraded", "failed", "interrupted", "aborted"})
 RUN_ACTIVE: tuple[str, ...] = ("queued", "running", "waiting", "frozen")
 """States of runs that may go on."""
