@@ -103,7 +103,7 @@ def step_started(s: RunData, e: ev.StepStarted) -> bool:
             return False
         if requested := e.requested:
             node.requested = requested
-    node.effective = e.effective
+    node.effective = e.effective or NOTHING
     if not node.attempts:
         if s.unplaced:
             node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
