@@ -12,6 +12,7 @@ which is in a page that nothing else changes; and, in a file at rest, a newest e
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 import threading
@@ -116,8 +117,11 @@ class ContentWatch:
         """A log grows until SQLite begins it again, with other salts; SQLite empties it when all is checkpointed."""
         known = read_mark(self._path)
         try:
-            with self._log.open("rb") as file:  # this file has no locks that closing could drop
-                head, size = file.read(WAL_HEADER_BYTES), file.seek(0, 2)
+            log = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)  # this file has no locks that closing could drop
+            try:
+                head, size = os.pread(log, WAL_HEADER_BYTES, 0), os.fstat(log).st_size
+            finally:
+                os.close(log)
         except OSError:
             return ""
         salts, before = head[16:24], self._salts

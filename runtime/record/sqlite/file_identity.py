@@ -62,15 +62,18 @@ class JournalFiles:
 
     def displaced(self) -> str:
         """What became of them, in words; empty where both are at their paths, with their content."""
-        return self._database.displaced() or self._log_displaced() or self.overwritten()
+        return self._moved() or (self.content.overwritten() if self.content is not None else "")
 
     def overwritten(self) -> str:
         """What was done to the content of files that are at their paths; empty if nothing, or if it is not signed."""
         if self.content is None:
             return ""
-        if not self.content.found and (self._database.displaced() or self._log_displaced()):
+        if not self.content.found and self._moved():
             return ""
         return self.content.overwritten()
+
+    def _moved(self) -> str:
+        return self._database.displaced() or self._log_displaced()
 
     def _log_displaced(self) -> str:
         if self._log is None:
