@@ -51,7 +51,9 @@ GATHER_S = 0.1
 AT_ONCE = 5
 """Writes that follow each other at once before that, as after an answer; each quiet `GATHER_S` allows one more."""
 MAX_GATHERED = 250
-"""Messages that wait no longer for others: half of what may be under way."""
+"""So many messages do not wait for others: half of what may be under way."""
+MAX_GATHERED_BYTES = 256 * 1024
+"""The same in bytes."""
 
 DeltaKey = tuple[str, str, int, DeltaKind]
 """Run, node, attempt, kind."""
@@ -158,7 +160,7 @@ class ClientOutbox:
             self._queue_bytes += len(line)
             if held and ahead:
                 self._ahead.append(ahead)
-        if self.stale or len(self._queue) >= MAX_GATHERED:
+        if self.stale or len(self._queue) >= MAX_GATHERED or self._queue_bytes >= MAX_GATHERED_BYTES:
             self._hurry.set()
         self._wake.set()
 

@@ -15,6 +15,7 @@ from runtime.link.server.outbox import (
     EVENTS_PER_PART,
     GATHER_S,
     MAX_GATHERED,
+    MAX_GATHERED_BYTES,
     MAX_PICTURE_UNDER_WAY,
     MAX_QUEUE_AGE_S,
     MIN_QUEUE_FOR_SNAPSHOT,
@@ -312,11 +313,12 @@ async def test_a_stream_that_goes_on_and_on_gathers_and_what_was_asked_for_ends_
     outbox = await _busy()
     gathering = asyncio.create_task(outbox.gather())
     assert not await _waits(gathering), "a few writes follow each other at once"
-    hurries: list[Callable[[], None]] = [
+    hurries: list[Callable[[], object]] = [
         lambda: outbox.reply(b"reply"),
         lambda: outbox.send_bulk([b"picture"]),
         lambda: outbox.show("run", list),
-        lambda: [outbox.offer(b"event") for _ in range(MAX_GATHERED)],  # type: ignore[func-returns-value]
+        lambda: list(map(outbox.offer, [b"event"] * MAX_GATHERED)),
+        lambda: outbox.offer(bytes(MAX_GATHERED_BYTES)),
         outbox.close,
     ]
     for hurry in hurries:
