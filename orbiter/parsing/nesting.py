@@ -40,8 +40,10 @@ def check_json(text: str | bytes) -> None:
         # Where two quotes have no bracket between them, it is the same without both: few parts are left.
         if b"\\" in data:
             data = data.replace(rb"\\", b"").replace(rb"\"", b"")
-        outside = data.translate(None, _NOT_STRUCTURE).replace(b'""', b"").split(b'"')[::2]
-        _check_brackets(b"".join(outside))
+        structure = data.translate(None, _NOT_STRUCTURE)
+        if 2 * structure.count(b'""') < structure.count(b'"'):  # a bracket stands in a string
+            structure = b"".join(structure.replace(b'""', b"").split(b'"')[::2])
+        _check_brackets(structure)
 
 
 def check_toml(text: str) -> None:

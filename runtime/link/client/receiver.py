@@ -59,12 +59,12 @@ class Receiver:
                     self._handle_message(line)
                 if rest:
                     self._changed()
-                # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
-                self.session.acknowledge()
                 if len(data) == READ_BYTES or not self._view.whole:  # else all was read, and `read` waits
                     await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
                 if not self._view.whole:  # who waits for the beginning of a picture has a turn before the rest is read
                     await asyncio.sleep(0)
+                # Not drained: a runtime that waits for us to read must be read. Its window bounds what is acknowledged.
+                self.session.acknowledge()
                 data = await reader.read(READ_BYTES)
                 if not data:
                     return

@@ -6,9 +6,10 @@ none waits longer than a second. Beyond that they are dropped, and once the cons
 gets one fresh snapshot. Back-pressure of the socket alone does not bound how old a picture is: ssh, pipes and readers
 swallow seconds of it (`facts/remote.md` section 2).
 
-A picture of the workspace may take minutes to go out. Its changes wait behind it; that a decision was answered is told
-before that as well. What is told of the runs that a console watches does not wait: a run that is opened meanwhile is
-shown at once, and its events go between the parts of the picture.
+A picture of the workspace may take minutes to go out. Its first part goes alone: a console shows that before it is busy
+with the next, which follows as soon as it has acknowledged anything. Changes wait behind the picture; that a decision
+was answered is told before that as well. What is told of the runs that a console watches does not wait: a run that is
+opened meanwhile is shown at once, and its events go between the parts of the picture.
 
 A run at work moves many times a second, and each message that comes alone wakes a console for little: the stream goes
 out ten times a second then. What was asked for does not wait for that.
@@ -249,7 +250,7 @@ class ClientOutbox:
             self._run.extend(self._shows.pop(next(iter(self._shows)))())
         if self._run:
             return self._run.popleft()
-        part_may_go = self._bulk and self._parts_bytes < MAX_PICTURE_UNDER_WAY
+        part_may_go = self._bulk and self._parts_bytes < (MAX_PICTURE_UNDER_WAY if self._taken else 1)
         if self._queue and not (part_may_go and self._events_between >= EVENTS_PER_PART):
             self._events_between += 1
             line = self._queue.popleft()[1]

@@ -48,12 +48,13 @@ class LineReader:
         """The lines that `data` completes, without line ends; empty lines are left out."""
         if self._broken:
             raise FramingError("the stream is closed: an earlier line was too long")
-        lines = data.split(b"\n")
-        self._begun += lines[0]
-        if len(lines) > 1:
-            lines[0], self._begun = bytes(self._begun), bytearray(lines.pop())
+        *lines, rest = data.split(b"\n")
+        if lines and self._begun:
+            lines[0] = bytes(self._begun) + lines[0]
+        if lines:
+            self._begun = bytearray(rest)
         else:
-            lines.clear()
+            self._begun += rest
         if max(map(len, (self._begun, *lines))) > self._limit:
             self._broken = True
             self._begun.clear()

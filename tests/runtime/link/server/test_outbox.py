@@ -37,6 +37,15 @@ def _outbox(window: int = 3, capacity: int = 4) -> ClientOutbox:
     return ClientOutbox(lambda: [b"snapshot"], window=window, capacity=capacity)
 
 
+def _begun(window: int, capacity: int) -> ClientOutbox:
+    """One whose console has acknowledged something."""
+    outbox = _outbox(window, capacity)
+    outbox.send_bulk([b"begun"])
+    assert _now(outbox) == [b"begun"]
+    outbox.acknowledge(1)
+    return outbox
+
+
 def test_not_more_than_the_window_is_under_way() -> None:
     outbox = _outbox()
     for name in (b"1", b"2", b"3", b"4"):
@@ -102,7 +111,9 @@ def test_changes_of_a_picture_wait_behind_it_and_what_was_there_before_goes_firs
     outbox.offer(b"before")
     outbox.send_bulk([b"a", b"b"])
     outbox.offer(b"change")
-    assert _now(outbox) == [b"before", b"a", b"b", b"change"]
+    assert _now(outbox) == [b"before", b"a"]
+    outbox.acknowledge(1)
+    assert _now(outbox) == [b"b", b"change"]
     outbox.offer(b"next")
     assert _now(outbox) == [b"next"]
 
@@ -149,8 +160,17 @@ def test_a_run_that_is_opened_and_its_events_do_not_wait_for_the_rest_of_a_pictu
     assert sent == [b"run", b"its nodes", b"event", b"b", b"c", b"change"]
 
 
+def test_the_first_part_of_a_picture_goes_alone_until_the_console_has_it() -> None:
+    outbox = _outbox(window=10)
+    outbox.send_bulk([b"first", b"b", b"c"])
+    outbox.offer(b"event", of_run=True)
+    assert _now(outbox) == [b"event", b"first"], "what is told of a run does not wait for it"
+    outbox.acknowledge(2)
+    assert _now(outbox) == [b"b", b"c"]
+
+
 def test_a_picture_goes_on_however_many_events_there_are() -> None:
-    outbox = _outbox(window=1000, capacity=1000)
+    outbox = _begun(window=1000, capacity=1000)
     outbox.send_bulk([b"a", b"b"])
     for number in range(3 * EVENTS_PER_PART):
         outbox.offer(b"e%d" % number, of_run=True)
@@ -162,7 +182,7 @@ def test_a_picture_goes_on_however_many_events_there_are() -> None:
 
 
 def test_of_a_picture_only_so_much_is_under_way_that_the_rest_does_not_wait_long_behind_it() -> None:
-    outbox = _outbox(window=1000, capacity=1000)
+    outbox = _begun(window=1000, capacity=1000)
     part = b"x" * (MAX_PICTURE_UNDER_WAY // 2)
     outbox.send_bulk([part] * 4)
     assert _now(outbox) == [part] * 2
@@ -171,9 +191,9 @@ def test_of_a_picture_only_so_much_is_under_way_that_the_rest_does_not_wait_long
     for event in events:
         outbox.offer(event, of_run=True)
     assert _now(outbox) == [b"run", *events], "what is told of a run goes meanwhile"
-    outbox.acknowledge(1)
-    assert _now(outbox) == [part]
     outbox.acknowledge(2)
+    assert _now(outbox) == [part]
+    outbox.acknowledge(3)
     assert _now(outbox) == [part]
     outbox.acknowledge(1000)
     outbox.offer(b"change")
