@@ -57,7 +57,8 @@ class WaitTracker:
         self._grace_s = max(grace_s, WRITE_DELAY_S)
         self._room = room
         self._on_idle = on_idle
-        self._activities: set[Activity] = set()
+        self._activities: dict[Activity, None] = {}
+        """A dict, since a set takes three times as much for a few."""
         self._changes = 0
         self._changes_before = 0
         """How many there had been when the grace time began."""
@@ -71,7 +72,7 @@ class WaitTracker:
     def open_activity(self, parent: Activity | None) -> Activity:
         """A node has opened under `parent`."""
         activity = Activity(parent)
-        self._activities.add(activity)
+        self._activities[activity] = None
         if parent is not None:
             parent.children += 1
         self._changes += 1
@@ -79,7 +80,7 @@ class WaitTracker:
 
     def close_activity(self, activity: Activity) -> None:
         """A node has closed."""
-        self._activities.discard(activity)
+        self._activities.pop(activity, None)
         if activity.parent is not None:
             activity.parent.children -= 1
         self._changes += 1

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from orbiter import types
+from orbiter._internal.values.frozen import build_checked
 from orbiter.errors import OrbiterError
 from orbiter.types import (
     ActionModel,
@@ -186,3 +187,12 @@ def test_events_are_told_apart_by_type_and_name_their_agent() -> None:
 def test_a_parsed_answer_that_is_falsy_is_kept_in_a_dump() -> None:
     assert AgentOutput(parsed=0).model_dump()["parsed"] == 0
     assert "parsed" not in AgentOutput().model_dump()
+
+
+def test_messages_share_the_set_of_their_field_names_and_a_copy_has_its_own() -> None:
+    made, other = (build_checked(UserMessage, {"role": "user", "content": text}, {"content"}) for text in "ab")
+    assert made.model_fields_set is other.model_fields_set
+    for copied in (made.model_copy(update={"role": "user"}), made.model_copy(deep=True, update={"role": "user"})):
+        assert copied.model_fields_set == {"role", "content"}
+    assert made.model_fields_set == {"content"}
+    assert made.model_dump(exclude_unset=True) == {"content": "a"}

@@ -46,7 +46,10 @@ def reopen(s: RunData, node: Node) -> None:
 def node_opened(s: RunData, e: ev.NodeOpened) -> bool:
     if e.node_id in s.nodes:
         return False
-    node = Node(e.node_id, e.parent_id, e.kind, e.name, info=dict(e.info), opened_at=e.ts, opened_seq=e.seq)
+    node = Node(
+        e.node_id, e.parent_id, e.kind, e.name, info=e.info, opened_at=e.ts, opened_seq=e.seq,
+        requested=NOTHING, effective=NOTHING, delivered=NOTHING,
+    )  # fmt: skip
     node.active_at_open = s.active_seconds(e.ts)
     s.declared = s.declared.union(e.info)
     s.add(node)

@@ -75,7 +75,7 @@ MAX_FAILED_ATTEMPTS = 50
 
 
 NOTHING: Final[dict[Any, Any]] = {}
-"""In place of an empty dict of its own, for the many steps that have nothing there. A step that gets something gets a
+"""In place of an empty dict of its own, for the many nodes that have nothing there. One that gets something gets a
 dict of its own.
 """
 
