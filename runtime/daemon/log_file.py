@@ -94,7 +94,8 @@ class EscapedOutput(io.TextIOWrapper):
 
     def _put_pending(self) -> None:
         text, self._pending = self._pending, ""
-        self._put(text)
+        if text:  # the interpreter flushes once more as it ends, when nothing can be imported, the mask neither
+            self._put(text)
 
     def _put(self, text: str) -> None:
         masked = self._mask.text(text)

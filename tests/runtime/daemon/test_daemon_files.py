@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -232,6 +233,31 @@ def test_what_is_printed_without_the_end_of_a_line_is_not_held_back_for_ever(tmp
         output.write(".")
         output.write("end\n")
     assert path.read_text() == f"| {'.' * MAX_PENDING_CHARS}.end\n"
+
+
+def test_the_end_of_the_interpreter_adds_nothing_to_the_log(tmp_path: Path) -> None:
+    """Python 3.13 says what fails as a stream is closed: it hid the reason why a runtime had not come up."""
+    path = tmp_path / "runtime.log"
+    program = f"""
+import sys
+from runtime.daemon.log_file import EscapedOutput, redirect_to_log
+from pathlib import Path
+redirect_to_log(Path({str(path)!r}))
+sys.stdout, sys.stderr = EscapedOutput(1), EscapedOutput(2)
+print("the reason", file=sys.stderr)
+print("said last", end="")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert path.read_text() == "| the reason\n| said last"
+
+
+def test_a_flush_of_nothing_masks_nothing(tmp_path: Path) -> None:
+    class NoMask(LogMask):
+        def text(self, text: str) -> str:
+            raise AssertionError(text)
+
+    with (tmp_path / "runtime.log").open("wb") as file, EscapedOutput(file.fileno(), NoMask()) as output:
+        output.flush()
 
 
 def test_a_backslash_before_the_end_of_a_line_stays() -> None:

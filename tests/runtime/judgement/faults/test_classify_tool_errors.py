@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import psycopg
 import pytest
@@ -86,7 +86,8 @@ def _psycopg_refused() -> object:
 
 
 def _sqlite_no_table() -> object:
-    return sqlite3.connect(":memory:").execute("SELECT * FROM missing")
+    with closing(sqlite3.connect(":memory:")) as connection:
+        return connection.execute("SELECT * FROM missing")
 
 
 def _sqlalchemy_refused() -> object:
@@ -99,8 +100,12 @@ def _sqlalchemy_no_table() -> object:
 
 
 def _connect_with_sqlalchemy(address: str, statement: str = "SELECT 1") -> object:
-    with sqlalchemy.create_engine(address).connect() as connection:
-        return connection.execute(sqlalchemy.text(statement))
+    engine = sqlalchemy.create_engine(address)
+    try:
+        with engine.connect() as connection:
+            return connection.execute(sqlalchemy.text(statement))
+    finally:
+        engine.dispose()
 
 
 _TOO_MANY = psycopg.errors.TooManyConnections("FATAL: sorry, too many clients already")
