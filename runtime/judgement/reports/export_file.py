@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from orbiter.redaction import Redactor
 from runtime.judgement.recovery.secret_box import is_sealed
 from runtime.judgement.reports.capsule import InvalidCapsule, is_page, unpack_capsule
@@ -148,7 +149,10 @@ def read_export(text: str) -> Export:
     events: list[ev.JournalEvent] = []
     for number, row in enumerate(rows[1:], 2):
         try:
+            check_json(row)
             events.append(ev.load_event(row))
+        except NestedTooDeeply as exc:
+            raise InvalidExport(f"line {number} {exc}") from exc
         except ev.InvalidEvent as exc:
             raise InvalidExport(f"line {number} is not an event: the file was cut or changed") from exc
     own = tuple(event for event in events if event.run_id != ev.WORKSPACE_RUN_ID)

@@ -86,13 +86,17 @@ def test_an_export_opens_again_as_the_same_run_without_its_secrets() -> None:
     ]  # fmt: skip
 
 
+HEADER = '{"orbiter_export": 1, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}'
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "empty"),
         ("{}", "line 1 is not the header"),
         ('{"orbiter_export": 99, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}', "format 99"),
-        ('{"orbiter_export": 1, "run_id": "r", "exported_at": "2026-01-01T00:00:00Z"}\n{"type":', "line 2 is not an"),
+        (f'{HEADER}\n{{"type":', "line 2 is not an"),
+        (f'{HEADER}\n{{"type":"node.danced","x":{"[" * 200}{"]" * 200}}}', "line 2 is nested too deeply .* 200 levels"),
     ],
 )
 def test_what_is_no_export_is_named_by_line(text: str, said: str) -> None:
