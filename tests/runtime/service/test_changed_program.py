@@ -64,7 +64,13 @@ class Site:
         (info / "RECORD").write_text(f"runtime/service/program_version.py,sha256={version},1\n")
 
     def upgrade(self, version: str, change: Callable[[str], str]) -> None:
-        """Take the old version away and put a new one in its place, with a changed module."""
+        """Take the old version away and put a new one in its place, with a changed module. It is made elsewhere: the
+        old one's process imports meanwhile, and would write bytecode into what is being copied.
+        """
+        new = self.root.with_name("new")
+        shutil.copytree(ROOT / "runtime", new)
+        module = new / "service" / "program_version.py"
+        module.write_text(change(module.read_text()))
         for old in self.root.glob("*.dist-info"):
             shutil.rmtree(old)
         runtime = self.root / "runtime"
@@ -72,9 +78,7 @@ class Site:
             runtime.unlink()
         else:
             shutil.rmtree(runtime)
-        shutil.copytree(ROOT / "runtime", runtime)
-        module = runtime / "service" / "program_version.py"
-        module.write_text(change(module.read_text()))
+        new.rename(runtime)
         self._record(version)
 
 
