@@ -145,8 +145,8 @@ class Journal(WorkerRegistry, Protocol):
         """
         ...
 
-    async def renew(self, lease: Lease) -> None:
-        """Prolong the lease by its `ttl_s`. Raises `Fenced`."""
+    def renew(self, lease: Lease) -> Awaitable[None]:
+        """Prolong the lease by its `ttl_s`. Raises `Fenced` when awaited; `JournalError` at once where it is closed."""
         ...
 
     async def release(self, lease: Lease) -> None:

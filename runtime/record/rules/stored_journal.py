@@ -113,8 +113,8 @@ class StoredJournal(ABC, Generic[Writes, Reads]):
         result: Lease | None = await self._write().submit(ClaimLease(run_id, owner, ttl_s, code, queues))
         return result
 
-    async def renew(self, lease: Lease) -> None:
-        await self._write().submit(RenewLease(lease))
+    def renew(self, lease: Lease) -> Awaitable[None]:
+        return self._write().submit(RenewLease(lease))
 
     async def release(self, lease: Lease) -> None:
         await self._write().submit(ReleaseLease(lease))

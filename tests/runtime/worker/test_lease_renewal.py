@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import pytest
-
 from runtime.record.journal import Journal, Lease
 from runtime.record.rules.stored_journal import StoredJournal
-from runtime.worker import lease_renewal
 from runtime.worker.lease_renewal import keep_renewed, let_go
 from tests.present import present
 from tests.runtime.record.journal_samples import started
@@ -46,30 +43,6 @@ async def test_leases_are_kept_by_one_task_in_common_transactions(journal: Journ
     assert _tasks() == []
     renewals = _commits(journal) - before - len(leases)  # a claim is a transaction, too
     assert renewals < len(leases)
-
-
-async def test_of_many_leases_only_so_many_are_renewed_at_once_and_none_that_was_let_go_meanwhile(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leases = [await started(journal, f"r{number}", ttl_s=TTL_S) for number in range(5)]
-    renewed: asyncio.Queue[str] = asyncio.Queue()
-    under_way: list[int] = []
-
-    async def renew(_journal: Journal, lease: Lease) -> None:
-        under_way.append(under_way[-1] + 1 if under_way else 1)
-        let_go(journal, leases[3])
-        await asyncio.sleep(0)
-        renewed.put_nowait(lease.run_id)
-        under_way.append(under_way[-1] - 1)
-
-    monkeypatch.setattr(type(journal), "renew", renew)
-    monkeypatch.setattr(lease_renewal, "AT_ONCE", 2)
-    for lease in leases:
-        keep_renewed(journal, lease, lambda why: None)
-    assert [await renewed.get() for _ in range(8)] == 2 * ["r0", "r1", "r2", "r4"]
-    assert max(under_way) == 2
-    for lease in leases:
-        let_go(journal, lease)
 
 
 async def test_a_lease_that_another_took_is_told_to_its_drive_alone(journal: Journal, clock: Clock) -> None:
