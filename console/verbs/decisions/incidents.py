@@ -27,7 +27,7 @@ from console.verbs.unserved_runs import (
 )
 from console.workspace import workspace
 from runtime.operations.requests.answers import ListIncidents, ShowReport
-from runtime.operations.requests.incident_results import OpenIncident
+from runtime.operations.requests.incident_results import OpenIncident, ReportRow
 from runtime.operations.requests.listed_incidents import listed_incident_rows
 from runtime.operations.requests.workers import UnservedRuns
 from runtime.record.listed import ListedIncident
@@ -171,7 +171,7 @@ async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int
 
     lines = found.explanation.lines
     rows = [f"{label}: {text}" if plain else f"**{label}:** {markdown_text(text)}" for label, text in lines.items()]
-    print_line("\n".join(rows), framed=True)
+    print_line("\n".join([*rows, "", *_option_lines(found, plain=plain)]), framed=True)
     print_line("")
     print_line(found.text if plain else found.markdown, framed=True)
     if answered is not None:
@@ -180,6 +180,21 @@ async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int
         by = EventLines(ascii_only=not supports_unicode()).actor(answered.by)
         print_line(f"\nAnswered: {answered.option} by {by}. {sanitize_line(answered.reason)}")
     return 0
+
+
+def _option_lines(found: ReportRow, *, plain: bool) -> list[str]:
+    """Each option that is offered, with what it will do."""
+    from runtime.judgement.reports.framing import markdown_text
+
+    rows = []
+    for option in found.options:
+        does = found.explanation.consequences.get(option.id)
+        name, words = option.id, does.text if does is not None else option.hint
+        safe = " (the safe default)" if option.id == found.safe else ""
+        if not plain:
+            name, words = f"**{markdown_text(name)}**", markdown_text(words)
+        rows.append(f"- {name}{safe}: {words}" if words else f"- {name}{safe}")
+    return rows
 
 
 def _of_file(path: str, name: str) -> tuple[DurableRun, IncidentOpened, IncidentAnswered | None]:

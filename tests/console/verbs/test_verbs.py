@@ -103,6 +103,15 @@ def test_a_report_reads_and_parses(program: Program, parked: Park) -> None:
     assert report["options"][0]["id"] == "grant"
 
 
+def test_a_report_says_what_each_answer_will_do(program: Program, parked: Park) -> None:
+    incident = parked()
+    (report,) = program.json("report", incident)
+    told = program("report", incident, "--plain").stdout
+    for option in report["options"]:
+        safe = " (the safe default)" if option["id"] == report["safe"] else ""
+        assert f"- {option['id']}{safe}: {report['explanation']['consequences'][option['id']]['text']}\n" in told
+
+
 def test_abort_ends_a_run_that_nothing_drives(program: Program, parked: Park) -> None:
     parked()
     run = program.json("runs")[0]["id"]
