@@ -35,6 +35,7 @@ PREVIEW_CHARS = 100
 _LEVEL_STYLES: Final[Mapping[LogLevel, str]] = {"error": "red", "warning": "yellow", "info": ""}
 _BLOCK_CHARS: Final = 4_000
 _BLOCK_LINES: Final = 40
+_FOR_LONGER: Final = "Or for longer: you choose how long, see what it would cover, and type yes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class EventLines:
             does = told.consequences.get(option.id)
             words = short(does.text if does is not None else option.hint, 300)
             if option.standing and told.lasting:
-                words = f"{words} Or for longer: {short(told.lasting[-1].text, 300)}"
+                words = f"{words} {_FOR_LONGER}"
             hint = f": {words}" if words else ""
             safe = " (the safe default)" if option.id == opened.safe else ""
             label = self._pressed(short(option.label), opened, option.id)

@@ -54,6 +54,7 @@ def test_a_grant_is_shown_first_the_question_stands_again_and_a_secret_is_not_se
         terminal.until(
             "is not granted [1 grant, 2 deny, 3 edit, 4 result, 5 skip, 6 abort, ? the whole report, q to leave it]:"
         )
+        assert "see what it would cover, and type yes." in " ".join(terminal.text.split()), "y is a key of the console"
         # A line goes by; the question is said again beneath it.
         while "q to leave it]:" not in terminal.text.partition("done after ")[2]:
             terminal.quiet(0.1)
