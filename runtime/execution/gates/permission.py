@@ -18,7 +18,7 @@ from runtime.execution.run_session import RunSession
 from runtime.execution.secret_vault import VAULT
 from runtime.judgement.permissions.permission import (
     Need,
-    ObjectTooLargeError,
+    UncheckableObjectError,
     canonical_arguments,
     covers,
     needs_of,
@@ -82,7 +82,7 @@ async def check_permission(
 ) -> Blocked | None:
     """What is in the way of a tool's call; None if nothing.
 
-    What the configuration denies goes back to the model, unasked.
+    What the configuration denies, and an object that cannot be checked, go back to the model, unasked.
 
     Args:
         session: The run's session.
@@ -106,7 +106,7 @@ async def check_permission(
         wrote = any(_wrote_arguments(session, each, arguments) for each in (node_id, *earlier))
         granted = needs if wrote else [need for each in earlier for need in _granted_once(session, each)]
         missing = await first_uncovered(session, node_id, step.agent, needs, granted)
-    except ObjectTooLargeError as exc:
+    except UncheckableObjectError as exc:
         return _refused(Need(exc.verb), f"Denied: {exc}")
     except OrbiterError as exc:
         return _unfit(step) or Blocked(config_fault(exc), exc)

@@ -39,12 +39,16 @@ from runtime.judgement.permissions.shell_commands import MatchBudget
 from runtime.record.state.events import GrantAdded
 
 
-class ObjectTooLargeError(PermissionSyntaxError):
-    """A call names more, or longer, objects than are checked. The text is for the model."""
+class UncheckableObjectError(PermissionSyntaxError):
+    """The arguments of a call name an object that cannot be checked. The text is for the model."""
 
     def __init__(self, verb: str, what: str) -> None:
         super().__init__(f"{verb}: {what}")
         self.verb = verb
+
+
+class ObjectTooLargeError(UncheckableObjectError):
+    """A call names more, or longer, objects than are checked."""
 
 
 OBJECT_CHARS: Final = 16_384
@@ -83,8 +87,9 @@ def needs_of(
     A list in braces is as many needs. `defaults` are the values of arguments that the call leaves out.
 
     Raises:
-        PermissionSyntaxError: the verb is not a word, a brace names an argument that the call does not have, or what is
-            put in names no object that can be checked.
+        PermissionSyntaxError: the verb is not a word, a brace names an argument that the call does not have or that is
+            not text, or what is declared without braces names no object that can be checked.
+        UncheckableObjectError: what is put in names no object that can be checked.
         ObjectTooLargeError: there are more objects than are checked, or one is too long.
     """
     values = {**(defaults or {}), **arguments}
@@ -203,7 +208,12 @@ def _declared_needs(
         return (Need(verb),)
     room.spend(verb, target, choices)
     kind = verbs.kind(verb)
-    return [Need(verb, canonical_object(kind, _fill(kind, target, put), root)) for put in product(*choices)]
+    try:
+        return [Need(verb, canonical_object(kind, _fill(kind, target, put), root)) for put in product(*choices)]
+    except PermissionSyntaxError as exc:
+        if not choices:
+            raise
+        raise UncheckableObjectError(verb, str(exc)) from exc
 
 
 def _fill(kind: Kind, target: str, put: Iterable[str]) -> str:

@@ -43,6 +43,11 @@ async def pay(amount: int) -> str:
     """Pay."""
     return await effect(f"pay {amount}")
 
+@tool(permissions=["fs.write:./{folder}/{name}", "net:{url}"])
+async def post(folder: str, name: str, url: str = "https://a.example") -> str:
+    """Post."""
+    return await effect(f"post {url}")
+
 def agent(name, call, tools):
     script(f"calls/{name}", [Reply(calls=[call]), "told: ${result}"])
     return Agent(name=name, model=f"scripted:calls/{name}", tools=tools)
@@ -51,6 +56,8 @@ broken = agent("broken", Call("pay", '{"amount": 3'), [pay])
 unfit = agent("unfit", Call("pay", {"sum": 3}), [pay])
 lacking = agent("lacking", Call("write", {"size": 3}), [write])
 fits = agent("fits", Call("write", {"path": "a.md", "size": "3"}), [write])
+unnamed = agent("unnamed", Call("post", {"folder": "", "name": "a"}), [post])
+port_0 = agent("port_0", Call("post", {"folder": "b", "name": "a", "url": "http://a.example:0/"}), [post])
 fails = agent("fails", Call("must_write", {"path": "a.md", "size": "much"}), [must_write])
 '''
 
@@ -73,6 +80,8 @@ async def started(bench: Bench, run: str, tool: str) -> list[ev.StepStarted]:
         ("unfit", "'amount' is required"),
         ("lacking", "'path' is required"),
         ("fails", "'size': input should be a valid integer"),
+        ("unnamed", "Denied: fs.write: '' is empty"),
+        ("port_0", "Denied: net: 'http://a.example:0/' has the port 0"),
     ],
 )
 async def test_no_person_is_asked_to_permit_a_call_that_cannot_be_made(bench: Bench, name: str, said: str) -> None:
