@@ -15,7 +15,7 @@ from console.checks.finding import CheckContext, Finding
 from runtime.daemon import daemon, sockets
 from runtime.record import workspace_lock
 from runtime.record.journal import JournalError, NewerJournal
-from runtime.record.places import journal_exists, journal_name, open_journal
+from runtime.record.places import journal_address, journal_exists, journal_name, open_journal
 from runtime.record.state import events as ev
 from runtime.service.program_version import program_version as our_program
 from runtime.worker.rescue import rescue_directories
@@ -26,6 +26,8 @@ _MIB: Final = 1024 * 1024
 _LOW_SPACE_BYTES: Final = 1024 * _MIB
 _NO_SPACE_BYTES: Final = 64 * _MIB
 _LONG_AGO: Final = timedelta(days=30)
+_RESTORE: Final = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
+_RESTORE_DATABASE: Final = "keep a copy of the database (pg_dump), and restore a backup of it"
 _NETWORK_FILE_SYSTEMS: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "drvfs", "virtiofs")
 )
@@ -115,14 +117,17 @@ def check_journal(world: CheckContext) -> Iterator[Finding]:
     if not journal_exists(place):
         yield Finding("journal", "ok", f"{journal_name(place)} does not exist yet")
         return
-    advice = "keep a copy of the file, and restore a backup (doctor --backup FILE makes one)"
+    on_postgres = journal_address(place) is not None
+    advice = _RESTORE_DATABASE if on_postgres else _RESTORE
     try:
         found, wrong, lost, reread, stuck = asyncio.run(_read(place))
     except NewerJournal as exc:
         yield Finding("journal", "fail", str(exc), "the file is not damaged: update the program, or name another")
         return
     except JournalError as exc:
-        yield Finding("journal", "fail", str(exc), _instead(exc, shutil.disk_usage(place).free) or advice)
+        # What a database refuses says itself what to do.
+        instead = "" if on_postgres else _instead(exc, shutil.disk_usage(place).free) or advice
+        yield Finding("journal", "fail", str(exc), instead)
         return
     yield Finding("journal", "ok", found)
     if stuck:

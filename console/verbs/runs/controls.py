@@ -116,7 +116,7 @@ async def thaw(*, as_json: bool, **which: Any) -> int:
     if not await _control_each(
         chosen, lambda run_id, ref: ThawRuns(run_id=run_id, ref=ref), _thaw_text, as_json=as_json
     ):
-        print_note("nothing was frozen")
+        print_note("no run was frozen")
     return 0
 
 

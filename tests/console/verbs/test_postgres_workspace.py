@@ -189,9 +189,11 @@ def test_mistakes_with_databases_are_said_in_words(program: Program) -> None:
         done = program(*words)
         assert (done.returncode, "Traceback" in done.stderr) == (2, False)
         assert told in done.stderr
-    gone = program.with_environment({"HOME": str(program.directory)})(
-        "--workspace", "postgres://127.0.0.1:1/db?workspace=news", "runs"
-    )
+    alone = program.with_environment({"HOME": str(program.directory)})
+    address = ("--workspace", "postgres://127.0.0.1:1/db?workspace=news")
+    findings = {row["id"]: row for row in map(json.loads, alone(*address, "doctor", "--json").stdout.splitlines())}
+    assert (findings["journal"]["state"], findings["journal"]["advice"]) == ("fail", ""), "there is no file to keep"
+    gone = alone(*address, "runs")
     assert gone.returncode == 1
     assert gone.stderr.startswith("cannot connect in postgres://127.0.0.1:1/db?workspace=news: ")
     assert "Traceback" not in gone.stderr
