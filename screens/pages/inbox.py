@@ -99,6 +99,7 @@ class InboxScreen(RunListScreen):
             self.session.render_context(),
             alike=alike,
             brief=self.shows_briefly,
+            may_act=all(map(self.session.may_act, self.runs_of(key))),
         )
 
     def _decision_at(self, key: str) -> OpenDecision | None:
@@ -133,6 +134,8 @@ class InboxScreen(RunListScreen):
             return f"{swarms} opens the runs: {start} starts one there." if swarms and key == start else ""
         if key not in letters.values():
             return ""
+        if not self.session.may_act(found.run_id):
+            return "this login may only look"
         there = dict.fromkeys(letters[each.id] for each in found.opened.options if each.id in letters)
         answers = f"{key} answers" if key in there else f"{' '.join(there)} answer"
         opens, all_of_them = context.key("list.open", "enter"), context.key("home.answer_alike", "B")

@@ -79,7 +79,9 @@ class SwarmsScreen(RunListScreen):
         context, summaries = self.session.render_context(), self.link.summaries
         if key.startswith(SWARM_KEY_PREFIX):
             return swarm_lines(key, summaries, context, self.link.host_of, self._kinds)
-        return preview_lines(key, summaries, self.link.incidents, context)
+        return preview_lines(
+            key, summaries, self.link.incidents, context, may_act=all(map(self.session.may_act, self.runs_of(key)))
+        )
 
     def runs_of(self, key: str) -> Sequence[str]:
         return runs_of(key, self.link.summaries, self.link.host_of)

@@ -251,7 +251,7 @@ def _explain_exit(code: int, said: str, where: str, remote: str) -> tuple[str, b
         return f"{where}: {said}", True, False
     if code == 127:
         lacks = f"{where} has no program {remote!r} in the PATH of a shell that is not a login shell"
-        return f"{lacks}: set its full path as the remote command", True, False
+        return f"{lacks}: give its full path as command of [hosts.NAME] in your own orbiter.toml", True, False
     if code == 255:
         login = any(words in said.lower() for words in _LOGIN_WORDS)
         words = f"ssh: {said.removeprefix('ssh: ').rstrip('.')}" if said else "ssh failed"

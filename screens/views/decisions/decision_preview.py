@@ -7,7 +7,7 @@ from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.record.state.durable_run import DurableRun, Incident
 from runtime.record.state.events import IncidentOpened
 from runtime.record.state.fault_taxonomy import Cause
-from screens.render.layout import Span, Spans
+from screens.render.layout import Span, Spans, span
 from screens.views.decisions.incident_groups import OpenDecision
 from screens.views.decisions.prompt import title_line
 from screens.views.decisions.prompt_choices import prompt_choices
@@ -19,8 +19,10 @@ _NO_ERROR = ("permission", "question")
 """Of these the prompt's own lines say more than an explanation."""
 
 
-def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool) -> list[Spans]:
-    """The decision. `brief`: whether there is room for a few lines only; the options are then named by their keys."""
+def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool, may_act: bool = True) -> list[Spans]:
+    """The decision. `brief`: whether there is room for a few lines only; the options are then named by their keys.
+    `may_act`: whether this login may answer; to one that may not, no key is offered.
+    """
     opened = found.opened
     lines = [title_line(opened, context)]
     if not brief:
@@ -33,6 +35,8 @@ def decision_lines(found: OpenDecision, context: RenderContext, *, brief: bool) 
         lines += _explained_lines(opened, context, told)
         if not brief:
             lines += lines_of(prompt_blocks(content, context, explained=False))
+    if not may_act:
+        return [*lines, span("an operator decides", "ink-muted")]
     return [*lines, *([_keys_line(opened, context)] if brief else _option_lines(opened, context))]
 
 

@@ -44,6 +44,7 @@ def preview_lines(
     *,
     alike: Sequence[OpenDecision] = (),
     brief: bool = False,
+    may_act: bool = True,
 ) -> list[Spans]:
     """What is known of a row.
 
@@ -54,15 +55,16 @@ def preview_lines(
         context: signs and time.
         alike: the decisions on a line that stands for several, the oldest first.
         brief: whether there is room for a few lines only.
+        may_act: whether this login may answer.
     """
     kind, _, name = key.partition(":")
     if kind == "run":
         return _run_lines(summaries[name], context) if name in summaries else []
     if key.startswith(GROUP_KEY_PREFIX) and alike:
-        example = _decision_lines()(alike[0], context, brief=brief)
-        return [*_group_lines(alike, context, brief=brief), *example]
+        example = _decision_lines()(alike[0], context, brief=brief, may_act=may_act)
+        return [*_group_lines(alike, context, brief=brief, may_act=may_act), *example]
     if kind == "incident" and (found := incidents.get(name)):
-        return _decision_lines()(found, context, brief=brief)
+        return _decision_lines()(found, context, brief=brief, may_act=may_act)
     return []
 
 
@@ -70,12 +72,14 @@ _MAX_LISTED = 12
 """Runs of a group that are named."""
 
 
-def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief: bool) -> list[Spans]:
+def _group_lines(alike: Sequence[OpenDecision], context: RenderContext, *, brief: bool, may_act: bool) -> list[Spans]:
     """How many there are and where; the oldest of them follows, as an example."""
-    all_of_them = (
+    all_of_them: Spans = (
         Span(f"{context.key('home.answer_alike', 'B')} ", "ink-key"),
         Span("answers one, and the rest when that worked", "ink-muted"),
     )
+    if not may_act:
+        all_of_them = ()
     count = context.count(len(alike))
     if brief:
         return [(Span(f"{count} alike   ", "ink-strong", bold=True), *all_of_them)]

@@ -337,6 +337,19 @@ async def test_one_run_is_frozen_by_a_key_and_thawed_by_the_same() -> None:
         await until(pilot, lambda: "a viewer may look" in text_of(pilot))
 
 
+async def test_a_login_that_may_only_look_is_offered_no_answer() -> None:
+    async with showing(InboxScreen, limited(1), limited(2), size=(140, 40)) as (pilot, link):
+        assert " u      Wait and retry" in text_of(pilot)
+        assert "B answers one" in text_of(pilot)
+        link.role = "viewer"
+        link.changed()
+        await until(pilot, lambda: "an operator decides" in text_of(pilot))
+        assert " u      Wait and retry" not in text_of(pilot)
+        assert "B answers one" not in text_of(pilot)
+        await pilot.press("u")
+        await until(pilot, lambda: "this login may only look" in text_of(pilot))
+
+
 async def test_a_decision_that_came_is_marked_as_new() -> None:
     story = digest()
     async with showing(InboxScreen, story) as (pilot, link):
