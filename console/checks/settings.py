@@ -13,6 +13,7 @@ from orbiter.models.endpoints import ENDPOINTS
 from runtime.config.environment import InvalidEnvironment, config_files, read_env_file
 from runtime.config.loader import load_configuration
 from runtime.daemon import daemon
+from screens.render.formatting import pluralize
 from themes.choice import ThemeError, choose_theme
 from themes.contrast import MIN_READABLE_RATIO, weak_pairs
 from themes.loader import load_theme
@@ -67,7 +68,7 @@ def _own_theme(name: str, path: Path) -> Finding:
         return Finding(f"theme {name}", "ok", str(path))
     ink, ground, ratio = faint[0]
     example = f"{ink} on {ground} is {ratio:.1f}:1, {MIN_READABLE_RATIO}:1 is wanted"
-    told = f"{path}: {len(faint)} texts are hard to read; {example}"
+    told = f"{path}: {pluralize(len(faint), 'text is', 'texts are')} hard to read; {example}"
     return Finding(f"theme {name}", "warn", told, f"orbiter-console themes {name} lists them")
 
 
