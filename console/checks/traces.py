@@ -51,7 +51,8 @@ def check_traces(world: CheckContext) -> Iterator[Finding]:
         advice = f"see whether {receiver} answers, and whether OTEL_EXPORTER_OTLP_ENDPOINT and its headers are right"
         yield Finding("traces", "warn", sanitize_line(told), advice)
         return
-    when = f"last accepted {word.ts:%Y-%m-%d %H:%M} UTC" if word is not None else "nothing was sent yet"
+    # One without spans says only where sending begins.
+    when = f"last accepted {word.ts:%Y-%m-%d %H:%M} UTC" if word and word.spans else "nothing was sent yet"
     yield Finding("traces", "ok", f"sent to {receiver}; {when}")
 
 

@@ -306,6 +306,9 @@ def test_traces_say_where_they_go_and_what_keeps_them_back(place: Workspace) -> 
         async with await open_journal(place.state) as journal:
             await journal.post(ev.WORKSPACE_RUN_ID, event)
 
+    asyncio.run(note(ev.TracesSent(position=0)))  # where sending begins
+    told = found(traces.check_traces, place, receiver)["traces"]
+    assert told.detail == "sent to https://otel.example:4318; nothing was sent yet"
     asyncio.run(note(ev.TracesHeldBack(reason="Connection \x1b[2Jrefused")))
     told = found(traces.check_traces, place, receiver)["traces"]
     assert told.state == "warn"
