@@ -86,7 +86,7 @@ async def describe_queue(address: PostgresAddress) -> str:
         raise _missing_package(exc) from exc
     async with QueueTables(address) as tables:
         counts = await tables.counts()
-    return f"DBOS {installed}: {counts.get('ENQUEUED', 0)} runs wait, {counts.get('PENDING', 0)} are driven"
+    return f"DBOS {installed}: runs that wait: {counts.get('ENQUEUED', 0)}, that are driven: {counts.get('PENDING', 0)}"
 
 
 def _missing_package(exc: ImportError) -> EngineError:
