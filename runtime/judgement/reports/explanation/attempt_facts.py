@@ -285,6 +285,7 @@ ATTEMPT_FACTS: Final[dict[str, FactMaker]] = {
     "overflows": known_if(lambda case: case.cause is Cause.CONTEXT_OVERFLOW),
     "own_answers": _own_answers,
     "no_attempt": known_if(lambda case: case.node is not None and case.node.is_step and not case.node.attempts),
+    "end_known": known_if(lambda case: not case.opened.in_doubt),
     "not_an_attempt": known_if(lambda case: _after_answer(case) is None),
     "other_model": _other_model,
     "passed_over": _passed_over,

@@ -394,6 +394,9 @@ TRIED: Final[tuple[Alternatives, ...]] = (
     ("shortened {compactions} {compacted_sizes}", "shortened {compactions}"),
     ("{stood_in} instead",),
     ("passed over: {passed_over}",),
-    ("{answered_before}, and it failed again{not_an_attempt}",),
+    (
+        "{answered_before}, and it failed again{not_an_attempt}{end_known}",
+        "{answered_before}, and how that ended is not known{not_an_attempt}",
+    ),
 )
 """What was tried: pieces of one sentence, joined by semicolons."""

@@ -137,6 +137,9 @@ def test_after_a_retry_by_hand_what_refuses_connections_is_what_to_start() -> No
         "Start the service that should answer on 127.0.0.1:8931, then retry. If the address is wrong: edit."
     )
     assert explained(run).act is not None, "what has an act before it is not marked as what to press"
+    run.tell(replace(again, incident_id="i-3", in_doubt=True), node, "flow/booker")
+    tried = rows(run)["Tried"]
+    assert tried.endswith("; the operator ada chose Retry operation, and how that ended is not known."), tried
 
 
 @pytest.mark.parametrize(
