@@ -14,7 +14,7 @@ from screens.widgets.line_input import LineInput
 START_FIELDS: Final = {
     "ref": ("Swarm", "path/to/file.py:name or package.module:name"),
     "host": ("Host", "where it is to run"),
-    "title": ("Title", "what lists call it; empty: the swarm's name"),
+    "title": ("Title", "what lists call it; empty: the input's first line"),
     "queue": ("Queue", ""),
     "limits": ("Limits", "max_steps=20 max_total_cost_usd=0.5; empty: as configured"),
 }

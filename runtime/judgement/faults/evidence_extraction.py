@@ -33,6 +33,7 @@ _WRAPPING_TEXT = re.compile(
     r"|Agent '[^'\n]{0,200}' failed(?: after (?P<n>\d{1,6}) (?:retries|attempts|tries))?:\s"
     r"|(?:Parallel|Serial)Group '[^'\n]{0,200}' failed:\s"
     r"|(?P<tool>Tool '[^'\n]{0,200}' failed:\s)"
+    r"|Agent '[^'\n]{0,200}' requires a provider for (?:run|stream)\(\):\s(?=No API key for )"
     r"|(?:unhandled errors in a TaskGroup \(1 sub-exception\))\s*:?\s)"
 )
 
@@ -200,7 +201,7 @@ def quoted_failure(found: Evidence, secrets: Sequence[str] = ()) -> Evidence | N
     asked only where all else says nothing.
     """
     names, said = split_class_names(found.message)
-    if not names or found.logged:
+    if not names:
         return None
     record = {
         "message": said,

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from orbiter.errors import ModelError
+from orbiter import Agent
+from orbiter.errors import AgentError, ModelError
 from orbiter.models import get_provider
 from orbiter.models.model_errors import CallContext
+from orbiter.runner import provider_for
 from runtime.judgement.faults.classify import classify, classify_record
+from runtime.judgement.recovery.options import options_for
 from runtime.record.state.fault_taxonomy import (
     Cause,
     Effect,
@@ -68,3 +71,15 @@ def test_what_is_missing_before_a_call() -> None:
         get_provider("nobody:m")
     assert classify(unknown.value).cause is Cause.CONFIG_INVALID
     assert "model string" in classify(unknown.value).suggestions[0]
+
+
+def test_a_key_that_is_missing_where_an_agent_begins_can_be_set_and_the_agent_retried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AgentError) as missing:
+        provider_for(Agent(name="writer", model="openai:gpt-4o"))
+    found = classify(missing.value, origin=Origin.AGENT)
+    assert (found.cause, found.code, found.provider) == (Cause.AUTH_FAILED, "missing_api_key", "openai")
+    options, default = options_for(found, "agent")
+    assert ([option.id for option in options], default) == (["retry", "skip", "abort"], "abort")

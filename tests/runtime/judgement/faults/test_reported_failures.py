@@ -99,3 +99,10 @@ def test_what_litellm_does_not_map_is_judged_by_its_words() -> None:
 def test_a_key_of_json_does_not_count_as_a_word() -> None:
     said = "Error code: 400 - {'error': {'message': 'The model `m` is blocked at the project level.', 'code': 'x'}}"
     assert classify(RuntimeError(said), origin=Origin.MODEL).cause != "refused"
+
+
+@pytest.mark.parametrize("words", ["httpx.ReadError: x", "ConnectionResetError: x", "anthropic.APIStatusError: x"])
+def test_words_in_a_log_line_count_as_in_the_exception_itself(words: str) -> None:
+    logged, raised = classify_record({"exception": f"RuntimeError: {words}"}), classify(RuntimeError(words))
+    assert logged.cause == raised.cause
+    assert logged.persistence == raised.persistence
