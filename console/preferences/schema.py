@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from orbiter.errors import ConfigurationError
 from orbiter.parsing.near_names import did_you_mean
@@ -79,6 +80,10 @@ class ConsoleSetting(Struct, frozen=True):
     variable: str
     default: Any
 
+    def written(self, value: Any) -> Any:
+        """A value of `Preferences` as it is written in the file."""
+        return next((text for text, meant in self.values.items() if meant is value), value)
+
 
 _DEFAULTS: Final = Preferences()
 _UNDO_SECONDS: Final = (0, 1, 2, 3, 5, 10)
@@ -88,9 +93,9 @@ _YES_OR_NO: Final = {True: True, False: False}
 def _setting(
     name: str, wanted: str, meaning: str, values: Mapping[Any, Any] | None = None, variable: str = ""
 ) -> ConsoleSetting:
-    default, values = getattr(_DEFAULTS, name), values or {}
-    written = next((text for text, value in values.items() if value == default), default)
-    return ConsoleSetting(name, wanted, meaning, values, variable or variable_name(("console", name)), written)
+    variable = variable or variable_name(("console", name))
+    setting = ConsoleSetting(name, wanted, meaning, values or {}, variable, None)
+    return replace(setting, default=setting.written(getattr(_DEFAULTS, name)))
 
 
 CONSOLE_SETTINGS: Final = (

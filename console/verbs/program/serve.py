@@ -14,7 +14,9 @@ from console.output_capture import capture_output, give_streams_back
 from console.verbs.base import BadInput, make_state, verb
 from console.workspace import Workspace, workspace
 from runtime.config.environment import InvalidEnvironment, find_interpreter, read_env_file
+from runtime.config.loader import load_configuration
 from runtime.daemon import daemon
+from runtime.daemon.errors import DaemonError
 from runtime.service.serve import build_execution_config, exec_program
 from runtime.service.serve import serve as carry_on
 
@@ -67,6 +69,9 @@ async def serve(
         )
     except InvalidEnvironment as exc:
         raise BadInput(str(exc)) from exc
+    except DaemonError:
+        load_configuration(place.root)  # a mistake in it is bad input, with words of its own
+        raise
     if as_json:
         print_json({"pid": found.pid, "program": found.program, "state": "started" if found.started else "running"})
     else:

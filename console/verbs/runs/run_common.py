@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -184,16 +185,23 @@ async def _follow_to_end(
             if not following.done():
                 await failed  # raises why nothing is driven any more
             if signals:
-                text = f"stopped by {signals[0].name}; what is recorded stays, and the same with --resume goes on"
-                raise BadInput(text, code=128 + signals[0])
+                raise BadInput(f"stopped by {signals[0].name}; {_what_goes_on(run_id)}", code=128 + signals[0])
             return await following
         except BrokenPipeError:
-            print_note("the reader of the output has gone; what is recorded stays, and the same with --resume goes on")
+            print_note(f"the reader of the output has gone; {_what_goes_on(run_id)}")
             raise
         finally:
             for task in (following, failed, telling):
                 task.cancel()
             await asyncio.gather(following, failed, telling, return_exceptions=True)
+
+
+def _what_goes_on(run_id: str) -> str:
+    """What becomes of the run when this process leaves it."""
+    driver = holder(workspace().state)
+    if driver is not None and driver.pid != os.getpid():
+        return f"{driver.program or 'another process'} drives the run on: orbiter-console abort {run_id} ends it"
+    return "what is recorded stays, and the same with --resume goes on"
 
 
 async def _to_resume(journal: Journal, ref: str, task: str) -> Summary | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.console.program import Program
+from tests.patience import PATIENCE_S
 
 Park = Callable[[], str]
 
@@ -197,3 +199,12 @@ def test_diff_says_where_a_fork_and_its_origin_part(program: Program, parked: Pa
     same = program("diff", run, run)
     assert same.returncode == 2
     assert "name two, as in: diff RUN FORK" in same.stderr
+
+
+def test_a_run_that_a_runtime_drives_goes_on_when_the_verb_is_stopped_and_the_verb_says_so(program: Program) -> None:
+    with program.serving(), program.start("run", "keeper.py:swarm", "tea", "--json") as following:
+        next(line for line in following.stdout if '"incident.opened"' in line)
+        following.send_signal(signal.SIGINT)
+        _, said = following.communicate(timeout=PATIENCE_S)
+        assert following.returncode == 130
+        assert f"drives the run on: orbiter-console abort {_run(program)} ends it" in said

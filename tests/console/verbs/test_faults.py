@@ -64,6 +64,9 @@ def test_the_configuration_is_shown_with_where_it_comes_from(program: Program) -
     assert rows["errors.max_attempts"]["source"].endswith("orbiter.toml:3")
     assert rows["errors.max_retry_delay"]["source"] == "default"
     assert {each["id"] for each in program.json("config", "--set")} >= {"errors.max_attempts", "rules[0]"}
+    assert (rows["console.mouse"]["value"], rows["console.mouse"]["source"]) == ("auto", "default")
+    told = program.with_environment({"ORBITER_CONSOLE_MOUSE": "false"}).json("config", "--set")
+    assert {"id": "console.mouse", "value": False, "source": "$ORBITER_CONSOLE_MOUSE"} in told
     (program.directory / "orbiter.toml").write_text("[errors]\nmax_atempts = 2\n")
     for verb in (["config"], ["classify"], ["run", "keeper.py:swarm", "tea"]):
         done = program(*verb)

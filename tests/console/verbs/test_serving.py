@@ -74,3 +74,11 @@ def test_a_unit_is_printed_and_nothing_is_started(program: Program) -> None:
     assert f"WorkingDirectory={program.directory}" in lines
     assert f'EnvironmentFile="{program.directory}/clés 100%%.env"' in lines
     assert not (program.directory / ".orbiter" / "journal.db").exists()
+
+
+def test_serve_refuses_a_wrong_configuration_as_bad_input(program: Program) -> None:
+    (program.directory / "orbiter.toml").write_text("[errors]\nmax_atempts = 2\n")
+    for mode in ((), ("--foreground",)):
+        done = program("serve", *mode)
+        assert done.returncode == 2
+        assert "orbiter.toml:2: unknown key 'errors.max_atempts': did you mean 'max_attempts'?" in done.stderr
