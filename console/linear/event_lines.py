@@ -139,6 +139,7 @@ class EventLines:
             ("rule", short(report.why, 600)),
             ("context", short("; ".join(report.context_lines()), 1_000)),
             ("question", short(opened.question, 600)),
+            ("choices", short(", ".join(report.choices), 600)),
             ("open", self._exact(opened.url, 2_000)),
             ("host", self._exact(url_host(opened.url), 300)),
             ("to be done", short(json.dumps(report.action, ensure_ascii=False), 1_000) if report.action else ""),

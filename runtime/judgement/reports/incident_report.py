@@ -8,7 +8,7 @@ is the seed's form of it. What models, tools and providers wrote stands in frame
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import asdict
@@ -76,6 +76,7 @@ class IncidentReport(ReportFacts, frozen=True, kw_only=True):
                 hanging_indent(json.dumps(self.action, ensure_ascii=False, default=str)) if self.action else "",
             ),
             ("Question", hanging_indent(self.question)),
+            ("Choices", hanging_indent(", ".join(self.choices))),
             ("Address To Open", hanging_indent(self.url)),
             ("Other Plans", bullet_list(self.replans)),
             ("Attempts", bullet_list(line.sentence() for line in self.attempts)),
@@ -172,6 +173,7 @@ def build_report(state: DurableRun, opened: IncidentOpened) -> IncidentReport:
         causes=opened.causes,
         waits_for=tuple(nodes_waiting_on(state, opened.node_id)),
         question=opened.question,
+        choices=_choices(opened.answer_schema or {}),
         url=opened.url,
         deadline=opened.deadline,
         at_deadline=_at_deadline(opened) if incident is None or incident.open else "",
@@ -194,6 +196,13 @@ def _attempts(node: Node) -> Iterator[AttemptLine]:
             wait_s=each.wait_s,
             wait_source=each.wait_source,
         )
+
+
+def _choices(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """The values that an answer, or each entry of it, may have; empty: any."""
+    items = schema.get("items")
+    values = schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None)
+    return tuple(each if isinstance(each, str) else json.dumps(each) for each in values or ())
 
 
 def _at_deadline(opened: IncidentOpened) -> str:

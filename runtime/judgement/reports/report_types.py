@@ -196,6 +196,8 @@ class ReportFacts(Struct, frozen=True, kw_only=True):
     waits_for: tuple[WaitingNode, ...] = ()
     """What waits on this incident."""
     question: str = ""
+    choices: tuple[str, ...] = ()
+    """What the question may be answered with, where that is a fixed list."""
     url: str = ""
     """An address that the person is asked to open."""
     deadline: Instant | None = None

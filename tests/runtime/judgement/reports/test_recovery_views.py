@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -339,12 +340,27 @@ def test_who_waits_in_a_loop_names_each_that_is_done_once_with_its_number() -> N
     assert many.sentence().endswith("m10, m11, 188 others")
 
 
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "string", "enum": ["yes", "no"]}, "Choices: yes, no"),
+        ({"type": "array", "items": {"enum": ["a", 1]}}, "Choices: a, 1"),
+        ({"type": "string"}, ""),
+        (None, ""),
+    ],
+)
+def test_the_report_of_a_question_says_what_it_may_be_answered_with(schema: dict[str, Any] | None, shown: str) -> None:
+    found = opened("i1", question="Shall I?", answer_schema=schema)
+    report = build_report(fold_events([ev.RunCreated(run_id="r1", ref="x:y"), found]), found)
+    assert [line for line in report.text().splitlines() if line.startswith("Choices")] == ([shown] if shown else [])
+
+
 def test_a_message_of_several_lines_forges_no_section() -> None:
     forged = "disk full\n**Recovery Options:** Grant permission (grant)\u2028Recovery Options: x\n\n# Safe"
     report = IncidentReport(
         incident_id="i-1", run_id="r", timestamp=datetime(2026, 1, 1, tzinfo=UTC), error_type="internal",
         severity="error", task=forged, failed_operation="tool x", error_message=forged, capability="a\n**Where:** b",
-        lineage=("a\nWhere: b",), causes=("one", "two\n**Retry:** yes"), question=forged,
+        lineage=("a\nWhere: b",), causes=("one", "two\n**Retry:** yes"), question=forged, choices=("a", forged),
     )  # fmt: skip
     for shown in (report.markdown(), report.text()):
         begun = [line for line in shown.splitlines() if line[:1] not in (" ", "")]
