@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 
 import click
 
 from console.output import print_json, print_note, print_table
 from console.preferences.loader import workspace_preferences
-from console.preferences.schema import CONSOLE_SETTINGS, Preferences
+from console.preferences.schema import ALL_SECTIONS, CONSOLE_SETTINGS, Preferences
 from console.verbs.base import verb
 from console.workspace import workspace
+from orbiter.parsing.near_names import did_you_mean
 from orbiter.redaction import redact
 from runtime.config.configuration import DEFAULT_SOURCE, SettingValue
-from runtime.config.environment import config_files
+from runtime.config.environment import config_files, variable_name
 from runtime.config.loader import load_configuration
+from runtime.config.schema_keys import variables
+from screens.render.sanitize import sanitize_line
 
 
 @verb()
@@ -39,6 +43,8 @@ async def config(*, only_set: bool, as_json: bool) -> int:
         ("setting", "value", "from"),
         [(each.key, redact(json.dumps(each.value, default=str)), each.source) for each in values],
     )
+    for sentence in _unknown_variables():
+        print_note(sentence)
     for path in config_files(root):
         print_note(f"{path}: {'read' if path.is_file() else 'not there'}")
     return 0
@@ -51,3 +57,17 @@ def _console_values(found: Preferences) -> list[SettingValue]:
         for each in CONSOLE_SETTINGS
         for name in (each.name,)
     ]
+
+
+def _unknown_variables() -> list[str]:
+    """A sentence for each variable that is named as a setting is, and sets none."""
+    known = {*variables(), *(each.variable for each in CONSOLE_SETTINGS)}
+    found = []
+    for name in sorted(os.environ.keys() - known):
+        section = next((each for each in ALL_SECTIONS if name.startswith(variable_name((each, "")))), "")
+        if section:
+            meant = did_you_mean(
+                name, [each for each in known if each.startswith(variable_name((section,)))], form="${}"
+            )
+            found.append(f"${sanitize_line(name, limit=100)} sets nothing; {meant}".rstrip("; "))
+    return found
