@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import pickle
 import smtplib
 import socket
 import sqlite3
@@ -65,6 +67,15 @@ def test_errors_of_the_operating_system_are_told_apart(number: int, cause: str, 
 )
 def test_what_tools_meet_is_placed(error: Exception, cause: str) -> None:
     assert classify(error, origin=Origin.TOOL).cause == cause
+
+
+def test_the_end_of_the_input_of_a_program_is_not_a_lost_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that calls `input()` in a runtime in the background; a file that was cut short."""
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    for met in (input, lambda: pickle.loads(b"")):
+        found = classify(_failure(met), origin=Origin.TOOL)
+        assert (found.cause, found.persistence) == (Cause.TOOL_FAILED, Persistence.PERMANENT), found
+    assert classify(EOFError(), origin=Origin.TOOL).cause is Cause.NETWORK, "as `multiprocessing` has it"
 
 
 def _failure(call: Callable[[], object]) -> Exception:
