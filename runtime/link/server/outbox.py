@@ -197,7 +197,7 @@ class ClientOutbox:
         self._wake.set()
 
     def close(self) -> None:
-        """Send what is in the lane of replies, then end."""
+        """Send what is in the lane of replies, and changes that gather, then end: no picture goes on, or begins."""
         self._closed = True
         self._go()
 
@@ -230,15 +230,16 @@ class ClientOutbox:
             line = self._replies.popleft()
             self._reply_bytes -= len(line)
             return line
-        of_stream = None if self._closed else self._of_stream()
+        of_stream = self._of_stream()
         if of_stream is not None:
             self._sent += 1
         return of_stream
 
     def _of_stream(self) -> bytes | None:
-        if self.in_flight >= self._window:
+        picture = self._bulk or self._run or self._shows
+        if self.in_flight >= self._window or (self._closed and (picture or self.stale)):
             return None
-        if not (self._bulk or self._run or self._shows) and self.stale:
+        if not picture and self.stale:
             if self.in_flight:
                 return None
             self.stale = False

@@ -230,9 +230,10 @@ def test_pieces_of_a_text_are_joined_while_they_wait() -> None:
     assert _now(outbox) == []
 
 
-def test_a_closed_lane_still_gives_its_replies() -> None:
+def test_a_closed_lane_still_gives_its_replies_and_no_picture() -> None:
     outbox = _outbox()
-    outbox.offer(b"1")
+    outbox.offer(b"1", of_run=True)
+    outbox.send_bulk([b"picture"])
     outbox.reply(b"last word")
     outbox.close()
     assert _now(outbox) == [b"last word"]
@@ -349,6 +350,19 @@ async def test_a_stream_that_goes_on_and_on_gathers_and_what_was_asked_for_ends_
         hurry()
         assert not await _waits(gathering)
         _now(outbox)
+
+
+async def test_changes_that_gather_go_out_before_the_end() -> None:
+    """A runtime that stops parks its runs, and closes: consoles are told that they are parked."""
+    outbox = await _busy()
+    await outbox.gather()
+    gathering = asyncio.create_task(outbox.gather())
+    assert await _waits(gathering)
+    outbox.offer(b"parked")
+    outbox.reply(b"reply")
+    outbox.close()
+    await gathering
+    assert [await outbox.next_line() for _ in range(3)] == [b"reply", b"parked", None]
 
 
 async def test_what_waits_to_go_out_does_not_gather() -> None:
