@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_CODES = re.compile(r"\x1b\[0m(?P<move>(?:\x1b\[\d+;\d+H)?)\x1b\[(?P<after>[\d;]+)m|\x1b\[(?P<alone>[\d;]*)m")
+_CODES = re.compile(r"\x1b\[0m(?P<move>(?:\x1b\[\d+;\d+H)?)\x1b\[(?P<after>[\d;]+)m|\x1b\[(?P<alone>[\d;:]*)m")
 """A reset with the style of the next text behind it, the cursor moved or not between them; or codes by themselves."""
 _RESET = ("", "0")
 _FLAGS = frozenset(map(str, range(1, 10)))
