@@ -55,10 +55,7 @@ class Receiver:
         data = b""
         try:
             while True:
-                for line in rest:
-                    self._handle_message(line)
-                if rest:
-                    self._changed()
+                self._take_in(rest)
                 if len(data) == READ_BYTES or not self._view.whole:  # else all was read, and `read` waits
                     await asyncio.sleep(0)  # a flood must not keep the screen's loop for itself
                 if not self._view.whole:  # who waits for the beginning of a picture has a turn before the rest is read
@@ -72,6 +69,14 @@ class Receiver:
                 rest = lines.feed(data)
         finally:
             beating.cancel()
+
+    def _take_in(self, lines: list[bytes]) -> None:
+        try:
+            for line in lines:
+                self._handle_message(line)
+        finally:  # also of what came before a line that ends the connection
+            if lines:
+                self._changed()
 
     async def _beat(self) -> None:
         """Measure the round trip, and give up a connection on which nothing comes any more."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from runtime.link.client.client import PictureProgress
 from runtime.link.client.heartbeat import Heartbeat
 from runtime.link.client.pending import PendingRequests
 from runtime.link.client.receiver import Receiver
-from runtime.link.client.workspace_view import WorkspaceView
+from runtime.link.client.workspace_view import MissingChange, WorkspaceView
 from runtime.link.server import picture_parts as parts
 from runtime.link.server.projection import WorkspaceProjection
 from runtime.link.transports.handshake import HandshakeResult
@@ -212,15 +213,19 @@ def test_in_the_end_it_is_the_picture_that_was_sent(
 # -- while the rest comes ------------------------------------------------------------------------------------------
 
 
+def _receiver(view: WorkspaceView, signal: ChangeSignal) -> Receiver:
+    session = HandshakeResult(
+        mock.Mock(spec=asyncio.StreamWriter), Hello(epoch="e", position=0, role="operator", peer="me", program="p")
+    )
+    return Receiver(session, view, PendingRequests(), Heartbeat(), signal.mark)
+
+
 async def test_who_waits_for_the_beginning_has_a_turn_before_the_rest_is_read() -> None:
     first, *rest = picture(parts.ROWS_PER_PART * 3).snapshot("first")
     view, signal, reader = WorkspaceView(), ChangeSignal(), asyncio.StreamReader()
     reader.feed_data(b"".join(line + b"\n" for line in rest))
     reader.feed_eof()
-    session = HandshakeResult(
-        mock.Mock(spec=asyncio.StreamWriter), Hello(epoch="e", position=0, role="operator", peer="me", program="p")
-    )
-    receiver = Receiver(session, view, PendingRequests(), Heartbeat(), signal.mark)
+    receiver = _receiver(view, signal)
 
     async def whole_when_begun() -> bool:
         await signal.wait_until(lambda: bool(view.summaries))
@@ -231,3 +236,13 @@ async def test_who_waits_for_the_beginning_has_a_turn_before_the_rest_is_read() 
     await receiver.listen(reader, LineReader(), [first])
     assert view.whole
     assert not await waiting
+
+
+async def test_what_came_before_a_gap_is_told_before_the_picture_comes_again() -> None:
+    view, signal = WorkspaceView(), ChangeSignal()
+    told = asyncio.create_task(signal.wait_until(lambda: view.position == 1))
+    await asyncio.sleep(0)
+    lines = [WorkspaceChange(position=position).line() for position in (1, 9)]
+    with pytest.raises(MissingChange):
+        await _receiver(view, signal).listen(asyncio.StreamReader(), LineReader(), lines)
+    await told
