@@ -40,6 +40,7 @@ UNUSABLE: Final = (AttributeError, TypeError, ValueError, RecursionError)
 """What reading a reply raises that is not of the form of a `ModelResponse`, or pieces that are no `StreamChunk`."""
 _EXAMPLE: Final = 'ModelResponse(content="Yes")'
 _BLANK: Final = vars(AgentOutput.model_construct())
+_NAMED: Final = {"text", "tool_calls", "usage"}
 _FENCED = re.compile(r"\A\s*```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
 
 
@@ -88,7 +89,7 @@ def reply_output(response: Any) -> AgentOutput:
     values["text"] = plain_text(content or "")
     values["tool_calls"] = [_encodable_call(call) for call in calls]
     values["usage"] = _counted(usage)
-    return build_checked(AgentOutput, values, {"text", "tool_calls", "usage"})
+    return build_checked(AgentOutput, values, _NAMED)
 
 
 def _said_of_call(call: Any) -> str | None:

@@ -189,9 +189,10 @@ def test_a_parsed_answer_that_is_falsy_is_kept_in_a_dump() -> None:
     assert "parsed" not in AgentOutput().model_dump()
 
 
-def test_messages_share_the_set_of_their_field_names_and_a_copy_has_its_own() -> None:
-    made, other = (build_checked(UserMessage, {"role": "user", "content": text}, {"content"}) for text in "ab")
-    assert made.model_fields_set is other.model_fields_set
+def test_messages_may_share_the_set_of_their_field_names_and_a_copy_has_its_own() -> None:
+    named = {"content"}
+    made = build_checked(UserMessage, {"role": "user", "content": "a"}, named)
+    assert made.model_fields_set is named
     for copied in (made.model_copy(update={"role": "user"}), made.model_copy(deep=True, update={"role": "user"})):
         assert copied.model_fields_set == {"role", "content"}
     assert made.model_fields_set == {"content"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from orbiter import steps
 from orbiter._internal.loop.agent_run_data import AgentRunData
@@ -34,6 +34,9 @@ from orbiter.steps import DIRECT, HandedBack, Place, Skipped
 from orbiter.types import AgentOutput, AssistantMessage, ToolResult, UserMessage
 
 logger = logging.getLogger("orbiter")
+
+_SAID: Final = {"content", "tool_calls"}
+_SAID_WITH_DATA: Final = {*_SAID, "provider_data"}
 
 
 class AgentRun(AgentRunData):
@@ -204,8 +207,7 @@ class AgentRun(AgentRunData):
             "tool_calls": list(output.tool_calls),
             "provider_data": data,
         }
-        named = {"content", "tool_calls"} if data is None else {"content", "tool_calls", "provider_data"}
-        self.messages.append(build_checked(AssistantMessage, said, named))
+        self.messages.append(build_checked(AssistantMessage, said, _SAID if data is None else _SAID_WITH_DATA))
         self.new_from = len(self.messages)
         if self.node is not None:
             child = self.node.children[-1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import reprlib
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orbiter._internal.conversation_check import read_conversation
 from orbiter._internal.loop.value_step import record_value
@@ -20,6 +20,8 @@ from orbiter.types import Message, SystemMessage, UserMessage
 
 if TYPE_CHECKING:
     from orbiter.agent import Agent
+
+_ASKED: Final = {"content"}
 
 
 def first_messages(
@@ -42,7 +44,7 @@ def first_messages(
         instructions = f"{instructions}\n\n{asked}" if instructions else asked
     instructions = drop_surrogates(instructions)
     messages = build_messages(instructions, _without_instructions(before, instructions) if before else ())
-    messages.append(build_checked(UserMessage, {"role": "user", "content": plain_text(input)}, {"content"}))
+    messages.append(build_checked(UserMessage, {"role": "user", "content": plain_text(input)}, _ASKED))
     return messages
 
 

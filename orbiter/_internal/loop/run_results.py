@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orbiter._internal.values.frozen import build_checked
 from orbiter.errors import ExecutionError
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 # Without validation, which would build a validator while modules load.
 _BLANK = vars(RunResult.model_construct(steps=1, stop_reason="stop", state="completed"))
-_NAMED = frozenset(
-    ("output", "messages", "usage", "steps", "parsed", "agent", "stop_reason", "state", "warnings", "outputs")
-)
+_COUNTS: Final = set(Usage.model_fields)
+_NAMED: Final = {
+    "output", "messages", "usage", "steps", "parsed", "agent", "stop_reason", "state", "warnings", "outputs",
+}  # fmt: skip
 """What each result of an agent's run says, in place of a field's default."""
 
 
@@ -29,7 +30,7 @@ def result_of(
     name: str, output: AgentOutput, transcript: list[Message], usage: Usage, run: AgentRun | None = None
 ) -> RunResult:
     """The result of one agent's run; `run` is None for an agent that is not ours."""
-    values, named = _BLANK.copy(), set(_NAMED)
+    values, named = _BLANK.copy(), _NAMED
     values["output"] = output.text
     values["messages"] = transcript
     values["usage"] = usage
@@ -44,10 +45,10 @@ def result_of(
             values["stop_reason"] = run.reply.finish_reason
         if run.degraded:
             values["state"], values["error"] = "degraded", run.degraded
-            named.add("error")
+            named = {*named, "error"}
         if run.scope is not DIRECT:
             values["run_id"] = run.scope.run_id
-            named.add("run_id")
+            named = {*named, "run_id"}
     return build_checked(RunResult, values, named)
 
 
@@ -78,4 +79,4 @@ def sum_usage(parts: Sequence[Usage]) -> Usage:
         "cache_write_tokens": stored,
         "reasoning_tokens": reasoned,
     }
-    return build_checked(Usage, counts, set(counts))
+    return build_checked(Usage, counts, _COUNTS)

@@ -16,10 +16,6 @@ _set_extra = vars(BaseModel)["__pydantic_extra__"].__set__
 _set_private = vars(BaseModel)["__pydantic_private__"].__set__
 
 
-_shared_names: dict[frozenset[str], set[str]] = {}
-"""Sets of field names, one of each: a set takes 216 bytes, and each message of a conversation would have its own."""
-
-
 class Frozen(BaseModel):
     """A value. Its validator is built when it is first used, since most programs use few of the kinds there are."""
 
@@ -33,12 +29,12 @@ def build_checked(kind: type[F], values: dict[str, Any], named: set[str]) -> F:
     Args:
         kind: A frozen class without private attributes.
         values: Of each of its fields; they were checked before. The instance keeps this dict.
-        named: The fields that were given: those that are not left out of a dump with `exclude_unset`. Instances share
-            this set; a copy of one has its own, as pydantic makes it.
+        named: The fields that were given: those that are not left out of a dump with `exclude_unset`. The instance
+            keeps this set, which may be a constant: of its own it takes 216 bytes. A copy makes its own.
     """
     made = kind.__new__(kind)
     _set_values(made, values)
-    _set_named(made, _shared_names.setdefault(frozenset(named), named))
+    _set_named(made, named)
     _set_extra(made, None)
     _set_private(made, None)
     return made

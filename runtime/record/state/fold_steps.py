@@ -32,7 +32,8 @@ def cancel_below(s: RunData, top: Node, e: ev.JournalEvent) -> None:
     while stack:
         node = stack.pop()
         if node.children:
-            stack.extend([s.nodes[child] for child in node.children])
+            below = [s.nodes[child] for child in node.children]
+            stack.extend([each for each in below if each.children or each.phase not in NODE_TERMINAL])
         if node.phase not in NODE_TERMINAL:
             node.closed_at = e.ts
             s.move(node, "cancelled")
@@ -110,13 +111,18 @@ def step_started(s: RunData, e: ev.StepStarted) -> bool:
     if not node.attempts:
         if s.unplaced:
             node.deaths = 1  # it may be what ended the process: the last life ended too soon to say so
-        s.llm_calls += e.kind == "llm"
-        s.tool_calls += e.kind == "tool"
+        if e.kind == "llm":
+            s.llm_calls += 1
+        elif e.kind == "tool":
+            s.tool_calls += 1
     s.busy.setdefault(node.id)
-    node.resumed += bool(node.open_children) and node.in_flight in s.let_go
-    node.attempts, node.round, node.in_flight, node.retry = node.attempts + 1, node.round + 1, e.epoch, None
-    node.began_at, node.began_seq, node.cancel = e.ts, e.seq, None
-    return s.move(node, "running")
+    if node.open_children and node.in_flight in s.let_go:
+        node.resumed += 1
+    node.attempts += 1
+    node.round += 1
+    node.in_flight, node.retry, node.cancel = e.epoch, None, None
+    node.began_at, node.began_seq = e.ts, e.seq
+    return node.phase == "running" or s.move(node, "running")
 
 
 def step_edited(s: RunData, e: ev.StepEdited) -> bool:
@@ -135,11 +141,13 @@ def step_ended(s: RunData, e: ev.StepEnded) -> bool:
     node.in_flight, node.fault, node.by, node.deaths = None, fault, e.by, 0
     s.unplaced = False
     s.busy.pop(node.id, None)
-    s.unpriced_calls += e.unpriced
-    node.input_tokens += read
-    node.output_tokens += written
-    s.input_tokens += read
-    s.output_tokens += written
+    if e.unpriced:
+        s.unpriced_calls += 1
+    if read or written:
+        node.input_tokens += read
+        node.output_tokens += written
+        s.input_tokens += read
+        s.output_tokens += written
     if e.cost_usd is not None:
         node.cost_usd = (node.cost_usd or 0.0) + e.cost_usd
         s.cost_usd = (s.cost_usd or 0.0) + e.cost_usd
