@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from runtime.judgement.forms.schema_form import form_of
+from runtime.judgement.forms.typed_text import choice_words
 from runtime.judgement.recovery.options import why_no_retry
 from runtime.judgement.reports.framing import (
     bullet_list,
@@ -199,10 +201,9 @@ def _attempts(node: Node) -> Iterator[AttemptLine]:
 
 
 def _choices(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The values that an answer, or each entry of it, may have; empty: any."""
-    items = schema.get("items")
-    values = schema.get("enum") or (items.get("enum") if isinstance(items, Mapping) else None)
-    return tuple(each if isinstance(each, str) else json.dumps(each) for each in values or ())
+    """What may be typed to choose an answer, or each entry of it; empty: any value."""
+    field = form_of(schema).single
+    return tuple(choice_words(field)) if field is not None else ()
 
 
 def _at_deadline(opened: IncidentOpened) -> str:

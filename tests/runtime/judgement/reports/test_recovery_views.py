@@ -345,6 +345,7 @@ def test_who_waits_in_a_loop_names_each_that_is_done_once_with_its_number() -> N
     [
         ({"type": "string", "enum": ["yes", "no"]}, "Choices: yes, no"),
         ({"type": "array", "items": {"enum": ["a", 1]}}, "Choices: a, 1"),
+        ({"oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]}, "Choices: s, l"),
         ({"type": "string"}, ""),
         (None, ""),
     ],
