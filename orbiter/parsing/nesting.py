@@ -35,7 +35,7 @@ def check_json(text: str | bytes) -> None:
         NestedTooDeeply: it is.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if data.count(b"[") + data.count(b"{") > MAX_NESTING:
+    if _opened(data) > MAX_NESTING:
         # Escapes stand in strings only. Without them every quote begins or ends a string: each second part is outside.
         # Where two quotes have no bracket between them, it is the same without both: few parts are left.
         if b"\\" in data:
@@ -53,7 +53,7 @@ def check_toml(text: str) -> None:
         NestedTooDeeply: they are.
     """
     data = text.encode("utf-8", "surrogatepass")
-    if data.count(b"[") + data.count(b"{") > MAX_NESTING:
+    if _opened(data) > MAX_NESTING:
         _check_brackets(re.sub(_TOML_TEXTS, "", text).encode("utf-8", "surrogatepass"))
 
 
@@ -76,6 +76,10 @@ def is_deeper(value: Any, levels: int) -> bool:
     """Whether anything stands inside of so many lists and objects of a parsed document."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return not levels or any(is_deeper(each, levels - 1) for each in inner)
+
+
+def _opened(data: bytes) -> int:
+    return data.count(b"[") + data.count(b"{")
 
 
 def _check_brackets(outside: bytes) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from runtime.record.journal import Journal, JournalError
 from runtime.record.state import events as ev
-from runtime.record.state.summary import ALL_RUNS
+from runtime.record.state.summary import ALL_RUNS, RUN_ACTIVE
 
 log = logging.getLogger("runtime.supervisor")
 
@@ -82,7 +82,7 @@ class ClockWatch:
     async def _record_step(self, seconds: float) -> None:
         """Say so in every run that waits for an instant, or that is at work, in whose state it may."""
         log.warning("the clock was set by %+.0f s: waits are as long as they were", seconds)
-        runs = await self._journal.runs(ALL_RUNS, states=("queued", "running", "waiting", "frozen"))
+        runs = await self._journal.runs(ALL_RUNS, states=RUN_ACTIVE)
         concerned = [each.id for each in runs if each.state != "waiting" or each.wake_at is not None]
         event = ev.ClockStepped(seconds=round(seconds, 3), ts=self._clock())
         for outcome in await asyncio.gather(

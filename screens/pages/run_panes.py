@@ -59,10 +59,10 @@ class RunPanes(Container):
         self._shown: tuple[object, ...] = ()
         """Where the run stood that was shown last, but for its nodes out of sight."""
         self._last_seq = 0
-        self.in_sight: tuple[str, ...] = ()
-        """The nodes that were in sight then, and the one under the cursor."""
         self._nodes_in_sight: tuple[Node, ...] = ()
-        """The same; another one with the same id comes only with another standing."""
+        """The nodes that were in sight then, and the one under the cursor. Another one with the same id comes only with
+        another standing.
+        """
 
     # -- what is shown ---------------------------------------------------------------------------------------
 
@@ -86,8 +86,13 @@ class RunPanes(Container):
             nodes.border_title = words
         self._shown, self._last_seq = _standing(state), state.last_seq
         sight = nodes.lines_in_sight
-        self.in_sight = (nodes.cursor_key, *nodes.keys[sight.start : sight.stop])
-        self._nodes_in_sight = tuple(state.nodes[key] for key in self.in_sight if key in state.nodes)
+        keys = (nodes.cursor_key, *nodes.keys[sight.start : sight.stop])
+        self._nodes_in_sight = tuple(state.nodes[key] for key in keys if key in state.nodes)
+
+    @property
+    def in_sight(self) -> tuple[str, ...]:
+        """The ids of the nodes that were in sight when they were shown, and of the one under the cursor."""
+        return tuple(node.id for node in self._nodes_in_sight)
 
     def as_shown(self, state: DurableRun) -> bool:
         """Whether nothing has changed in a run, since its nodes were shown, but nodes that were out of sight then."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TypeVar
 
 import msgspec
 
 from orbiter.parsing.nesting import NestedTooDeeply, check_json
 from runtime.link.wire.protocol import ConsoleMessage, RuntimeMessage
 from runtime.record.state.struct_json import explain
+
+M = TypeVar("M")
 
 
 class InvalidMessage(ValueError):
@@ -34,30 +37,24 @@ def _console_decoder() -> msgspec.json.Decoder[ConsoleMessage]:
 
 def parse_message(line: bytes) -> RuntimeMessage:
     """The message of a runtime in `line`. Raises `InvalidMessage`."""
-    try:
-        check_json(line)
-        return _runtime_decoder.decode(line)
-    except _UNREADABLE as exc:
-        raise _invalid(exc, line) from exc
+    return _parse(_runtime_decoder, line)
 
 
 def parse_console_message(line: bytes) -> ConsoleMessage:
     """The message of a console in `line`. Raises `InvalidMessage`."""
+    return _parse(_console_decoder(), line)
+
+
+def _parse(decoder: msgspec.json.Decoder[M], line: bytes) -> M:
     try:
         check_json(line)
-        return _console_decoder().decode(line)
-    except _UNREADABLE as exc:
-        raise _invalid(exc, line) from exc
-
-
-_UNREADABLE = (NestedTooDeeply, msgspec.DecodeError, UnicodeDecodeError)
-
-
-def _invalid(exc: Exception, line: bytes) -> InvalidMessage:
-    if isinstance(exc, msgspec.ValidationError):
-        return InvalidMessage(*_explain(exc), _message_id(line))
-    said = f"the line {exc}" if isinstance(exc, NestedTooDeeply) else f"the line is not JSON: {exc}"
-    return InvalidMessage("not_json", said, _message_id(line))
+        return decoder.decode(line)
+    except NestedTooDeeply as exc:
+        raise InvalidMessage("not_json", f"the line {exc}", _message_id(line)) from exc
+    except msgspec.ValidationError as exc:
+        raise InvalidMessage(*_explain(exc), _message_id(line)) from exc
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        raise InvalidMessage("not_json", f"the line is not JSON: {exc}", _message_id(line)) from exc
 
 
 _TAG = r"(?s)Invalid value (.*) - at `\$\.t`"

@@ -122,7 +122,7 @@ def step_started(s: RunData, e: ev.StepStarted) -> bool:
     node.round += 1
     node.in_flight, node.retry, node.cancel = e.epoch, None, None
     node.began_at, node.began_seq = e.ts, e.seq
-    return node.phase == "running" or s.move(node, "running")
+    return s.move(node, "running")
 
 
 def step_edited(s: RunData, e: ev.StepEdited) -> bool:

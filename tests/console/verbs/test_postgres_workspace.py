@@ -192,7 +192,7 @@ def test_mistakes_with_databases_are_said_in_words(program: Program) -> None:
     alone = program.with_environment({"HOME": str(program.directory)})
     address = ("--workspace", "postgres://127.0.0.1:1/db?workspace=news")
     findings = {row["id"]: row for row in map(json.loads, alone(*address, "doctor", "--json").stdout.splitlines())}
-    assert (findings["journal"]["state"], findings["journal"]["advice"]) == ("fail", ""), "there is no file to keep"
+    assert (findings["journal"]["state"], findings["journal"]["advice"]) == ("fail", ""), "the journal is not a file"
     gone = alone(*address, "runs")
     assert gone.returncode == 1
     assert gone.stderr.startswith("cannot connect in postgres://127.0.0.1:1/db?workspace=news: ")
