@@ -2,6 +2,7 @@
 
 BIN := .venv/bin
 COMPLETE := .venv/.complete
+PROGRAM := .venv/.program
 PYRIGHT := .venv/.pyright
 # More workers than cores: half of what the tests take is waiting for processes, links and terminals. One that has done
 # its part takes over from the others.
@@ -20,12 +21,15 @@ help: ## list the targets
 $(COMPLETE): requirements.lock pyproject.toml .ci/venv
 	@.ci/venv
 
+$(PROGRAM): requirements.lock pyproject.toml .ci/venv
+	@.ci/venv program
+
 $(PYRIGHT): requirements-pyright.lock $(COMPLETE)
 	@uv pip install --quiet --python $(BIN)/python -r $< 2>/dev/null || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-demo: $(COMPLETE) ## the main job, offline, over this directory
+demo: $(PROGRAM) ## the main job, offline, over this directory
 	@$(BIN)/orbiter-console demo || [ $$? -eq 3 ] # 3: it was left while a decision waits, which is not an error
 
 test: lint ## everything that must hold; mypy, which uses one core, runs beside the tests

@@ -62,6 +62,45 @@ def test_without_a_python_the_setup_says_what_is_missing(tmp_path: Path) -> None
     assert "PYTHON=" in done.stderr
 
 
+def test_the_demo_sets_up_what_the_program_needs_and_the_tests_everything(tmp_path: Path) -> None:
+    """In place of uv stands a program that writes down what it is asked for."""
+    for name in ("requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    tools, asked = tmp_path / "bin", tmp_path / "asked"
+    (tmp_path / ".venv").mkdir()
+    tools.mkdir()
+    (tools / "uv").write_text(f'#!/bin/sh\necho "$@" >>{asked}\n', encoding="utf-8")
+    (tools / "uv").chmod(0o755)
+    surroundings = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHON": sys.executable}
+
+    def set_up(*what: str) -> tuple[int, str]:
+        asked.write_text("", encoding="utf-8")
+        done = subprocess.run([".ci/venv", *what], cwd=tmp_path, env=surroundings, check=False, capture_output=True)
+        return done.returncode, asked.read_text(encoding="utf-8")
+
+    code, commands = set_up("program")
+    assert code == 0
+    assert commands.count("-c requirements.lock") == 2
+    assert "-r requirements.lock" not in commands
+    assert not (tmp_path / ".venv" / ".complete").exists(), "tests would begin without what they need"
+    assert (tmp_path / ".venv" / ".program").exists()
+    code, commands = set_up()
+    assert code == 0
+    assert "-r requirements.lock" in commands
+    assert (tmp_path / ".venv" / ".complete").exists()
+    assert set_up("programme") == (2, "")
+
+
+def test_what_builds_the_project_is_locked() -> None:
+    """`.ci/venv program` installs it in the versions of the lock, as all else."""
+    script = (ROOT / ".ci" / "venv").read_text(encoding="utf-8")
+    (builders,) = re.findall(r"-c requirements\.lock ([a-z ]+)\n", script)
+    locked = {name_of(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()}
+    assert "hatchling" in builders.split()
+    assert set(builders.split()) <= locked
+
+
 def test_the_workflow_and_the_hooks_call_what_exists() -> None:
     """Each job of the workflow is a target of the Makefile, each hook a tool of the lock."""
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
