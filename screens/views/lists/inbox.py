@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from runtime.judgement.recovery.answer_wording import wording_of
@@ -54,13 +55,14 @@ def inbox_rows(
     """
     memory = memory or RowCache()
     asking = {found.run_id for found in waiting}
-    working = [
-        found
-        for found in summaries.values()
-        if not is_done(found) and not _only_asks(found, asking, partial=context.partial)
-    ]
+    working: list[Summary] = []
+    done: list[Summary] = []
+    for found in summaries.values():
+        if is_done(found):
+            done.append(found)
+        elif not _only_asks(found, asking, partial=context.partial):
+            working.append(found)
     working.sort(key=lambda found: (found.created_at or LONG_AGO, found.id), reverse=True)
-    done = [found for found in summaries.values() if is_done(found)]
     done.sort(key=lambda found: (found.updated_at or LONG_AGO, found.id), reverse=True)
     refs = {run_id: summaries[run_id].ref for run_id in asking if run_id in summaries}
     shared = shared_titles(summaries.values())
@@ -100,6 +102,11 @@ def _decisions(
     memory: RowCache,
     shared: Collection[str],
 ) -> list[Row]:
+    def made(source: tuple[OpenDecision, str, str, bool]) -> tuple[Row, datetime]:
+        each, under, ref, shares_title = source
+        row = incident_row(each, context, host_of(each.run_id), under, ref, shares_title=shares_title)
+        return row, age_ends(each.opened.ts, context.now)
+
     rows: list[Row] = []
     for key, found in group_decisions(waiting, host_of).items():
         under = key if len(found) > 1 else ""
@@ -108,19 +115,9 @@ def _decisions(
         rows += (
             memory.row(
                 f"{under}incident:{each.opened.incident_id}",
-                (each, refs.get(each.run_id, ""), each.title in shared),
+                (each, under, refs.get(each.run_id, ""), each.title in shared),
                 context.now,
-                lambda each=each, under=under: (  # type: ignore[misc]
-                    incident_row(
-                        each,
-                        context,
-                        host_of(each.run_id),
-                        under,
-                        refs.get(each.run_id, ""),
-                        shares_title=each.title in shared,
-                    ),
-                    age_ends(each.opened.ts, context.now),
-                ),
+                made,
             )
             for each in found
         )
@@ -135,17 +132,12 @@ def _runs(
     memory: RowCache,
     shared: Collection[str],
 ) -> list[Row]:
+    def made(source: tuple[Summary, bool]) -> tuple[Row, datetime]:
+        found, shares_title = source
+        return run_row(found, context, host_of(found.id), shares_title=shares_title), changes_at(found, context.now)
+
     return [
-        memory.row(
-            f"run:{found.id}",
-            (found, found.shown_title in shared),
-            context.now,
-            lambda found=found: (  # type: ignore[misc]
-                run_row(found, context, host_of(found.id), shares_title=found.shown_title in shared),
-                changes_at(found, context.now),
-            ),
-        )
-        for found in summaries
+        memory.row(f"run:{found.id}", (found, found.shown_title in shared), context.now, made) for found in summaries
     ]
 
 

@@ -73,6 +73,11 @@ def swarm_rows(
     swarms are, by the key of their line, where that is known.
     """
     memory = memory or RowCache()
+
+    def made(source: tuple[Summary, tuple[int, ...], str, bool]) -> tuple[Row, datetime]:
+        found, trend, key, shares_title = source
+        return swarm_run_row(found, context, trend, key, shares_title=shares_title), changes_at(found, context.now)
+
     swarms: dict[str, list[Summary]] = {}
     for run_id in memory.order.order(summaries.keys(), lambda: _newest_first(summaries)):
         found = summaries[run_id]
@@ -87,14 +92,9 @@ def swarm_rows(
         rows += (
             memory.row(
                 found.id,
-                (found, trends.trend(found.id), found.shown_title in shared),
+                (found, trends.trend(found.id), key, found.shown_title in shared),
                 context.now,
-                lambda found=found, key=key: (  # type: ignore[misc]
-                    swarm_run_row(
-                        found, context, trends.trend(found.id), key, shares_title=found.shown_title in shared
-                    ),
-                    changes_at(found, context.now),
-                ),
+                made,
             )
             for found in runs
         )

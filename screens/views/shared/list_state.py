@@ -153,16 +153,14 @@ class ListState(Struct):
 
     def fresh(self, rows: Sequence[Row], now: datetime) -> Collection[str]:
         """Keys of the rows that came within `FRESH_SPAN`, but for those that were there at the first look."""
-        seen, self._seen = self._seen, {}
-        found: set[str] = set()
-        for row in rows:
-            if row.heading:
-                continue
-            since = datetime.min.replace(tzinfo=now.tzinfo) if seen is None else seen.get(row.key, now)
-            self._seen[row.key] = since
-            if now - since < FRESH_S:
-                found.add(row.key)
-        return found
+        keys = [row.key for row in rows if not row.heading]
+        seen = self._seen
+        if seen is None:
+            self._seen = dict.fromkeys(keys, datetime.min.replace(tzinfo=now.tzinfo))
+        else:
+            self._seen = {key: seen.get(key, now) for key in keys}
+        end = now - FRESH_S
+        return {key for key, since in self._seen.items() if since > end}
 
     def words(self, context: RenderContext) -> Spans:
         """The filter, what it leaves out, and what is selected, in one line; nothing where nothing is."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from screens.render.layout import Row
 from screens.views.shared.list_state import StableOrder
+
+_Source = TypeVar("_Source")
 
 
 class RowCache:
@@ -20,12 +23,12 @@ class RowCache:
         self.order = StableOrder()
         self._rows: dict[str, tuple[object, datetime, Row]] = {}
 
-    def row(self, key: str, source: object, now: datetime, make: Callable[[], tuple[Row, datetime]]) -> Row:
-        """The row of `key` as it was made from this `source`, if it still holds; else what `make` makes."""
+    def row(self, key: str, source: _Source, now: datetime, make: Callable[[_Source], tuple[Row, datetime]]) -> Row:
+        """The row of `key` as it was made from this `source`, if it still holds; else what `make` makes of it."""
         known = self._rows.get(key)
         if known is not None and now < known[1] and (known[0] is source or known[0] == source):
             return known[2]
-        row, until = make()
+        row, until = make(source)
         self._rows[key] = (source, until, row)
         return row
 
