@@ -55,10 +55,13 @@ class PermissionDenied(ToolCallError):
 
 @dataclass(slots=True, frozen=True)
 class MissingPermission:
-    """The first need that is not covered. `denied`: by configuration, so no operator is asked."""
+    """The first need that is not covered. `denied`: by configuration, so no operator is asked. `also`: further needs of
+    the same call that are not covered either.
+    """
 
     need: Need
     denied: bool = False
+    also: tuple[Need, ...] = ()
 
 
 GRANT_ADVICE = "Grant it for this call only unless the agent will need it again."
@@ -120,9 +123,10 @@ async def check_permission(
     call = "" if missing.need.object else f"{step.name} {json.dumps(dict(arguments), default=str)}"
     error = PermissionNeeded(missing.need, step.agent, VAULT.mask(call)[:_CALL_CHARS])
     parent = session.state.nodes.get(node_id.rpartition("/")[0])
-    # A step inside a tool's node: it is the agent who asks, not that node.
-    who = {"agent": step.agent} if parent is not None and parent.kind == "tool" else None
-    return Blocked(permission_fault(error), error, need=str(missing.need), action=who)
+    shown: dict[str, Any] = {"also_needs": [str(each) for each in missing.also]} if missing.also else {}
+    if parent is not None and parent.kind == "tool":
+        shown["agent"] = step.agent  # a step inside a tool's node: it is the agent who asks, not that node
+    return Blocked(permission_fault(error), error, need=str(missing.need), action=shown)
 
 
 def _unfit(step: Step[Any, Any]) -> Blocked | None:
@@ -194,6 +198,7 @@ async def first_uncovered(
     policy, attended = session.config.permissions, may_ask_operator(session, node_id)
     grants: list[ev.GrantAdded] | None = None
     uses: list[ev.GrantUsed] = []
+    missing: list[Need] = []
     work = MatchBudget()
     for need in needs:
         verdict = policy.verdict(need, agent, work=work)
@@ -207,8 +212,11 @@ async def first_uncovered(
             grants = [each for each in await session.journal.grants() if each.until is None or each.until > now]
         used = _covering_grant(session, grants, need, agent, work)
         if used is None:
-            return MissingPermission(need, denied=not attended)
-        uses.append(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
+            missing.append(need)
+        else:
+            uses.append(ev.GrantUsed(node_id=node_id, grant_id=used.grant_id, need=str(need)))
+    if missing:
+        return MissingPermission(missing[0], denied=not attended, also=tuple(missing[1:]))
     # Only what is let pass has used anything: a step that another need holds back comes here again.
     for use in uses if not raised else ():
         session.record_soon(use)

@@ -120,6 +120,11 @@ OUTCOMES: Final[dict[str, dict[OutcomeCase, tuple[str, ...]]]] = {
             "You choose how long and see what it would cover; it holds after y.",
             "You choose how long, then y.",
         ),
+        "not the last": (
+            "{tool} does not run yet: it asks for {also_needs} next. This holds for this one call.",
+            "Not run yet: it asks for {also_needs} next.",
+            "Not run yet: it asks for more.",
+        ),
         "any": (
             "{tool} runs now, once, with exactly these arguments, nothing else.",
             "{tool} runs now, once.",

@@ -53,9 +53,11 @@ OutcomeCase = Literal[
     "misfit",
     "correction",
     "lasting",
+    "not the last",
 ]
 """The kinds of incidents for which an option's outcome has words of its own; `misfit`: an agent's answer does not fit;
-`lasting`: a grant that holds for longer than one call; `any`: all others.
+`lasting`: a grant that holds for longer than one call; `not the last`: a permission after which another one is asked
+for; `any`: all others.
 """
 
 ParamKind = Literal["text", "word", "number", "duration", "choice", "json", "model", "date"]

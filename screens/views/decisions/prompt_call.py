@@ -18,7 +18,7 @@ _INLINE_CHARS: Final = 100
 """A longer argument is not written into the line of its call."""
 _ONE_LINE_CHARS: Final = 140
 """A call whose arguments are shorter together stands on one line."""
-_TOLD_ELSEWHERE: Final = frozenset({"tool", "arguments", "permission", "budget", "model"})
+_TOLD_ELSEWHERE: Final = frozenset({"tool", "arguments", "permission", "also_needs", "budget", "model"})
 
 
 def call_blocks(opened: IncidentOpened, context: RenderContext, *, fold_chars: int | None) -> list[Block]:

@@ -201,9 +201,17 @@ def _task(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     return [block("Task", [said], gives_way=_ORIGIN)] if said else []
 
 
+_MAX_ALSO: Final = 3
+"""Of the permissions that are asked for next, so many are named."""
+
+
 def _need(opened: IncidentOpened, context: RenderContext) -> list[Block]:
     need = str(opened.action.get("permission") or "")
-    return [block("Needs", context.exact_lines(need), "ink-strong")]
+    also = opened.action.get("also_needs") or ()
+    later = [line for each in also[:_MAX_ALSO] for line in context.exact_lines(str(each))]
+    if more := len(also[_MAX_ALSO:]):
+        later.append(f"and {more} more")
+    return [block("Needs", context.exact_lines(need), "ink-strong"), block("Next", later, gives_way=_ORIGIN)]
 
 
 _NOT_GRANTED: Final = "which is not granted"

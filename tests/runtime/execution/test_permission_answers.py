@@ -11,10 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from runtime.judgement.permissions.policy import PermissionPolicy
+from runtime.judgement.reports.explanation.explain import explain
 from runtime.operations.decisions import InvalidCommand
 from runtime.record.inbox_row import InboxRow
 from runtime.record.journal import AnswerAccepted, AnswerRefused
 from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Incident
 from tests.runtime.bench import ME, Bench
 from tests.runtime.execution.answering import offered, only
 
@@ -153,16 +155,31 @@ async def test_each_permission_is_asked_about_and_a_grant_is_used_when_all_are_t
     async with bench.driving():
         run = await bench.start("builder")
         first = await only(bench, run)
+        told = explain(Incident(first.opened), await bench.state(run))
         await bench.answer(first, "grant", **{"for": "run"})
         await bench.until(run, lambda s: len(s.incidents) == 2)
         second = await only(bench, run)
         assert second.opened.action["permission"] == "shell"
+        last = explain(Incident(second.opened), await bench.state(run))
         assert not [e for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
         await bench.answer(second, "grant")
         await bench.ended(run)
     used = [e.need for e in await bench.journal.read(run) if isinstance(e, ev.GrantUsed)]
     assert used == [f"fs.write:{bench.root}/out"]
     assert bench.effects == ["build out"]
+    assert first.opened.action["also_needs"] == ["shell"]
+    assert told.consequences["grant"].text.startswith("build does not run yet: it asks for shell next.")
+    assert "nor shell, which is asked for next" in told.why[0].text
+    assert "runs now" not in str([each.text for each in told.wordings["grant"]])
+    assert "also_needs" not in second.opened.action
+    assert last.consequences["grant"].text.startswith("build runs now, once")
+
+
+async def test_no_permission_is_asked_for_where_another_one_of_the_same_call_is_denied(bench: Bench) -> None:
+    async with bench.driving(permissions=policy(bench, deny=["shell"])):
+        state = await bench.ended(await bench.start("builder"))
+    assert not state.incidents
+    assert "shell is not permitted" in state.nodes["builder~0/build~0.0"].result["error"]
 
 
 async def test_a_grant_that_is_revoked_before_the_call_stops_that_very_call(bench: Bench) -> None:

@@ -100,6 +100,19 @@ def test_what_an_error_carried_stands_apart_from_its_name_and_not_where_it_is_em
     assert 'connection_id  "c7"' in found
 
 
+def test_a_permission_prompt_names_what_the_call_asks_for_next() -> None:
+    story = Story()
+    tool = story.start("tool", "write", story.open("agent", "a", story.begin()))
+    also = ["shell", "net:\u0430.example.com:443", "agent.invoke:b", "ledger:x", "ledger:y"]
+    story.park(tool, DENIED, need="fs.write:/x", action={"tool": "write", "arguments": {}, "also_needs": also})
+    found = lines_of(story)
+    begins = found.index("Needs  fs.write:/x")
+    assert found[begins + 1] == "Next   shell"
+    assert "⟨U+0430⟩" in found[begins + 2]
+    assert [line.strip() for line in found[begins + 3 : begins + 5]] == ["agent.invoke:b", "and 2 more"]
+    assert not [line for line in found if "also_needs" in line.lower()]
+
+
 def test_of_a_folded_argument_as_much_is_shown_as_there_is_room() -> None:
     story = Story()
     tool = story.start("tool", "write", story.open("agent", "a", story.begin()))

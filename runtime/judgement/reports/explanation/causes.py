@@ -351,7 +351,8 @@ KINDS: Final[dict[str, CauseWords]] = {
     "permission": CauseWords(
         ("{agent} asks for permission to invoke {invokes}.", "{agent} asks for permission: {tool} needs {need}.",
          "{node} asks for permission: it needs {need}."),
-        (("It is not allowed yet: no grant and no rule covers it.",), ("To be done: {call}.",)),
+        (("No grant and no rule covers it, nor {also_needs}, which is asked for next.",
+          "It is not allowed yet: no grant and no rule covers it."), ("To be done: {call}.",)),
         (Advice("deny", ("nothing runs then",), other="grant", wish="If you want exactly this"),),
     ),
     "question": CauseWords(

@@ -78,7 +78,8 @@ class ExplainedIncident:
             "run": "run",
             "value": "question",
         }
-        found = [special[self.kind]] if self.kind in special else []
+        found: list[OutcomeCase] = ["not the last"] if self.action.get("also_needs") else []
+        found += [special[self.kind]] if self.kind in special else []
         if self.cause is Cause.OUTPUT_INVALID and self.place == "agent":
             found.append("misfit")
         if self.cause in (Cause.OUTPUT_INVALID, Cause.LOOP_DETECTED):

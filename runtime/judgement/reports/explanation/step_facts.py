@@ -201,6 +201,15 @@ def _call(case: ExplainedIncident) -> Fact | None:
     return (tuple(each for each in parts if each != ""), case.here)
 
 
+def _also_needs(case: ExplainedIncident) -> Fact | None:
+    """``net:example.com:443``, ``net:example.com:443 and 2 more``: what the call needs besides, and lacks."""
+    needs = case.action.get("also_needs")
+    if not isinstance(needs, list) or not needs:
+        return None
+    more = (f" and {len(needs) - 1} more",) if len(needs) > 1 else ()
+    return ((Foreign(str(needs[0]), NAME_CHARS), *more), case.here)
+
+
 def _largest(case: ExplainedIncident) -> Fact | None:
     """The longest argument of the call, where one is long."""
     arguments = case.action.get("arguments")
@@ -233,6 +242,7 @@ def _unknown_name(case: ExplainedIncident) -> Fact | None:
 
 STEP_FACTS: Final[dict[str, FactMaker]] = {
     "agent": _agent,
+    "also_needs": _also_needs,
     "author": quoted(lambda case: case.opened.fault.author_message, 300),
     "call": _call,
     "connection_reason": _connection_reason,

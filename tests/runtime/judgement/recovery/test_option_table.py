@@ -41,7 +41,7 @@ TOLD_APART = {
     "retry": {"agent", "any", "breakpoint", "group", "in doubt", "misfit", "model", "run", "tool"},
     "edit": {"any", "permission"},
     "input": {"any", "correction", "question"},
-    "grant": {"any", "lasting"},
+    "grant": {"any", "lasting", "not the last"},
     "deny": {"any", "breakpoint", "permission"},
     "result": {"any", "breakpoint", "in doubt", "model", "permission", "tool"},
     "skip": {"any", "breakpoint", "in doubt", "model", "permission", "question", "tool"},

@@ -173,6 +173,8 @@ def every_kind() -> Iterator[tuple[str, Told]]:
     none = Effect.NOT_ATTEMPTED
     missing = Cause.MISSING_INPUT
     yield "permission", failed(Cause.PERMISSION_DENIED, attempts=0, need="fs.write:/srv/a.md", effect=none)
+    also = {"tool": "book", "arguments": {}, "also_needs": ["shell", "net:a.example.com:443"]}
+    yield "one of three", failed(Cause.PERMISSION_DENIED, attempts=0, need="fs.write:/a.md", effect=none, action=also)
     yield "question", failed(missing, "value", attempts=0, question="Which days?", effect=none)
     yield "breakpoint", failed(missing, attempts=0, rule_id="breakpoint", effect=none)
     yield "in doubt", failed(Cause.CANCELLED, attempts=1, in_doubt=True, effect=Effect.UNKNOWN)
