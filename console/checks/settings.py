@@ -24,11 +24,13 @@ def check_settings(world: CheckContext) -> Iterator[Finding]:
     paths = config_files(world.place.root, world.environment)
     there = [str(path) for path in paths if path.is_file()]
     try:
-        load_configuration(world.place.root, world.environment)
+        refused = load_configuration(world.place.root, world.environment).refused_hosts()
     except ConfigurationError as exc:
         yield Finding("settings", "fail", str(exc), "correct the file; orbiter-console config shows what is in force")
     else:
         yield Finding("settings", "ok", ", ".join(there) or f"defaults only: neither {paths[0]} nor {paths[1]} exists")
+        for why in refused.values():
+            yield Finding("hosts", "warn", why)
 
 
 def check_keymap(world: CheckContext) -> Iterator[Finding]:

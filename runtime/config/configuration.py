@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from orbiter.mcp.table import ServerTable
 from orbiter.parsing.toml_text import KeyPath as Key
+from runtime.config.environment import config_files
 from runtime.config.layer import dotted_key, source_of
 from runtime.config.mcp_servers import server_table
 from runtime.config.schema import McpSettings, RuntimeSettings, Settings
@@ -113,11 +114,27 @@ class Configuration:
         """The MCP servers of the workspace."""
         return server_table(self.workspace, self.settings.mcp, self.own_servers, self.environ)
 
+    def refused_hosts(self) -> dict[str, str]:
+        """The hosts of which the workspace's own file says anything: `--host` refuses them. Each with why, and where it
+        belongs.
+        """
+        users, workspaces = config_files(self.workspace, self.environ)
+        found: dict[str, str] = {}
+        for (section, *names), place in self.sources.items():
+            if section == "hosts" and names and place.startswith(f"{workspaces}:"):
+                found[str(names[0])] = (
+                    f"{place}: a workspace's file must not name hosts, because it would then choose where you log in: "
+                    f"put [hosts.{names[0]}] into {users}"
+                )
+        return found
+
     def values(self) -> list[SettingValue]:
         """Every setting in force, in the file's order of sections."""
+        refused = self.refused_hosts()
         return [
             SettingValue(dotted_key(path), value, source_of(self.sources, path) or DEFAULT_SOURCE)
             for path, value in _leaf_values(self.settings)
+            if path[0] != "hosts" or path[1] not in refused
         ]
 
 

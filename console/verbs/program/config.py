@@ -27,8 +27,11 @@ async def config(*, only_set: bool, as_json: bool) -> int:
     """Show every setting in force, and where it comes from: a file and its line, a variable, or the default."""
     root = workspace().root
     own = _console_values(workspace_preferences())
-    others = [each for each in load_configuration(root).values() if not each.key.startswith("console.")]
+    found = load_configuration(root)
+    others = [each for each in found.values() if not each.key.startswith("console.")]
     values = [each for each in (*others, *own) if not only_set or each.source != DEFAULT_SOURCE]
+    for sentence in found.refused_hosts().values():
+        print_note(sentence)
     if as_json:
         for each in values:
             print_json(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from console.output import print_note
 from orbiter.errors import ConfigurationError
 from runtime.config.configuration import Configuration
-from runtime.config.environment import config_files
 from runtime.config.schema import HostSettings
 from runtime.link.transports.ssh import SshTransport
 from runtime.link.transports.ssh_host import SshHost
@@ -43,14 +42,6 @@ def _named(name: str, configuration: Configuration) -> HostSettings | None:
     Raises:
         ConfigurationError: the workspace's file names it, not the user's.
     """
-    found = configuration.settings.hosts.get(name)
-    if found is None:
-        return None
-    users, workspaces = config_files(configuration.workspace)
-    for key, place in configuration.sources.items():
-        if key[:2] == ("hosts", name) and place.startswith(f"{workspaces}:"):
-            raise ConfigurationError(
-                f"{place}: a workspace's file must not name hosts, because it would then choose where you log in: put "
-                f"[hosts.{name}] into {users}"
-            )
-    return found
+    if why := configuration.refused_hosts().get(name):
+        raise ConfigurationError(why)
+    return configuration.settings.hosts.get(name)

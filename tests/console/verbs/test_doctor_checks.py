@@ -24,6 +24,7 @@ from console.checks.finding import (
 )
 from console.verbs.program.doctor import CHECKS
 from console.workspace import Workspace
+from runtime.config.loader import load_configuration
 from runtime.record.journal import JournalError
 from runtime.record.places import open_journal
 from runtime.record.sqlite.schema import sqlite_errors
@@ -196,6 +197,24 @@ def test_keys_of_the_console_that_clash_fail(place: Workspace) -> None:
     seen = found(settings.check_keymap, place)["keymap"]
     assert seen.state == "fail"
     assert "orbiter.toml:2" in seen.detail
+
+
+def test_hosts_that_the_workspace_names_are_told_and_not_in_force(place: Workspace) -> None:
+    own = place.root / "own" / "orbiter" / "orbiter.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[hosts.lab]\naddress = "lab"\n[hosts.big]\naddress = "big"\n')
+    workspace = Workspace(place.root / "work", place.root / "work" / ".orbiter")
+    workspace.root.mkdir()
+    environment = {"XDG_CONFIG_HOME": str(place.root / "own")}
+    assert set(found(settings.check_settings, workspace, environment)) == {"settings"}
+    (workspace.root / "orbiter.toml").write_text('[hosts.big]\ncommand = "touch hit"\n')
+    seen = found(settings.check_settings, workspace, environment)
+    assert (seen["settings"].state, seen["hosts"].state) == ("ok", "warn")
+    assert f"{workspace.root / 'orbiter.toml'}:2: a workspace's file must not name hosts" in seen["hosts"].detail
+    assert seen["hosts"].detail.endswith(f"put [hosts.big] into {own}")
+    in_force = {each.key for each in load_configuration(workspace.root, environment).values()}
+    assert "hosts.lab.address" in in_force
+    assert "hosts.big.address" not in in_force
 
 
 def test_themes_of_the_users_own_are_judged(place: Workspace) -> None:

@@ -69,6 +69,11 @@ def test_the_configuration_is_shown_with_where_it_comes_from(program: Program) -
     assert {"id": "console.mouse", "value": False, "source": "$ORBITER_CONSOLE_MOUSE"} in told
     wrong = program.with_environment({"ORBITER_ERRORS_MAX_ATEMPTS": "2"})("config")
     assert "$ORBITER_ERRORS_MAX_ATEMPTS sets nothing; did you mean $ORBITER_ERRORS_MAX_ATTEMPTS?" in wrong.stderr
+    (program.directory / "orbiter.toml").write_text('[hosts.big]\naddress = "me@example.org"\n')
+    for form in ((), ("--json",)):
+        done = program("config", *form)
+        assert "orbiter.toml:2: a workspace's file must not name hosts" in done.stderr
+        assert "example.org" not in done.stdout
     (program.directory / "orbiter.toml").write_text("[errors]\nmax_atempts = 2\n")
     for verb in (["config"], ["classify"], ["run", "keeper.py:swarm", "tea"]):
         done = program(*verb)
