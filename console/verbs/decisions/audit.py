@@ -49,7 +49,7 @@ def since_of(text: str) -> datetime | None:
         ) from exc
 
 
-@verb()
+@verb(reads=True)
 @click.option("--run", default="", metavar="RUN", help="Only decisions in this run.")
 @click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d.")
 @click.option("--by", "person", default="", metavar="NAME", help="Only decisions of this person.")
@@ -85,7 +85,7 @@ def _line(each: AuditEntry) -> str:
     return "  ".join(part for part in told if part)
 
 
-@verb()
+@verb(reads=True)
 @click.option("--since", default="", metavar="WHEN", help="A date, or a span such as 7d; else your last look.")
 @click.option("--keep", is_flag=True, help="Do not count this as a look: the next digest begins where this one does.")
 async def digest(*, since: str, keep: bool, as_json: bool) -> int:

@@ -19,7 +19,7 @@ from runtime.operations.requests.limits import (
 )
 
 
-@verb()
+@verb(reads=True)
 @click.option("--reset", metavar="KEY", help="Close this breaker: calls go out again at once.")
 @click.option("--all", "every", is_flag=True, help="Also breakers that have counted no failure.")
 async def breakers(*, reset: str | None, every: bool, as_json: bool) -> int:
@@ -58,7 +58,7 @@ def _row(each: Breaker) -> tuple[str, ...]:
     return each.id, each.state.replace("_", "-"), failures, again, each.error
 
 
-@verb()
+@verb(reads=True)
 @click.argument("run", default="")
 async def budgets(run: str, *, as_json: bool) -> int:
     """Show how much of its budget each unfinished run, or one run, has used; budgets that are nearly used up first."""

@@ -12,7 +12,7 @@ from runtime.record.state.events import utc_now
 from screens.render.formatting import format_age
 
 
-@verb()
+@verb(reads=True)
 @click.option("--all", "every", is_flag=True, help="Also grants that were revoked or have expired.")
 @click.option("--subject", default="", help="Only grants of this agent.")
 @click.option("--verb", "verb_", default="", help="Only grants of this verb, such as fs.write.")

@@ -122,7 +122,7 @@ def _print_rows(rows: Sequence[OpenIncident], found: Sequence[_Listed], *, group
             print_json(row)
 
 
-@verb(at_once=_incidents_at_once)
+@verb(reads=True, at_once=_incidents_at_once)
 @click.option("--run", default="", metavar="RUN", help="Only incidents of this run.")
 @click.option("--grouped", is_flag=True, help="One line for equal incidents: the oldest, and their number.")
 async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
@@ -146,7 +146,7 @@ async def incidents(*, run: str, grouped: bool, as_json: bool) -> int:
     return 0
 
 
-@verb()
+@verb(reads=True)
 @click.argument("incident", default="")
 @click.option("--file", "path", default="", metavar="FILE", help="Show an incident that was exported to this file.")
 @click.option("--plain", is_flag=True, help="As text without marks, instead of Markdown.")

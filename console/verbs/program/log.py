@@ -40,7 +40,7 @@ _MAX_TITLES: Final = 10_000
 """Runs whose titles are read."""
 
 
-@verb()
+@verb(reads=True)
 @click.argument("run", default="")
 @click.option(
     "--limit",

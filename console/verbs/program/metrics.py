@@ -21,7 +21,7 @@ _REQUEST_S: Final = 10.0
 _MAX_HEADERS: Final = 100
 
 
-@verb()
+@verb(reads=True)
 @click.option("--listen", metavar="HOST:PORT", help="Serve them over HTTP until ctrl+c, for example on 127.0.0.1:9464.")
 async def metrics(*, listen: str | None, as_json: bool) -> int:
     """Print metrics for Prometheus: runs, incidents, breakers, attempts, faults, tokens, cost, times.

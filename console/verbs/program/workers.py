@@ -131,7 +131,7 @@ async def _until_stopped(driving: DrivingThread) -> None:
     await asyncio.to_thread(driving.stop, whole=stopping.is_set())
 
 
-@verb()
+@verb(reads=True)
 async def workers(*, as_json: bool) -> int:
     """List the workers of this workspace: what each drives, its code, its problems; then runs that no worker drives."""
     async with open_for_reading() as journal:

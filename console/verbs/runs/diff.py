@@ -18,7 +18,7 @@ from screens.views.shared.render_context import RenderContext
 _MOST_SHOWN: Final = 20
 
 
-@verb()
+@verb(reads=True)
 @click.argument("left", metavar="RUN")
 @click.argument("right", metavar="RUN")
 @click.option("--all", "every", is_flag=True, help=f"All differences, not only the first {_MOST_SHOWN}.")

@@ -27,7 +27,7 @@ from screens.render.sanitize import sanitize_line
 _EXPORT_BYTES = 1 << 30
 
 
-@verb(json=False)
+@verb(reads=True, json=False)
 @click.argument("what", metavar="RUN|INCIDENT")
 @click.option("-o", "--output", default="", metavar="FILE", help="The file to write; - is stdout.")
 @click.option("--html", default="", metavar="FILE", help="A report for a browser, which holds the export; - is stdout.")

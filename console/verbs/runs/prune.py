@@ -21,7 +21,7 @@ _AGES = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
-@verb()
+@verb(reads=True)
 @click.option(
     "--older-than", metavar="AGE", help="Finished runs without a change for this long, such as 30d, 12h, 90m or 8w."
 )

@@ -53,7 +53,7 @@ def _runs_at_once(*, as_json: bool, limit: int, states: tuple[RunPhase, ...], te
     return 0
 
 
-@verb(at_once=_runs_at_once)
+@verb(reads=True, at_once=_runs_at_once)
 @click.option(
     "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="The most that are listed."
 )
@@ -123,7 +123,7 @@ def _row(each: PublicSummary) -> tuple[str, ...]:
     )
 
 
-@verb()
+@verb(reads=True)
 @click.argument("run", default="")
 @click.option("--file", "path", default="", metavar="FILE", help="Show a run that was exported to this file.")
 async def show(run: str, *, path: str, as_json: bool) -> int:

@@ -23,7 +23,7 @@ from screens.views.run.waits import waits_lines
 from screens.views.shared.render_context import RenderContext
 
 
-@verb()
+@verb(reads=True)
 @click.argument("run")
 @click.argument("node", default="")
 async def waits(run: str, node: str, *, as_json: bool) -> int:

@@ -195,6 +195,36 @@ def test_a_file_is_no_state_directory_wherever_it_is_named(tmp_path: Path, argum
     assert "file must be a directory" in done.stderr
 
 
+READERS = [
+    ["runs"],
+    ["incidents"],
+    ["grants"],
+    ["audit"],
+    ["digest"],
+    ["log"],
+    ["workers"],
+    ["breakers"],
+    ["budgets"],
+    ["prune", "--older-than", "1d"],
+]
+"""Verbs that say of a workspace without a run that it has none."""
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=[each[0] for each in READERS])
+def test_a_state_directory_that_is_named_and_missing_is_not_taken_for_an_empty_one(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    program = Program(tmp_path)
+    for words in (["--state", "mistyped", *arguments], [*arguments, "--state", "mistyped", "--json"]):
+        done = program(*words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "cannot read what --state names: No such file or directory: mistyped" in done.stderr
+    assert not (tmp_path / "mistyped").exists()
+    assert program(*arguments).returncode == 0, "nothing was named, and nothing was run yet"
+    (tmp_path / "mistyped").mkdir()
+    assert program("--state", "mistyped", *arguments).returncode == 0
+
+
 @pytest.mark.parametrize("arguments", [["config"], ["run", "x.py:a", "go"]])
 def test_settings_that_are_a_directory_are_not_taken_for_none(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "orbiter.toml").mkdir()  # as a container's mount of a file that is missing makes it
