@@ -77,8 +77,12 @@ def why_no_provider(agent: Any) -> OrbiterError | None:
     return None
 
 
-def provider_for(agent: Any) -> Any:
-    """The provider of the agent's own model, checked for what can be known offline; None where it names no model.
+def provider_for(agent: Any, *, check: bool = True) -> Any:
+    """The provider of the agent's own model; None where it names no model.
+
+    Args:
+        agent: Whose model it is.
+        check: Whether it is checked for what can be known offline.
 
     Raises:
         AgentError: No such provider, or its key is missing; the text names the variable.
@@ -87,7 +91,7 @@ def provider_for(agent: Any) -> Any:
     try:
         if provider is None:
             _build_provider(agent)  # raises what keeps it from being built
-        elif isinstance(provider, _provider_module().ModelProvider):
+        elif check and isinstance(provider, _provider_module().ModelProvider):
             provider.check()
     except OrbiterError as reason:
         raise AgentError(

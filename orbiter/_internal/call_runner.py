@@ -26,7 +26,7 @@ from orbiter._internal.run_options import RUN_DEFAULTS, RunOptions, RunSettings,
 from orbiter._internal.values.field_check import wrong_field
 from orbiter.agent import Agent
 from orbiter.errors import AgentError, CallRunnerError
-from orbiter.steps import errors_of_run
+from orbiter.steps import errors_of_run, inside
 from orbiter.types import NO_USAGE, AgentOutput, AssistantMessage, Message, RunResult, TextEvent, UserMessage
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def run_agent(
     messages: list[Message] | None = None,
     delegates: Mapping[str, Any] = _NOTHING,
     peers: ExplainPeer | None = None,
-    resolve: Callable[[Any], Any] | None = None,
+    resolve: Callable[..., Any] | None = None,
 ) -> RunResult:
     """As `call_runner`, with tools and peers for this run alone, and a way to build a missing provider."""
     record = None
@@ -107,9 +107,11 @@ async def run_agent(
             else:
                 result = _result_of_foreign(agent, input, output, messages, loop_detector)
         else:
-            given = settings.provider if settings.provider is not None or resolve is None else resolve(agent)
             output = await _equip(agent, delegates).run(
-                input, messages=messages, provider=given, max_retries=settings.max_retries
+                input,
+                messages=messages,
+                provider=_provider_of(agent, settings.provider, resolve),
+                max_retries=settings.max_retries,
             )
             result = _result_of_foreign(agent, input, output, messages, loop_detector)
     except CancelledError:
@@ -131,10 +133,19 @@ def uses_standard_run(agent: Any) -> bool:
     return isinstance(agent, Agent) and type(agent).run is _PLAIN_RUN and "run" not in vars(agent)
 
 
+def _provider_of(agent: Any, given: Any, resolve: Callable[..., Any] | None) -> Any:
+    """The provider for an agent with a `run` of its own. Under a runtime all of its calls may be recorded and need no
+    key, so each that is not asks for it.
+    """
+    if given is not None or resolve is None:
+        return given
+    return resolve(agent, check=False) if inside() else resolve(agent)
+
+
 async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | None, max_retries: int) -> Any:
     """A subclass has a `run` of its own; when it calls `Agent.run`, that carries out `run`."""
     agent = run.agent
-    provider = run.provider if run.provider is not None or run.resolve is None else run.resolve(agent)
+    provider = _provider_of(agent, run.provider, run.resolve)
     token = prepared_run.set(run)
     try:
         output = await agent.run(input, messages=messages, provider=provider, max_retries=max_retries)

@@ -174,7 +174,11 @@ class AgentRun(AgentRunData):
             self.tool_names = [tool_name(schema) for schema in schemas]
 
     def _build_provider(self) -> Any:
-        provider = self.resolve(self.agent) if self.resolve is not None else None
+        provider = None
+        if self.resolve is not None:
+            # A reply that is recorded needs no key; a later call that is not asks for it.
+            recorded = self.scope.recorded("llm", Place(0)) is not None
+            provider = self.resolve(self.agent, check=False) if recorded else self.resolve(self.agent)
         if provider is None:
             called, building = self.ENTRY
             raise AgentError(

@@ -38,7 +38,7 @@ class AgentRunData:
         peers: What to say to a model that calls another agent as if it were a tool.
         node: The run's node in a `RunState`, to which each model call is added as a child.
         resolve: Builds a provider from the agent's model where none was given; inside the agent's node, so that a
-            missing key is a fault of this agent that can be healed.
+            missing key is a fault of this agent that can be healed. With `check=False` it asks for no key.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class AgentRunData:
         delegates: Mapping[str, Any] = NO_TOOLS,
         peers: ExplainPeer | None = None,
         node: RunNode | None = None,
-        resolve: Callable[[Any], Any] | None = None,
+        resolve: Callable[..., Any] | None = None,
     ) -> None:
         self.agent = agent
         self.history = history

@@ -13,9 +13,9 @@ from typing import Any
 from orbiter.errors import AgentError
 
 
-def provider_for(agent: Any) -> Any:
+def provider_for(agent: Any, **options: Any) -> Any:
     """See `orbiter.runner.provider_for`."""
-    return _runner().provider_for(agent)
+    return _runner().provider_for(agent, **options)
 
 
 @cache

@@ -60,8 +60,8 @@ class Scope(ABC):
         """A new turn of an agent begins: may wait at a breakpoint, and may append injected messages."""
 
     def recorded(self, name: str, place: Place) -> Any:
-        """The value that an earlier life of the run recorded under this node (a step of kind ``value``); None where
-        it has recorded none. For asking before anything is done that it makes unnecessary.
+        """The result that an earlier life of the run recorded of a step of this node (`name`: a value's; ``llm``); None
+        where it has recorded none. For asking before anything is done that it makes unnecessary.
         """
         return None
 

@@ -100,3 +100,83 @@ async def test_a_rewind_to_a_racer_lets_the_race_be_run_again(bench: Bench) -> N
         (again,) = await bench.incidents(run)
         state = await bench.ended_by(again, "input", value="yes")
     assert state.output == "asked about: b won"
+
+
+KEYED = r'''
+import os
+from orbiter import Agent, Swarm, run, tool
+from orbiter.ask import ask_operator
+from orbiter.models.model_errors import ModelError
+from orbiter.models.provider import model_registry
+from orbiter.models.scripted.provider import ScriptedProvider, script
+from orbiter.models.scripted.replies import Call, Reply
+
+class Keyed(ScriptedProvider):
+    """A provider with a key, which it asks for before each call as those of vendors do."""
+
+    def check(self):
+        super().check()
+        if "KEYED_KEY" not in os.environ:
+            raise ModelError("No API key: KEYED_KEY is not set", provider="keyed", code="missing_api_key")
+
+    async def complete(self, *args, **more):
+        self.check()
+        return await super().complete(*args, **more)
+
+model_registry.register("keyed-KIND", Keyed)
+
+@tool(idempotent=True)
+async def ask(question: str) -> str:
+    """Ask."""
+    return str(await ask_operator(question))
+
+class Own(Agent):
+    async def run(self, *args, **options):
+        return await super().run(*args, **options)
+
+script("keyed/first", ["first is done"])
+script("keyed/asker", [Reply(calls=[Call("ask", {"question": "go on?"})]), "asked about: ${input}"])
+first = FIRST(name="first", model="keyed-KIND:keyed/first")
+swarm = Swarm(agents=[first, Agent(name="asker", model="scripted:keyed/asker", tools=[ask])])
+alone = Agent(name="alone", model="keyed-KIND:keyed/asker", tools=[ask])
+'''
+
+
+@pytest.mark.parametrize("kind", ["Agent", "Own"])
+async def test_an_agent_that_has_finished_needs_no_key_in_a_later_life(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("KEYED_KEY", "k")
+    path = Path(bench.root) / f"keyed_{kind}.py"
+    path.write_text(KEYED.replace("FIRST", kind).replace("KIND", kind))
+    async with bench.driving(grace_s=0.0):
+        run = await bench.decisions.start(f"{path}:swarm", "go", by=ME)
+        (incident,) = await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+    monkeypatch.delenv("KEYED_KEY")
+    await bench.answer(incident, "input", value="yes")
+    async with bench.driving(grace_s=0.0):
+        state = await bench.until(run, lambda s: s.terminal or bool(s.open_incidents))
+    assert (state.phase, state.output) == ("completed", "asked about: first is done")
+
+
+async def test_a_call_that_is_not_recorded_asks_for_the_key_and_can_be_tried_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEYED_KEY", "k")
+    path = Path(bench.root) / "keyed_later.py"
+    path.write_text(KEYED.replace("FIRST", "Own").replace("KIND", "later"))
+    async with bench.driving(grace_s=0.0):
+        run = await bench.decisions.start(f"{path}:alone", "go", by=ME)
+        (incident,) = await bench.incidents(run)
+        await bench.until(run, lambda s: s.phase == "waiting")
+        monkeypatch.delenv("KEYED_KEY")
+        await bench.answer(incident, "input", value="yes")
+        fresh = await bench.decisions.start(f"{path}:swarm", "go", by=ME)
+        for each, where in ((fresh, "first~0/llm~0"), (run, "alone~0/llm~1")):
+            (asked,) = await bench.incidents(each)
+            assert asked.opened.node_id.endswith(where)
+            assert asked.opened.fault.code == "missing_api_key"
+            assert {"retry", "switch_model"} <= {option.id for option in asked.opened.options}
+        monkeypatch.setenv("KEYED_KEY", "k")
+        assert (await bench.ended_by(asked, "retry")).output == "asked about: go"
