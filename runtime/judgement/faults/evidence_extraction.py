@@ -33,7 +33,7 @@ _WRAPPING_TEXT = re.compile(
     r"|Agent '[^'\n]{0,200}' failed(?: after (?P<n>\d{1,6}) (?:retries|attempts|tries))?:\s"
     r"|(?:Parallel|Serial)Group '[^'\n]{0,200}' failed:\s"
     r"|(?P<tool>Tool '[^'\n]{0,200}' failed:\s)"
-    r"|Agent '[^'\n]{0,200}' requires a provider for (?:run|stream)\(\):\s(?=No API key for )"
+    r"|Agent '[^'\n]{0,200}' requires a provider for (?:run|stream)\(\):\s(?=No (?:API key|base URL) for )"
     r"|(?:unhandled errors in a TaskGroup \(1 sub-exception\))\s*:?\s)"
 )
 

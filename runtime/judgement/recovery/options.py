@@ -39,6 +39,9 @@ _UNRETRIABLE_CAUSES = frozenset(
 )
 """Causes that the same call meets again however often it is made."""
 
+_MENDED_OUTSIDE: Final = frozenset({"missing_base_url"})
+"""Codes of what is configured in the environment: it may be right the next time, without a change of the swarm."""
+
 _OPTIONS_AT_MODEL: dict[Cause, tuple[str, ...]] = {
     Cause.RATE_LIMITED: ("wait_retry", "retry", "switch_model"),
     Cause.QUOTA_EXHAUSTED: ("retry", "switch_model"),
@@ -72,11 +75,12 @@ def make_option(option_id: str, *, hint: str = "", label: str = "") -> Option:
 def retry_can_work(fault: Classification, where: FaultSite = "llm") -> bool:
     """Whether doing the same again may succeed, perhaps after a person mended something outside.
 
-    A run reads its swarm again when it is repeated, so a mended file heals even a configuration there.
+    A run reads its swarm again when it is repeated, so a mended file heals even a configuration there; a call reads its
+    environment again.
     """
     if fault.recoverable is not None:
         return fault.recoverable
-    if where == "run" and fault.cause is Cause.CONFIG_INVALID:
+    if fault.cause is Cause.CONFIG_INVALID and (where == "run" or fault.code in _MENDED_OUTSIDE):
         return True
     if where == "tool" and fault.cause is Cause.ARGS_INVALID:
         return False

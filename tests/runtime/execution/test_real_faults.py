@@ -14,8 +14,10 @@ import pytest
 
 from runtime.judgement.fault_handling import FaultHandling
 from runtime.judgement.recovery.retry import RetryPolicy
+from runtime.judgement.reports.explanation.explain import explain
 from runtime.judgement.reports.prices import PriceTable
 from runtime.record.state import events as ev
+from runtime.record.state.durable_run import Incident
 from tests.orbiter.models.loopback import Answer, AnthropicSays, Loopback, OpenAISays, Says
 from tests.runtime.bench import ME, Bench
 
@@ -85,6 +87,26 @@ async def test_what_is_transient_is_asked_again_by_us_and_not_by_the_sdk(  # noq
     model = state.nodes[waits[0].node_id].name.partition(":")[2]
     assert lines[0].startswith(f"{what} {status} from {model}. Retry 1/2 after 0.0")
     assert lines[-1] == "Request successful after 2 retries"
+
+
+async def test_an_address_that_is_missing_where_an_agent_begins_is_set_and_the_agent_retried(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    path = world.bench.root / "azure.py"
+    path.write_text("from orbiter import Agent\nwriter = Agent(name='writer', model='azure:gpt-5')\n")
+    async with world.bench.driving(policy=POLICY):
+        run = await world.bench.decisions.start(f"{path}:writer", "hello", by=ME)
+        (incident,) = await world.bench.incidents(run)
+        told = explain(Incident(incident.opened), await world.bench.state(run))
+        assert told.what.text == "There is no base URL for azure: AZURE_OPENAI_ENDPOINT is not set."
+        assert told.option == "retry"
+        assert told.because is not None
+        assert told.because.text == "it goes on once a runtime that has AZURE_OPENAI_ENDPOINT was started."
+        world.openai.answers = [reply(SAYS["openai"], "well")]
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"{SAYS['openai'].base(world.openai.url)}/")
+        assert (await world.bench.ended_by(incident, "retry")).output == "well"
 
 
 @pytest.mark.parametrize("name", SAYS)

@@ -280,12 +280,14 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         ),
     ),
     Cause.CONFIG_INVALID: CauseWords(
-        ("{tool} is set up wrongly.", "{node} is set up wrongly.", "{swarm} is set up wrongly.",
+        ("There is no base URL for {provider}: {address_variable} is not set.",
+         "{tool} is set up wrongly.", "{node} is set up wrongly.", "{swarm} is set up wrongly.",
          "Something is set up wrongly."),
         (("{said}.",), ("{exception} in {own_frame}.",)),
         (
             Advice("edit", ("the arguments that were given do not fit",)),
-            Advice("retry", ("it goes on once the file is right",)),
+            Advice("retry", ("it goes on once a runtime that has {address_variable} was started",
+                             "it goes on once the file is right")),
             Advice("abort", ("the run can begin again once the file is right",)),
         ),
     ),

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from typing import Final
 
-from orbiter.models.endpoints import ALIASES, ENDPOINTS
+from orbiter.models.endpoints import ALIASES, ENDPOINTS, Endpoint
 from runtime.judgement.reports.explanation import error_text
 from runtime.judgement.reports.explanation.explained_incident import ExplainedIncident
 from runtime.judgement.reports.explanation.sentence import Fact, one_line, plain_words
@@ -55,12 +55,22 @@ def _provider(case: ExplainedIncident) -> Fact | None:
     return foreign(case.opened.fault.provider or (name if colon else ""), case.here)
 
 
-def _key_variable(case: ExplainedIncident) -> Fact | None:
-    """The environment variable that the provider's key is read from."""
+def _endpoint(case: ExplainedIncident) -> Endpoint | None:
     known = _provider(case)
     provider = plain_words(known[0]).casefold() if known is not None else ""
-    found = ENDPOINTS.get(ALIASES.get(provider, provider))
+    return ENDPOINTS.get(ALIASES.get(provider, provider))
+
+
+def _key_variable(case: ExplainedIncident) -> Fact | None:
+    """The environment variable that the provider's key is read from."""
+    found = _endpoint(case)
     return ((found.key_variables[0],), case.here) if found is not None and found.key_variables else None
+
+
+def _address_variable(case: ExplainedIncident) -> Fact | None:
+    """The environment variable that the provider's base URL is read from, if that is missing."""
+    found = _endpoint(case) if case.opened.fault.code == "missing_base_url" else None
+    return ((found.url_variables[0],), case.here) if found is not None and found.url_variables else None
 
 
 def model_name(case: ExplainedIncident) -> str:
@@ -241,6 +251,7 @@ def _unknown_name(case: ExplainedIncident) -> Fact | None:
 
 
 STEP_FACTS: Final[dict[str, FactMaker]] = {
+    "address_variable": _address_variable,
     "agent": _agent,
     "also_needs": _also_needs,
     "author": quoted(lambda case: case.opened.fault.author_message, 300),

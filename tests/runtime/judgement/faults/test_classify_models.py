@@ -73,13 +73,23 @@ def test_what_is_missing_before_a_call() -> None:
     assert "model string" in classify(unknown.value).suggestions[0]
 
 
-def test_a_key_that_is_missing_where_an_agent_begins_can_be_set_and_the_agent_retried(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("provider", "cause", "code"),
+    [
+        ("openai", Cause.AUTH_FAILED, "missing_api_key"),
+        ("azure", Cause.CONFIG_INVALID, "missing_base_url"),
+    ],
+)
+def test_what_is_missing_in_the_environment_where_an_agent_begins_can_be_set_and_the_agent_retried(
+    monkeypatch: pytest.MonkeyPatch, provider: str, cause: Cause, code: str
 ) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
     with pytest.raises(AgentError) as missing:
-        provider_for(Agent(name="writer", model="openai:gpt-4o"))
+        provider_for(Agent(name="writer", model=f"{provider}:gpt-4o"))
     found = classify(missing.value, origin=Origin.AGENT)
-    assert (found.cause, found.code, found.provider) == (Cause.AUTH_FAILED, "missing_api_key", "openai")
+    assert (found.cause, found.code, found.provider) == (cause, code, provider)
+    assert [option.id for option in options_for(found, "llm")[0]][:2] == ["retry", "switch_model"]
     options, default = options_for(found, "agent")
     assert ([option.id for option in options], default) == (["retry", "skip", "abort"], "abort")
