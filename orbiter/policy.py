@@ -146,8 +146,8 @@ class JoinPolicy:
     - ``all_required``: every member must succeed.
     - ``allow_optional_failures``: members named in `optional` may fail, and the result is then degraded. With no member
       named, each may fail but not all.
-    - ``first_success``: one success is enough; the others are not waited for.
-    - ``quorum``: `quorum` successes are enough; the others are not waited for.
+    - ``first_success``: one success is enough; the others are not waited for, and may have failed.
+    - ``quorum``: `quorum` successes are enough; otherwise the same.
 
     Args:
         kind: One of the four words.

@@ -49,10 +49,11 @@ async def settled(bench: Bench, name: str, **more: object) -> DurableRun:
         ("nested_fail", "completed", "good"),
         ("group_optional", "degraded", "good"),
         ("group_any", "degraded", "good"),
-        ("group_first", "degraded", "good"),
-        ("group_quorum", "degraded", "good\n\ngood"),
+        ("group_first", "completed", "good"),
+        ("group_quorum", "completed", "good\n\ngood"),
         ("flow_optional", "degraded", "good"),
         ("team_optional", "degraded", "lead is done"),
+        ("team_first", "completed", "lead is done"),
     ],
 )
 async def test_12_a_policy_that_goes_on_asks_no_person(bench: Bench, name: str, phase: str, output: str) -> None:
@@ -60,6 +61,15 @@ async def test_12_a_policy_that_goes_on_asks_no_person(bench: Bench, name: str, 
     assert not state.incidents, [each.opened.message for each in state.incidents.values()]
     assert (state.phase, state.anomalies) == (phase, 0)
     assert state.output.startswith(output)
+
+
+@pytest.mark.parametrize("name", ["group_first", "group_quorum"])
+async def test_12_who_failed_where_enough_succeeded_is_a_warning(bench: Bench, name: str) -> None:
+    state = await settled(bench, name)
+    (group,) = (node for node in state.nodes.values() if node.name == "group")
+    (warning,) = group.warnings
+    assert warning.startswith("'bad' failed: ")
+    assert "bad key" in warning
 
 
 async def test_12_the_lead_is_told_what_failed(bench: Bench) -> None:

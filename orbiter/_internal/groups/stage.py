@@ -72,9 +72,12 @@ async def run_stage(
         _raise_violation(join, order, joined)
     if racing and scope is not DIRECT:
         failed = {name: str(error) for name, error in joined.failed.items()}
+        if known is None:
+            for name, text in failed.items():
+                scope.warn(f"'{name}' failed: {text}")  # the group ends as if all had succeeded
         arguments = {"_succeeded": list(joined.results), "_failed": failed}
         await record_value(scope, "verdict", _verdict_place(places), _verdict, arguments)
-    joined.degraded = bool(joined.failed)
+    joined.degraded = verdict == "degraded"
     return joined
 
 

@@ -70,4 +70,4 @@ def _check_join(join: JoinPolicy, workers: list[str], totals: RunTotals, failed:
         raise join.violation(place, succeeded, failed)
     if verdict == "violated" and asked:
         raise join.violation(place, succeeded, failed)
-    totals.degraded = totals.degraded or bool(failed)
+    totals.degraded = totals.degraded or verdict == "degraded"

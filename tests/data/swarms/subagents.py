@@ -73,6 +73,7 @@ group_violated = Swarm(
 )
 flow_optional = Swarm(agents=[_agent("bad"), _agent("good")], flow="(bad | good)", join=OPTIONAL)
 team_optional = Swarm(mode="team", agents=[_agent("lead", "both"), _agent("bad"), _agent("good")], join=OPTIONAL)
+team_first = Swarm(mode="team", agents=[_agent("lead", "both"), _agent("bad"), _agent("good")], join="first_success")
 team_quorum = Swarm(mode="team", agents=[_agent("lead", "both"), _agent("bad"), _agent("good")], join="quorum:2")
 
 
