@@ -13,6 +13,8 @@ from themes.choice import color_depth
 
 _MIN_WIDTH: Final = 80
 _MIN_HEIGHT: Final = 24
+_SLOW_ESCAPE_MS: Final = 100
+"""Tmux holds an Esc back for so long that it is felt; 500 ms is its default before 3.5."""
 
 
 def check_terminal(world: CheckContext) -> Iterator[Finding]:
@@ -83,16 +85,19 @@ def _tmux() -> Iterator[Finding]:
     if told is None:
         yield Finding("multiplexer", "warn", "TMUX is set, but tmux does not answer", "see: command -v tmux")
         return
-    options = {"set-clipboard": "-sv", "allow-passthrough": "-wAv", "default-terminal": "-sv"}
-    clipboard, through, kind = (
+    options = {"set-clipboard": "-sv", "allow-passthrough": "-wAv", "default-terminal": "-sv", "escape-time": "-sv"}
+    clipboard, through, kind, escape = (
         program_output("tmux", "show-options", how, name) or "?" for name, how in options.items()
     )
     told = f"{told}: set-clipboard {clipboard}, allow-passthrough {through}, default-terminal {kind}"
+    told = f"{told}, escape-time {escape}"
     wanted = []
     if clipboard != "on" and through not in {"on", "all"}:
         wanted.append("to copy from here: set -s set-clipboard on")
     if not kind.endswith("256color"):
         wanted.append('for more than 16 colours: set -s default-terminal "tmux-256color"')
+    if escape.isdecimal() and int(escape) > _SLOW_ESCAPE_MS:
+        wanted.append("for esc to work at once: set -s escape-time 20")
     advice = f"in ~/.tmux.conf, {'; '.join(wanted)}" if wanted else ""
     if program_output("tmux", "display-message", "-p", "#{client_utf8}") == "0":
         told = f"{told}, no UTF-8: signs show as _"

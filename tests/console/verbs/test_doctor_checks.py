@@ -161,32 +161,34 @@ def test_the_depth_of_colour_is_told(place: Workspace, environment: dict[str, st
 FAKE_TMUX = """#!{python}
 import sys
 print({{"-V": "tmux 3.4", "set-clipboard": {clipboard!r}, "allow-passthrough": "off",
-       "default-terminal": {kind!r}, "#{{client_utf8}}": {utf8!r}}}[sys.argv[-1]])
+       "default-terminal": {kind!r}, "escape-time": {escape!r}, "#{{client_utf8}}": {utf8!r}}}[sys.argv[-1]])
 """
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (("on", "tmux-256color", "1"), []),
-        (("on", "tmux-256color", "0"), ["tmux -u"]),
-        (("external", "tmux-256color", "1"), ["set-clipboard on"]),
-        (("off", "screen", "0"), ["set-clipboard on", "default-terminal", "; attach with tmux -u"]),
+        (("on", "tmux-256color", "1", "20"), []),
+        (("on", "tmux-256color", "0", "20"), ["tmux -u"]),
+        (("on", "tmux-256color", "1", "500"), ["set -s escape-time 20"]),
+        (("external", "tmux-256color", "1", "10"), ["set-clipboard on"]),
+        (("off", "screen", "0", "500"), ["set-clipboard on", "default-terminal", "esc", "; attach with tmux -u"]),
     ],
 )
 def test_tmux_is_asked_what_it_lets_through(
-    place: Workspace, monkeypatch: pytest.MonkeyPatch, told: tuple[str, str, str], words: list[str]
+    place: Workspace, monkeypatch: pytest.MonkeyPatch, told: tuple[str, str, str, str], words: list[str]
 ) -> None:
-    clipboard, kind, utf8 = told
+    clipboard, kind, utf8, escape = told
     tmux = place.root / "bin" / "tmux"
     tmux.parent.mkdir()
-    tmux.write_text(FAKE_TMUX.format(python=sys.executable, clipboard=clipboard, kind=kind, utf8=utf8))
+    tmux.write_text(FAKE_TMUX.format(python=sys.executable, clipboard=clipboard, kind=kind, utf8=utf8, escape=escape))
     tmux.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmux.parent))
     seen = found(terminal.check_multiplexer, place, {"TMUX": "/tmp/tmux,1,0"})["multiplexer"]
     assert seen.state == ("warn" if words else "ok")
     assert all(word in seen.advice for word in words)
     assert f"set-clipboard {clipboard}" in seen.detail
+    assert seen.detail.split(", no UTF-8")[0].endswith(f"escape-time {escape}")
     assert found(terminal.check_multiplexer, place) == {}
     tmux.unlink()
     assert "tmux does not answer" in found(terminal.check_multiplexer, place, {"TMUX": "x"})["multiplexer"].detail
