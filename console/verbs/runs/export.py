@@ -115,7 +115,11 @@ def read_export_file(path: str) -> export_file.Export:
 @click.option("--theme", metavar="NAME", help="The theme (default: $ORBITER_THEME; see `themes`).")
 @click.pass_context
 def replay(ctx: click.Context, path: str, *, mouse: bool | None, theme: str | None) -> None:
-    """Open an export in the console, read-only."""
+    """Open an export in the console, read-only.
+
+    FILE is a run or an incident that `export` wrote, as a file or as a page, on this machine or on another one: for
+    example `export RUN -o run.jsonl`, then `replay run.jsonl`. No workspace is needed, and nothing is run.
+    """
     try:
         export_file = read_export_file(path)
     except BadInput as exc:

@@ -127,7 +127,9 @@ def test_arguments_are_edited_in_ones_own_editor_which_has_the_terminal_meanwhil
 def test_an_export_opens_in_the_console_and_can_only_be_looked_at(program: Program) -> None:
     assert program("run", "keeper.py:swarm", "tea for ada@example.com").returncode == 3
     (incident,) = program.json("incidents")
-    out = program.directory / "run.orbiter"
+    out = program.directory / "run.jsonl"
+    told = " ".join(program("replay", "--help").stdout.split())
+    assert "`export RUN -o run.jsonl`, then `replay run.jsonl`" in told, "as it is done here"
     assert program("export", incident["run_id"], "-o", str(out)).returncode == 0
     elsewhere = program.directory / "elsewhere"
     elsewhere.mkdir()
