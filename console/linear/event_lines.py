@@ -20,6 +20,7 @@ from runtime.judgement.recovery.option_spec import pressed_label
 from runtime.judgement.recovery.option_table import OPTIONS
 from runtime.judgement.recovery.options import press_of
 from runtime.judgement.reports.explanation.explain import explain
+from runtime.judgement.reports.explanation.sentence import option_words
 from runtime.judgement.reports.incident_report import build_report
 from runtime.judgement.reports.narration import Foreign, LogLevel, Narration
 from runtime.judgement.reports.narrator import actor_parts, narrate
@@ -152,8 +153,7 @@ class EventLines:
         lines = [StyledLine(f"{self._glyphs.state['waiting']} {head}", "yellow")]
         lines += [StyledLine(f"    {name}: {text}") for name, text in rows if text]
         for number, option in enumerate(opened.options, 1):
-            does = told.consequences.get(option.id)
-            words = short(does.text if does is not None else option.hint, 300)
+            words = short(option_words(option.id, option.hint, told.consequences), 300)
             if option.standing and told.lasting:
                 words = f"{words} {_FOR_LONGER}"
             hint = f": {words}" if words else ""

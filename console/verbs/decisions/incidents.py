@@ -184,12 +184,12 @@ async def report(incident: str, *, path: str, plain: bool, as_json: bool) -> int
 
 def _option_lines(found: ReportRow, *, plain: bool) -> list[str]:
     """Each option that is offered, with what it will do."""
+    from runtime.judgement.reports.explanation.sentence import option_words
     from runtime.judgement.reports.framing import markdown_text
 
     rows = []
     for option in found.options:
-        does = found.explanation.consequences.get(option.id)
-        name, words = option.id, does.text if does is not None else option.hint
+        name, words = option.id, option_words(option.id, option.hint, found.explanation.consequences)
         safe = " (the safe default)" if option.id == found.safe else ""
         if not plain:
             name, words = f"**{markdown_text(name)}**", markdown_text(words)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -29,6 +29,19 @@ class Sentence(Struct, frozen=True):
     def text(self) -> str:
         """It on one line in which nothing acts on a terminal; instants are in UTC."""
         return plain_words(self.parts)
+
+
+class Worded(Protocol):
+    """A sentence, as it was made or as the result of an operation has it."""
+
+    @property
+    def text(self) -> str: ...
+
+
+def option_words(option_id: str, hint: str, consequences: Mapping[str, Worded]) -> str:
+    """What an option will do, as the explanation says it; its own hint where that does not."""
+    does = consequences.get(option_id)
+    return does.text if does is not None else hint
 
 
 class Template(NamedTuple):

@@ -23,7 +23,7 @@ from runtime.judgement.reports.explanation.causes import FAILURES, KINDS, TRIED
 from runtime.judgement.reports.explanation.explain import Explanation, explain
 from runtime.judgement.reports.explanation.run_facts import RUN_FACTS
 from runtime.judgement.reports.explanation.runtime_home import HOME_FACTS, RuntimeHome
-from runtime.judgement.reports.explanation.sentence import Sentence, read_template
+from runtime.judgement.reports.explanation.sentence import Sentence, option_words, read_template
 from runtime.judgement.reports.explanation.step_facts import STEP_FACTS
 from runtime.judgement.reports.narration import Foreign
 from runtime.record.state import events as ev
@@ -454,3 +454,9 @@ def test_an_error_of_a_users_code_is_not_said_to_be_ours(file: str, said: str) -
     run = failed(Cause.INTERNAL, "tool")
     opened = replace(run.incident.opened, traceback=TRACEBACK.replace("/srv/trips/trip.py", file))
     assert explain(replace(run.incident, opened=opened), run.state).what.text == said
+
+
+def test_an_option_that_the_explanation_does_not_tell_of_has_its_own_words() -> None:
+    told = explained(failed(Cause.TOOL_FAILED))
+    assert option_words("skip", "its hint", told.consequences) == told.consequences["skip"].text
+    assert option_words("of a newer program", "its hint", told.consequences) == "its hint"
