@@ -141,7 +141,10 @@ class RunScreen(RunActionScreen):
             self.page.show([span(self.session.render_context().sanitize_line(problem), "severity-error")], "problem")
             return
         self.check_run_ended(state)
+        here = self.nodes.cursor_key
         self._filter.draw(state, self.panes)
+        if here and self._filter.hides(here):
+            self._pages.follow_cursor()  # what was asked for of a node goes with it
         graph_is_wide = self.panes.show_graph(state)
         self._progress.tell(state, self.panes)
         incident = self._decision.choose(state, self.nodes.cursor_key)

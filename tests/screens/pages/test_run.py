@@ -55,6 +55,17 @@ async def test_faults_only_and_the_filter_leave_out_the_rest_until_escape() -> N
         await press(pilot, "escape", then=lambda: not isinstance(pilot.app.screen, RunScreen))
 
 
+async def test_a_page_that_was_asked_for_goes_with_the_node_that_the_filter_leaves_out() -> None:
+    async with opened(digest()) as (pilot, _):
+        await press(pilot, "home", "w", then=lambda: str(page_of(pilot).border_title).startswith("Waits for"))
+        assert tree_of(pilot).cursor_key.endswith("write_file~2")
+        await press(pilot, "slash", *"write", then=lambda: shown(pilot, "/write"))
+        assert str(page_of(pilot).border_title).startswith("Waits for"), "its node is there"
+        await press(pilot, *["backspace"] * 5, *"planner", then=lambda: len(tree_of(pilot).keys) == 3)
+        assert tree_of(pilot).cursor_key == "weekly_digest~0"
+        await until(pilot, lambda: str(page_of(pilot).border_title).startswith("Report"))
+
+
 async def test_letters_typed_into_the_filter_answer_nothing() -> None:
     async with opened(digest()) as (pilot, link):
         await until(pilot, lambda: prompt_of(pilot).armed)
