@@ -1,6 +1,4 @@
-"""The option `--state`, wherever it stands: what it names must be a directory, or not be there yet; for a verb that
-only reads it must be there.
-"""
+"""The option `--state`, wherever it stands: what it names must be a directory, or not be there yet."""
 
 from __future__ import annotations
 
@@ -22,13 +20,11 @@ def check_state(path: str) -> None:
         )
 
 
-def check_state_exists(path: str) -> None:
-    """Refuse a state directory that was named to read from, and cannot be: it may be mistyped.
+def missing_state(path: str) -> str:
+    """What is told of a state directory that was named to read from and is missing; empty where it is there.
 
-    Raises:
-        click.UsageError: it is missing, or cannot be looked at.
+    It is no error: the first run makes it, and programs ask while they wait for that run.
     """
-    try:
-        os.stat(path)  # noqa: PTH116 - as above
-    except OSError as exc:
-        raise click.UsageError(f"cannot read what --state names: {exc.strerror or exc}: {path}") from exc
+    if os.path.lexists(path):
+        return ""
+    return f"--state names a directory that is missing: {path}. Nothing was run there yet, or it is mistyped."

@@ -20,7 +20,7 @@ from console.exit_codes import BAD_INPUT, FAILED
 from console.logs import sanitize_logs
 from console.output import STANDARD_OUTPUT, drop_output, print_note, set_mask
 from console.preferences.loader import read_preferences, redacted_views
-from console.state_option import check_state, check_state_exists
+from console.state_option import check_state, missing_state
 from console.verbs.completion import with_completion
 from console.workspace import workspace
 from orbiter.errors import ConfigurationError, OrbiterError
@@ -61,7 +61,7 @@ def verb(
     at_once: Callable[..., int | None] | None = None,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, int]]], click.Command]:
     """A coroutine that returns an exit code as a click command with `--state` and, if it prints, `--json`. One that
-    `reads` what was run refuses a state directory that the command line names and that is missing. One that `resumes`
+    `reads` what was run notes where the command line names a state directory that is missing. One that `resumes`
     what was interrupted has `--resume`. `command_class`: one that has more flags than its function says. `at_once` is
     tried before the coroutine, with the same arguments: a quicker way for what is asked for most. It does all of it
     and returns the exit code; or it writes nothing and returns None.
@@ -76,8 +76,8 @@ def verb(
                 os.environ["ORBITER_STATE"] = os.path.abspath(state)  # noqa: PTH100 - as in console.cli
             context = click.get_current_context()
             named = str(state or context.find_root().params.get("state") or "")
-            if reads and named and not os.environ.get("ORBITER_WORKSPACE"):
-                check_state_exists(named)
+            if reads and named and not os.environ.get("ORBITER_WORKSPACE") and (note := missing_state(named)):
+                print_note(note)
             declared = context.command.get_params(context)
 
             async def checked() -> int:
