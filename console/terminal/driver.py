@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
     from screens.shell.frame_rate import FrameRateGovernor
 
 
+HANDOVER_S = 0.001
+"""Seconds that the loop waits at most for the thread that writes, once a frame is handed to it. A thread of Python gets
+far only while the others wait: what the loop does next would go first.
+"""
+
+
 class TimedFile:
     """The terminal as the writing thread sees it. Styles are written short; each write and flush is timed.
 
@@ -38,6 +45,8 @@ class TimedFile:
         self._file = file
         self._governor = governor
         self._gone = gone
+        self.written = threading.Event()
+        """Set once all that was handed over before is written."""
 
     def write(self, text: str) -> int:
         shorter = shorten_styles(text)
@@ -58,6 +67,7 @@ class TimedFile:
             self._drop()
         finally:
             self._governor.end()
+            self.written.set()
 
     def _drop(self) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -89,6 +99,15 @@ class TimedDriver(LinuxDriver):
             painted = other
         assert painted is not None  # nothing opens the console without a terminal to write to
         self._file: Any = TimedFile(painted, app.governor, self._gone)
+
+    def write(self, data: str) -> None:
+        """Hand text to the thread that writes."""
+        self._file.written.clear()
+        super().write(data)
+
+    def flush(self) -> None:
+        """A frame is handed over: let it be written first, where the terminal takes it at once."""
+        self._file.written.wait(HANDOVER_S)
 
     def _gone(self) -> None:
         """The terminal is not there any more, as a thread of ours has just found: end as after a hang-up."""

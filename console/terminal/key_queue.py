@@ -18,6 +18,8 @@ from textual import events
 from textual.app import App
 from textual.dom import DOMNode
 
+from console.terminal.carried_key import CarriedKey, waits
+
 KEY_TIMEOUT_S = 1.0
 """Seconds after which a key that does not come back keeps the others no longer: its handler is at something long."""
 
@@ -52,8 +54,14 @@ class KeyQueue:
         number = self._on_its_way = self._sent
         self._overdue = asyncio.get_running_loop().call_later(KEY_TIMEOUT_S, self._arrived, number)
         first: DOMNode = self._app.focused or self._app.screen
-        await self._take(event)
-        _Echo(self._app, first, partial(self._arrived, number)).climb()
+        try:
+            if isinstance(event, events.Key) and waits(first):
+                event = CarriedKey(event)
+            await self._take(event)
+            if isinstance(event, CarriedKey):
+                await event.carry(self._app, first)
+        finally:
+            _Echo(self._app, first, partial(self._arrived, number)).climb()
 
     def _arrived(self, number: int) -> None:
         if number != self._on_its_way:
