@@ -19,6 +19,7 @@ from textual.app import App
 from textual.dom import DOMNode
 
 from console.terminal.carried_key import CarriedKey, waits
+from console.terminal.frame_at_once import FrameAtOnce
 
 KEY_TIMEOUT_S = 1.0
 """Seconds after which a key that does not come back keeps the others no longer: its handler is at something long."""
@@ -35,6 +36,7 @@ class KeyQueue:
     def __init__(self, app: App[Any], take: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app = app
         self._take = take
+        self._frames = FrameAtOnce(app)
         self._typed: deque[events.Key | events.Paste] = deque()
         self._on_its_way = 0
         self._sent = 0
@@ -60,6 +62,8 @@ class KeyQueue:
             await self._take(event)
             if isinstance(event, CarriedKey):
                 await event.carry(self._app, first)
+                if not self._typed:
+                    self._frames.paint(first, asyncio.get_running_loop().time())
         finally:
             _Echo(self._app, first, partial(self._arrived, number)).climb()
 
