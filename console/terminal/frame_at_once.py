@@ -32,7 +32,10 @@ class FrameAtOnce:
         node._repaint_required = False
         screen._dirty_widgets.add(node)
         with screen._context():
-            screen._on_timer_update()
+            try:
+                screen._on_timer_update()
+            except Exception as error:
+                app._handle_exception(error)
 
 
 def _only_repaint(widget: Widget) -> bool:

@@ -3,7 +3,9 @@
 Textual 8.2.8 hands each key to the widget that has the focus at that moment, and does what is bound to it only after it
 came back up. Where a link delivers several at once, letters overtake the backspace that was typed before them, and what
 follows `tab` lands in the field that was to be left. So one key is on its way at a time: an echo follows it up through
-every parent, and the next is let go when that arrives.
+every parent, and the next is let go when that arrives. Where nothing else is to be done on its way, a key goes up at
+once (`carried_key`), and what it changed is painted (`frame_at_once`). A handler of a key that waits for something has
+the app wait, as an action does.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import ClassVar
 
 import pytest
@@ -21,7 +22,7 @@ from console.terminal.patched_app import PatchedApp
 class Line(Widget, can_focus=True):
     """Notes what is done with a key. A mark is set in the next turn of the loop."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("j", "move", "Move")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("j,p", "move", "Move")]
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,6 +43,8 @@ class Line(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         if y == 0:
             self.done.append("painted")
+        if "key p" in self.done:
+            raise ValueError("a line that cannot be painted")
         return Strip.blank(self.size.width)
 
 
@@ -81,6 +84,12 @@ class Lined(PatchedApp):
         return True
 
 
+async def turns_until(found: Callable[[], bool]) -> None:
+    """Let the loop turn. A pause of the pilot would give each widget something to do: no key is carried then."""
+    while not found():  # noqa: ASYNC110 - it is the turns that count
+        await asyncio.sleep(0)
+
+
 async def after(pilot: Pilot[None], *keys: str) -> list[str]:
     """What was done with keys that came together."""
     await pilot.pause()
@@ -89,8 +98,7 @@ async def after(pilot: Pilot[None], *keys: str) -> list[str]:
     app.line.done.clear()
     for key in keys:
         app.post_message(events.Key(key, key))
-    while not app.keys_done:  # a pause of the pilot would give each widget something to do
-        await asyncio.sleep(0)
+    await turns_until(lambda: app.keys_done)
     await pilot.pause()
     return app.line.done
 
@@ -113,11 +121,9 @@ async def test_a_parent_that_is_at_work_gets_the_key_when_that_is_done() -> None
         await pilot.pause()
         app.line.done.clear()
         app.around.post_message(Around.Work())
-        while "at work" not in app.line.done:
-            await asyncio.sleep(0)
+        await turns_until(lambda: "at work" in app.line.done)
         app.post_message(events.Key("j", "j"))
-        while "next turn" not in app.line.done:
-            await asyncio.sleep(0)
+        await turns_until(lambda: "next turn" in app.line.done)
         assert app.line.done == ["at work", "key j", "next turn"]
         app.around.gate.set()
         await pilot.pause()
@@ -135,6 +141,14 @@ async def test_a_handler_that_fails_is_told_to_the_app_and_takes_the_next_key() 
         done = await after(pilot, "f")
         assert "around f" not in done
         assert [str(error) for error in app.failed] == ["a handler that fails"]
+        assert "moved" in await after(pilot, "j")
+
+
+async def test_a_frame_that_fails_is_told_to_the_app_and_keeps_no_key() -> None:
+    app = Lined()
+    async with app.run_test() as pilot:
+        await after(pilot, "p")
+        assert [str(error) for error in app.failed] == ["a line that cannot be painted"]
         assert "moved" in await after(pilot, "j")
 
 
