@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from textual import events
+from textual._queue import Queue
 from textual.app import App
+from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.messages import Prompt
 
@@ -30,10 +32,10 @@ class CarriedKey(events.Key):
         """Go up from `first`, in whose queue this is the only message, and whose task is woken for it: that finds a
         message without a meaning, and does what it does when all messages are done.
         """
-        queue = first._message_queue
-        if len(queue.values) != 1 or queue.values[0] is not self:
+        waiting = _queue_of(first).values
+        if len(waiting) != 1 or waiting[0] is not self:
             return
-        queue.values[0] = Prompt()
+        waiting[0] = Prompt()
         self._is_carried = True
         self._above = first
         while (node := self._above) is not None:
@@ -58,7 +60,14 @@ CarriedKey.handler_name = events.Key.handler_name  # Textual makes it from the n
 
 def waits(node: MessagePump) -> bool:
     """Whether nothing is to be done by the task of a node. That of an app is at the key that came in."""
-    queue = node._message_queue
+    if node.message_queue_size:
+        return False
     if isinstance(node, App):
-        return queue.empty() and node._pending_message is None
-    return queue.empty() and bool(queue.ready_event._waiters)
+        return node._pending_message is None
+    return bool(_queue_of(node).ready_event._waiters)
+
+
+def _queue_of(node: MessagePump) -> Queue[Message | None]:
+    queue: Any = node._message_queue
+    assert isinstance(queue, Queue)
+    return queue

@@ -77,7 +77,7 @@ class Lined(PatchedApp):
 
     @property
     def keys_done(self) -> bool:
-        return self._message_queue.empty() and not self._keys._on_its_way
+        return not self.message_queue_size and not self._keys._on_its_way
 
     def goes_on(self, error: Exception) -> bool:
         self.failed.append(error)
