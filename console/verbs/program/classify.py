@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ def _parse_record(line: bytes) -> Mapping[str, Any]:
     try:
         text = line.decode("utf-8-sig")
         check_json(text)
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=str, parse_float=_finite_number)
     except UnicodeDecodeError as exc:
         raise ValueError(f"not UTF-8: byte {exc.start + 1} of the line") from exc
     except json.JSONDecodeError as exc:
@@ -97,6 +98,12 @@ def _parse_record(line: bytes) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"a JSON {type(found).__name__}, not an object")  # noqa: TRY004 - of what was read, not a bug
     return found
+
+
+def _finite_number(digits: str) -> float | str:
+    """A number; as text where JSON has no such number, since an `id` of it is printed."""
+    found = float(digits)
+    return found if math.isfinite(found) else digits
 
 
 def _in_words(found: Mapping[str, Any], number: int) -> str:

@@ -48,6 +48,17 @@ def test_errors_are_judged_line_by_line_and_bad_lines_are_named(program: Program
     assert b"3 lines are not JSON objects" in done.stderr
 
 
+def test_what_is_printed_is_json_also_where_an_id_is_no_number_of_json(program: Program) -> None:
+    done = classify(program, b'{"id": 1e999}\n{"id": NaN, "status": 429}\n{"id": 1.5}', "--json")
+
+    def refused(word: str) -> None:
+        raise AssertionError(word)
+
+    found = [json.loads(line, parse_constant=refused) for line in done.stdout.splitlines()]
+    assert [each["id"] for each in found] == ["1e999", "NaN", 1.5]
+    assert found[1]["cause"] == "rate_limited"
+
+
 def test_errors_are_read_from_files_with_the_workspaces_own_rules(program: Program) -> None:
     (program.directory / "orbiter.toml").write_text(CONFIG)
     (program.directory / "errors.jsonl").write_text('{"message": "no flux capacitor"}\n')
