@@ -93,6 +93,8 @@ class CallContext:
     ) -> ModelError:
         """The provider answered with an error: an HTTP error response, or (status 200) an error event in a stream."""
         said = read_error_body(body)
+        if status < 300 and not (said.message or said.code) and said.type in ("", "error"):
+            said = ErrorBody("An error came in place of the reply, and says nothing", code="bad_response")
         return self.build_error(
             said.message or _status_text(status, body),
             code=said.code if said.code != str(status) else "",

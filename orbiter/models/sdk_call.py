@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 _AFTER_THE_END = 5.0
 """Seconds that a stream gets to close (and to bring its usage) once the model has said why it stopped."""
-_UNREADABLE = (ValueError, AssertionError, AttributeError, TypeError, LookupError)
+_UNREADABLE = (ValueError, AssertionError, AttributeError, TypeError, LookupError, RecursionError)
 """What a piece of a reply raises that is not what the API promises."""
 
 

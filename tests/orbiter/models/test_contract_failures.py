@@ -287,6 +287,24 @@ async def test_a_piece_that_cannot_be_read(says: Says, server: Loopback, bad: st
     assert error.__cause__ is not None
 
 
+@BOTH_MODES
+async def test_a_reply_that_is_nested_too_deeply(says: Says, server: Loopback, mode: Mode) -> None:
+    deep = "[" * 100_000
+    event = "content_block_delta" if says.name == "anthropic" else ""
+    server.answers = [Answer(body=deep) if mode == "complete" else Answer(pieces=[*says.opening(), sse(deep, event)])]
+    error = await failure(provider(says, server), mode)
+    assert error.code == "bad_response"
+
+
+@pytest.mark.parametrize("said", ["{}", "null"])
+async def test_an_error_in_a_stream_that_says_nothing(says: Says, server: Loopback, said: str) -> None:
+    body = f'{{"type": "error", "error": {said}}}'
+    server.answers = [Answer(pieces=[*says.opening(), sse(body, "error" if says.name == "anthropic" else "")])]
+    error = await failure(provider(says, server))
+    assert error.code in ("bad_response", "truncated")
+    assert "200 OK" not in str(error)
+
+
 async def test_bytes_that_are_no_text(says: Says, server: Loopback) -> None:
     broken = b'event: content_block_delta\ndata: {"x": "\xff\xfe"}\n\n'
     server.answers = [Answer(pieces=[*says.opening(), *says.text("One"), broken])]
