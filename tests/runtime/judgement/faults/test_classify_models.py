@@ -38,6 +38,13 @@ def test_an_answer_is_judged_as_its_record(row: dict[str, Any]) -> None:
     assert (found.provider, found.http_status, found.effect) == (row["provider"], row["status"], Effect.NONE)
 
 
+def test_a_reply_that_is_nested_too_deeply_is_a_failing_service() -> None:
+    deep = {"exception": "RecursionError: maximum recursion depth exceeded", "provider": "openai"}
+    found = classify_record({**deep, "where": "response"})
+    assert (found.cause, found.persistence) == (Cause.SERVICE_UNAVAILABLE, Persistence.TRANSIENT)
+    assert classify_record(deep).cause is Cause.INTERNAL
+
+
 @pytest.mark.parametrize(
     ("raised", "cause"),
     [
