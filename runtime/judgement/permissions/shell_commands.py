@@ -19,13 +19,16 @@ _SHELLS: Final = frozenset(
     ("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "oksh", "yash", "rbash", "posh", "fish", "csh", "tcsh")
 )
 _RUN_NEXT: Final = (
-    *("sudo", "doas", "pkexec", "su", "runuser", "gosu", "su-exec", "fakeroot"),
+    *("sudo", "doas", "pkexec", "su", "runuser", "fakeroot"),
     *("env", "xargs", "nohup", "nice", "ionice", "time", "exec", "command", "builtin", "coproc"),
     *("busybox", "toybox", "setsid", "stdbuf", "unbuffer", "strace", "ltrace", "watch", "script", "parallel", "entr"),
     *("unshare", "nsenter", "systemd-run", "start-stop-daemon", "linux32", "linux64", "eatmydata"),
+    *("tini", "dumb-init", "xvfb-run", "firejail", "torsocks", "proxychains", "proxychains4", "numactl", "choom"),
+    *("caffeinate", "dbus-run-session", "ssh-agent", "chpst", "valgrind"),
 )
 _RUN_SECOND: Final = (
     *("timeout", "chroot", "flock", "taskset", "chrt", "ssh", "setarch", "setpriv", "prlimit", "sg", "faketime"),
+    *("gosu", "su-exec", "setuidgid", "s6-setuidgid"),
 )
 _RUNNERS: Final = {**dict.fromkeys(_RUN_NEXT, 0), **dict.fromkeys(_RUN_SECOND, 1)}
 """Programs that run the command in their arguments, with the number of arguments that stand before it."""
