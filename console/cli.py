@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -238,6 +239,12 @@ def main() -> None:
     gc.disable()  # until a verb's modules are there: else a fifth of their time is a search for garbage among them
     try:
         cli()
+    except SystemExit as exc:
+        if threading.active_count() > 1:
+            from console.exit_limit import limit_exit
+
+            limit_exit(exc.code if isinstance(exc.code, int) else int(exc.code is not None))
+        raise
     except OSError as exc:  # of click's own output, as of --help; a verb has told of its own
         if exc.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise

@@ -11,6 +11,9 @@ from orbiter._internal.user_code import make_text_safe, text_with_timeout
 
 log = logging.getLogger(__name__)
 
+END_S = 5.0
+"""Seconds that tasks get to end when the loop does."""
+
 
 def run_to_end(driving: Coroutine[Any, Any, None]) -> None:
     """As `asyncio.run`, in a thread whose loop carries user code.
@@ -18,8 +21,9 @@ def run_to_end(driving: Coroutine[Any, Any, None]) -> None:
     asyncio lets `KeyboardInterrupt` and `SystemExit` of a task or a callback stop its loop. Here Ctrl-C has no effect
     (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it.
     """
-    with asyncio.Runner() as runner:
-        loop = runner.get_loop()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
         loop.set_exception_handler(_report)
         task = loop.create_task(driving)
         while True:
@@ -30,6 +34,29 @@ def run_to_end(driving: Coroutine[Any, Any, None]) -> None:
                     raise
                 said = text_with_timeout(exc)
                 log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
+    finally:
+        _close(loop)
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    """Close a loop as `asyncio.run` does, but without waiting for what does not end: a task that catches its
+    cancellation, a thread of the loop's own that user code blocks.
+    """
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=END_S))
+    pending = [task for task in left if not task.done()]
+    for task in left.difference(pending):
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            log.error("a task that was cancelled raised %s: %s", type(exc).__name__, text_with_timeout(exc))
+    if pending:
+        log.warning("tasks of user code caught their cancellation, and are left behind: %d", len(pending))
+    else:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -87,8 +87,8 @@ def denied(command: str, pattern: str = "rm *", verb: str = "shell") -> str:
             "find . -type f -execdir rm {} +",
             "sudo env nice rm x",
         ),
-        *("gosu root rm x", "su-exec 0:0 rm x", "setuidgid a rm x", "tini -- rm x", "dumb-init rm x", "xvfb-run -a rm x"),
-        *("firejail --quiet rm x", "torsocks rm x", "proxychains4 -q rm x", "numactl -N 0 rm x", "choom -n 1 -- rm x"),
+        *("gosu root rm x", "su-exec 0:0 rm x", "setuidgid a rm x", "tini -- rm x", "dumb-init rm x"),
+        *("xvfb-run -a rm x", "firejail --quiet rm x", "torsocks rm x", "proxychains4 -q rm x", "numactl -N 0 rm x"),
         *("echo 'x' # y\nrm x", "echo a#b; rm x", "[ -f x ] && rm x", "[[ -f x ]] && rm x", "echo \\\\\nrm x"),
     ],
 )
