@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from orbiter.errors import OrbiterError
+from orbiter.errors import OrbiterError, text_of
 from runtime.execution.execution_config import ExecutionConfig
 from runtime.record import workspace_lock
 from runtime.record.journal import Displaced, JournalError
@@ -119,7 +119,8 @@ class DrivingThread:
         if isinstance(self._failed, Displaced):
             raise self._failed
         if self._failed is not None:
-            raise DrivingThreadError(f"the driving thread ended with an error: {self._failed}") from self._failed
+            said = text_of(self._failed) or type(self._failed).__name__
+            raise DrivingThreadError(f"the driving thread ended with an error: {said}") from self._failed
 
     def stop_now(self) -> None:
         """A stop that waits for every step shall wait no longer than any other. From any thread."""

@@ -19,7 +19,8 @@ def run_to_end(driving: Coroutine[Any, Any, None]) -> None:
     """As `asyncio.run`, in a thread whose loop carries user code.
 
     asyncio lets `KeyboardInterrupt` and `SystemExit` of a task or a callback stop its loop. Here Ctrl-C has no effect
-    (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it.
+    (signals arrive in the main thread), so user code raised it: the loop goes on, and who awaits that task gets it. So
+    it does where user code calls `loop.stop()`.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -34,6 +35,10 @@ def run_to_end(driving: Coroutine[Any, Any, None]) -> None:
                     raise
                 said = text_with_timeout(exc)
                 log.error("user code raised %s in a task or callback of its own: %s", type(exc).__name__, said)  # noqa: TRY400 - its text may hang
+            except RuntimeError:
+                if task.done():
+                    raise
+                log.error("user code stopped the event loop; it goes on")  # noqa: TRY400 - the stack is ours
     finally:
         _close(loop)
 

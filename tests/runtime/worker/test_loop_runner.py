@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runtime.execution.execution_config import ExecutionConfig
 from runtime.worker import loop_runner
+from runtime.worker.driving_thread import DrivingThread, DrivingThreadError
 from tests.patience import PATIENCE_S
+from tests.present import present
 
 
 def _ends(driving: Callable[[], Coroutine[Any, Any, None]]) -> bool:
@@ -66,3 +71,33 @@ def test_what_a_task_raises_at_its_end_is_told(caplog: pytest.LogCaptureFixture)
 
     assert _ends(driving)
     assert "ValueError: not closed" in caplog.text
+
+
+def test_a_loop_that_user_code_stops_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    reached = []
+
+    async def driving() -> None:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        reached.append(True)
+
+    assert _ends(driving)
+    assert reached
+    assert "stopped the event loop" in caplog.text
+
+
+def test_an_error_of_the_driving_task_itself_is_raised() -> None:
+    async def driving() -> None:
+        raise RuntimeError("its own")
+
+    with ThreadPoolExecutor(1) as threads, pytest.raises(RuntimeError, match="its own"):
+        threads.submit(loop_runner.run_to_end, driving()).result(PATIENCE_S)
+
+
+def test_an_error_without_words_is_told_by_its_class(tmp_path: Path) -> None:
+    host = DrivingThread(tmp_path / ".orbiter", ExecutionConfig(workspace=str(tmp_path)))
+    host.start()
+    loop = present(host._loop)
+    loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
+    with pytest.raises(DrivingThreadError, match="CancelledError"):
+        host.stop()
