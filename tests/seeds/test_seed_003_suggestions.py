@@ -79,6 +79,7 @@ def test_3_recoverable_false_takes_every_repetition_of_the_same_away(where: Faul
         ("swarm", Cause.ARGS_INVALID, "input", "Provide corrected input"),
         ("llm", Cause.RATE_LIMITED, "wait_retry", "Wait and retry"),
         ("agent", Cause.RATE_LIMITED, "wait_retry", "Wait and retry"),
+        ("tool", Cause.RATE_LIMITED, "wait_retry", "Wait and retry"),
         ("tool", Cause.TIMEOUT, "retry", "Retry operation"),
         ("agent", Cause.TIMEOUT, "retry", "Retry operation"),
         *((where, cause, "abort", "Abort execution") for where in SITES for cause in (Cause.UNKNOWN, Cause.TIMEOUT)),

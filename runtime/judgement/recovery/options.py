@@ -193,7 +193,8 @@ def _by_cause(fault: Classification, where: FaultSite, *, in_place: bool, partia
     found = [make_option(each, label=labels.get(each, "")) for each in ids]
     if where == "tool" and fault.effect in (Effect.UNKNOWN, Effect.APPLIED):
         # It may have happened: what a person knows of it comes first, and repeating it is said to need a look.
-        known = {"result": _happened_option(), "retry": _not_happened_option()}
+        again = {each: _not_happened_option(each) for each in ("retry", "wait_retry")}
+        known = {"result": _happened_option(), **again}
         found = [known.get(each.id, each) for each in found]
         found.sort(key=lambda each: each.id != "result")
     finished = fault.cause in _PARTIAL_RESULT_CAUSES if partial is None else partial
@@ -242,7 +243,7 @@ def _options_at_step(fault: Classification, where: FaultSite) -> list[str]:
         ids = ["retry", "edit", "result", "deny"] if where == "tool" else ["retry", "result"]
         if where == "tool" and fault.cause in (Cause.ARGS_INVALID, Cause.CONFIG_INVALID):
             ids = ["edit", "retry", "result", "deny"]
-    if fault.retry_after_s and "wait_retry" not in ids:
+    if (fault.retry_after_s or fault.cause is Cause.RATE_LIMITED) and "wait_retry" not in ids:
         ids.insert(0, "wait_retry")
     if retry_can_work(fault, where):
         return ids
@@ -253,8 +254,8 @@ def _happened_option() -> Option:
     return make_option("result", hint="if you checked that it DID happen: give its result")
 
 
-def _not_happened_option() -> Option:
-    return make_option("retry", hint="only if you checked that it did NOT happen; it runs again")
+def _not_happened_option(option_id: str = "retry") -> Option:
+    return make_option(option_id, hint="only if you checked that it did NOT happen; it runs again")
 
 
 def _skip_option(*, question: bool = False) -> Option:

@@ -64,6 +64,7 @@ TABLE: list[tuple[FaultSite, Cause, Persistence, str]] = [
     ("tool", Cause.ARGS_INVALID, N, "edit result deny skip abort"),
     ("tool", Cause.CONFIG_INVALID, N, "edit result deny skip abort"),
     ("tool", Cause.UNKNOWN, P, "edit result deny skip abort"),
+    ("tool", Cause.RATE_LIMITED, T, "wait_retry retry edit result deny skip abort"),
     ("tool", Cause.CIRCUIT_OPEN, T, "wait_retry reset result deny skip abort"),
     ("tool", Cause.LIMIT_REACHED, N, "extend result deny skip abort"),
     # nodes whose body is done again
@@ -102,6 +103,13 @@ def test_every_cause_stands_in_the_table_where_it_has_options_of_its_own() -> No
         for cause in set(Cause) - {Cause.MISSING_INPUT}:
             if (where, cause) not in listed:
                 assert ids(fault(cause, T), where) == expected, cause
+
+
+def test_a_repetition_of_what_may_have_happened_needs_a_look_also_after_a_wait() -> None:
+    unknown = Effect.UNKNOWN
+    for found in (fault(Cause.RATE_LIMITED, T, unknown), fault(Cause.TIMEOUT, T, unknown, retry_after_s=30)):
+        offered = {each.id: each for each in options_for(found, "tool")[0]}
+        assert offered["wait_retry"].hint == offered["retry"].hint != ""
 
 
 def test_a_hint_of_the_server_is_offered_first_wherever_a_step_may_wait() -> None:
