@@ -93,7 +93,7 @@ class CallContext:
     ) -> ModelError:
         """The provider answered with an error: an HTTP error response, or (status 200) an error event in a stream."""
         said = read_error_body(body)
-        if status < 300 and not (said.message or said.code) and said.type in ("", "error"):
+        if status < 300 and not said.message and _SILENT_ERROR.fullmatch(body):
             said = ErrorBody("An error came in place of the reply, and says nothing", code="bad_response")
         return self.build_error(
             said.message or _status_text(status, body),
@@ -174,6 +174,12 @@ class ErrorBody:
     type: str = ""
     code: str = ""
     request_id: str = ""
+
+
+_SILENT_ERROR = re.compile(
+    r'\s*\{(?:"type":\s*"error",\s*)?"error":\s*(?:null|\{\s*\})(?:,\s*"request_id":[^,{}]*)?\s*\}\s*'
+)
+"""An error event without a word: ``{"type": "error", "error": null}``."""
 
 
 def read_error_body(body: str) -> ErrorBody:
