@@ -36,6 +36,10 @@ _NUMBERS = re.compile(r"\s*\d[\d.]*(?:\s*,\s*\d[\d.]*)+\s*", re.ASCII)
 _RATELIMIT = re.compile(r"\b(?:remaining|r)=0\b[^,]{0,80}?[;,]\s*(?:reset|t)=(\d{1,9})(?!\d)", re.ASCII)
 """One limit that is used up in the ``RateLimit`` field: ``"default";r=0;t=30``, or ``remaining=0, reset=50`` before."""
 
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
+"""A number as people write it: ``1,200``."""
+_ONE_UNIT = re.compile(r"\b(?:an?|one)\s(?=(?:second|minute|hour|day)\b)", re.IGNORECASE)
+
 _TEXT_SPAN = re.compile(
     r"\b(?:try(?:ing)?\sagain|retry(?:ing)?|wait(?:ing)?|available\sagain|expected\s(?:to\sbe\s)?available|your\srequest\sagain|resets?|come\sback)\b"
     rf"[^\d\n.;]{{0,40}}?\b(?:in|after|for|wait|at\sleast|about)?:?\s*(?<![\d.])({SPAN})",
@@ -177,6 +181,7 @@ def _body_span(value: Any, unit: float, at: float) -> float | None:
 
 
 def _from_text(text: str, now: float) -> RetryHint | None:
+    text = _ONE_UNIT.sub("1 ", _GROUPED.sub(lambda found: found[0].replace(",", ""), text))
     field = _TEXT_FIELD.search(f"{text} ")
     if field:
         seconds = parse_moment(field[2], now)

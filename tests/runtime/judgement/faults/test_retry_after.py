@@ -160,6 +160,11 @@ def test_bodies(body: Any, seconds: float | None) -> None:
     [
         ("Please try again in 644ms.", 0.644),
         ("Please try again in 9m38.016s. Need more tokens?", 578.016),
+        ("Try again in 1,200 seconds.", 1200.0),
+        ("Please retry after 1,234,567 ms", 1234.567),
+        ("Please retry in one hour.", 3600.0),
+        ("Try again in a minute.", 60.0),
+        ("Limits: 10,500 tokens. Try again in 5 s.", 5.0),
         ("try again in 1m6s", 66.0),
         ("Please retry in 14.153226897s.", 14.153226897),
         ("Please retry after 86400 seconds.", 86400.0),
