@@ -17,7 +17,7 @@ from orbiter.steps import Aborted, Skipped, Step
 from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.attempt_failure import Settlement, handle_block, handle_failure
-from runtime.execution.failures.call_limit import CallOverdue, call_within
+from runtime.execution.failures.call_limit import within_own_limit
 from runtime.execution.failures.cancelled_call import (
     CallCancelled,
     cancelled_fault,
@@ -263,27 +263,15 @@ class Attempt:
             with span, scope, guarded:
                 return await call()
 
-        if left is not None:
-            try:
-                async with asyncio.timeout(left) as limit:
-                    return await made()
-            except TimeoutError as exc:
-                if not limit.expired():
-                    raise
-                raise _OutOfTime(
-                    f"{step.name} did not answer before the wall time was over", timeout_seconds=left
-                ) from exc
-        if (seconds := step.traits.timeout) is None:
-            return await made()
+        if left is None:
+            return await within_own_limit(execution, made())
         try:
-            return await call_within(seconds, made(), execution.scope.late)
-        except CallOverdue as exc:
-            unknown = "" if execution.repeatable else "; whether it took effect is not known"
-            raise errors.TimeoutError(
-                f"{step.name} did not come back within {seconds:g} s{unknown}",
-                operation=step.name,
-                timeout_seconds=seconds,
-            ) from exc
+            async with asyncio.timeout(left) as limit:
+                return await within_own_limit(execution, made())
+        except TimeoutError as exc:
+            if not limit.expired():
+                raise
+            raise _OutOfTime(f"{step.name} did not answer before the wall time was over", timeout_seconds=left) from exc
 
 
 def _make_call(session: RunSession, step: Step[Any, Any], arguments: Any, node_id: str, attempt: int) -> Awaitable[Any]:

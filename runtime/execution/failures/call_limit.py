@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from orbiter import errors
+
+if TYPE_CHECKING:
+    from runtime.execution.step_execution import StepExecution
 
 R = TypeVar("R")
 
@@ -17,6 +22,26 @@ _left_behind: set[asyncio.Task[Any]] = set()
 
 class CallOverdue(TimeoutError):
     """The call did not come back within its time-out."""
+
+
+async def within_own_limit(execution: StepExecution, call: Coroutine[Any, Any, R]) -> R:
+    """What a call gives within the step's own limit of time, if it has one.
+
+    Raises:
+        orbiter.errors.TimeoutError: It did not come back in time.
+    """
+    step = execution.step
+    if (seconds := step.traits.timeout) is None:
+        return await call
+    try:
+        return await call_within(seconds, call, execution.scope.late)
+    except CallOverdue as exc:
+        unknown = "" if execution.repeatable else "; whether it took effect is not known"
+        raise errors.TimeoutError(
+            f"{step.name} did not come back within {seconds:g} s{unknown}",
+            operation=step.name,
+            timeout_seconds=seconds,
+        ) from exc
 
 
 async def call_within(

@@ -177,3 +177,37 @@ def test_negative_counts_give_nothing_back() -> None:
     assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (0, 0, 0.0)
     used = usage_fields(prices, "own:m", Usage(input_tokens=1_000_000, output_tokens=-5), datetime.now(UTC))
     assert (used["input_tokens"], used["output_tokens"], used["cost_usd"]) == (1_000_000, 0, 1.0), "nor of the cost"
+
+
+SLOW = """
+import asyncio
+from orbiter import steps
+from orbiter._internal.loop.value_step import VALUE_CODEC
+from orbiter.steps import Place, Step, Traits
+from orbiter.types import RunResult
+
+async def never(arguments):
+    await asyncio.Event().wait()
+
+class Slow:
+    # Its model has a limit of its own for each call, as the OpenAI Agents SDK has it.
+
+    name = "slow"
+
+    async def run(self, input, **more):
+        async with steps.opening("agent", self.name) as scope:
+            output = await scope.step(Step("llm", "m", self.name, Place(0), {}, never, VALUE_CODEC, Traits(timeout=0.05)))
+            scope.outcome(output)
+        return RunResult(output=output, steps=1, agent=self.name)
+
+slow = Slow()
+"""
+
+
+async def test_a_models_own_limit_holds_within_the_wall_time(bench: Bench) -> None:
+    app = bench.root / "slow.py"
+    app.write_text(SLOW)
+    async with bench.driving(enable_error_routing=False, budget=Budget(max_wall_time_s=3600)):
+        state = await bench.ended(await bench.decisions.start(f"{app}:slow", "go", by=ev.Actor(name="t")))
+    assert state.phase == "failed"
+    assert "m did not come back within 0.05 s" in state.error
