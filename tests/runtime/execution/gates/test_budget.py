@@ -196,7 +196,8 @@ class Slow:
 
     async def run(self, input, **more):
         async with steps.opening("agent", self.name) as scope:
-            output = await scope.step(Step("llm", "m", self.name, Place(0), {}, never, VALUE_CODEC, Traits(timeout=0.05)))
+            step = Step("llm", "m", self.name, Place(0), {}, never, VALUE_CODEC, Traits(timeout=0.05))
+            output = await scope.step(step)
             scope.outcome(output)
         return RunResult(output=output, steps=1, agent=self.name)
 
