@@ -23,7 +23,7 @@ def check_state(path: str) -> None:
 def missing_state(path: str) -> str:
     """What is told of a state directory that was named to read from and is missing; empty where it is there.
 
-    It is no error: the first run makes it, and programs ask while they wait for that run.
+    The verb goes on: the first run makes the directory, and programs ask while they wait for that run.
     """
     if os.path.lexists(path):
         return ""
