@@ -2,7 +2,8 @@
 
 In Textual 8.2.8 a key waits in the queue of the widget that has the focus, and then in that of each parent up to the
 app, which does what is bound to it: four turns of the loop, with all that other tasks do in them. Where such a queue is
-empty and its task waits for something to do, that task would do nothing but pass the key on: it is not asked.
+empty and its task waits for something to do, that task would do nothing but pass the key on: it is not asked. What a
+handler of the key puts off (`call_later`, a message) comes after the key's action then, and not before it.
 """
 
 from __future__ import annotations

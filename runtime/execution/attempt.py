@@ -17,7 +17,7 @@ from orbiter.steps import Aborted, Skipped, Step
 from runtime.execution.execution_config import CallSite
 from runtime.execution.failures import fault_policy
 from runtime.execution.failures.attempt_failure import Settlement, handle_block, handle_failure
-from runtime.execution.failures.call_limit import within_own_limit
+from runtime.execution.failures.call_limit import CallOverdue, call_within
 from runtime.execution.failures.cancelled_call import (
     CallCancelled,
     cancelled_fault,
@@ -263,13 +263,21 @@ class Attempt:
             with span, scope, guarded:
                 return await call()
 
-        if left is None:
-            return await within_own_limit(execution, made())
+        seconds = step.traits.timeout
         try:
+            if left is None:
+                return await call_within(seconds, made(), execution.scope.late)
             async with asyncio.timeout(left) as limit:
-                return await within_own_limit(execution, made())
+                return await call_within(seconds, made(), execution.scope.late)
+        except CallOverdue as exc:
+            unknown = "" if execution.repeatable else "; whether it took effect is not known"
+            raise errors.TimeoutError(
+                f"{step.name} did not come back within {seconds:g} s{unknown}",
+                operation=step.name,
+                timeout_seconds=seconds,
+            ) from exc
         except TimeoutError as exc:
-            if not limit.expired():
+            if left is None or not limit.expired():
                 raise
             raise _OutOfTime(f"{step.name} did not answer before the wall time was over", timeout_seconds=left) from exc
 

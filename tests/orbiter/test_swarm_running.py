@@ -226,6 +226,10 @@ async def test_a_teams_join_policy_judges_what_was_delegated() -> None:
     lax = Swarm(agents=agents, mode="team", join="allow_optional_failures")
     result = await run(lax, "q", provider=provider, max_retries=1)
     assert (result.output, result.state) == ("told", "degraded")
+    enough = await run(Swarm(agents=agents, mode="team", join="first_success"), "q", provider=provider, max_retries=1)
+    assert (enough.output, enough.state) == ("told", "completed")
+    assert len(enough.warnings) == 1
+    assert enough.warnings[0].startswith("'w' failed: ")
     with pytest.raises(JoinError, match="Quorum of 2 not reached"):
         await run(Swarm(agents=agents, mode="team", join="quorum:2"), "q", provider=provider, max_retries=1)
 

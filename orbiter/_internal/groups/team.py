@@ -71,3 +71,4 @@ def _check_join(join: JoinPolicy, workers: list[str], totals: RunTotals, failed:
     if verdict == "violated" and asked:
         raise join.violation(place, succeeded, failed)
     totals.degraded = totals.degraded or verdict == "degraded"
+    totals.warnings.extend(f"'{name}' failed: {error}" for name, error in failed.items())

