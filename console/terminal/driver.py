@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -45,8 +45,10 @@ class TimedFile:
         self._file = file
         self._governor = governor
         self._gone = gone
-        self.written = threading.Event()
-        """Set once all that was handed over before is written."""
+        self.is_written = True
+        """Whether all that was handed over before is written. It has no lock: the handler of a signal writes as well,
+        and would wait for one that the interrupted code holds.
+        """
 
     def write(self, text: str) -> int:
         shorter = shorten_styles(text)
@@ -67,7 +69,7 @@ class TimedFile:
             self._drop()
         finally:
             self._governor.end()
-            self.written.set()
+            self.is_written = True
 
     def _drop(self) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -102,12 +104,14 @@ class TimedDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Hand text to the thread that writes."""
-        self._file.written.clear()
+        self._file.is_written = False
         super().write(data)
 
     def flush(self) -> None:
         """A frame is handed over: let it be written first, where the terminal takes it at once."""
-        self._file.written.wait(HANDOVER_S)
+        end = time.monotonic() + HANDOVER_S
+        while not self._file.is_written and time.monotonic() < end:
+            time.sleep(HANDOVER_S / 10)
 
     def _gone(self) -> None:
         """The terminal is not there any more, as a thread of ours has just found: end as after a hang-up."""
