@@ -259,11 +259,15 @@ class Attempt:
             call = partial(interceptor.call, site, call)
         guarded = guard_user_code(f"{step.name!r} of agent {step.agent!r}")
 
+        seconds = step.traits.timeout
+        if left is None and seconds is None:  # most calls: no coroutine more for each of a thousand that wait
+            with span, scope, guarded:
+                return await call()
+
         async def made() -> Any:
             with span, scope, guarded:
                 return await call()
 
-        seconds = step.traits.timeout
         try:
             if left is None:
                 return await call_within(seconds, made(), execution.scope.late)
