@@ -139,7 +139,7 @@ def _provider_of(agent: Any, given: Any, resolve: Callable[..., Any] | None) -> 
     """
     if given is not None or resolve is None:
         return given
-    return resolve(agent, check=False) if inside() else resolve(agent)
+    return resolve(agent, check=not inside())
 
 
 async def _run_overridden(run: AgentRun, input: str, messages: list[Message] | None, max_retries: int) -> Any:

@@ -258,7 +258,6 @@ class Attempt:
             )
             call = partial(interceptor.call, site, call)
         guarded = guard_user_code(f"{step.name!r} of agent {step.agent!r}")
-
         seconds = step.traits.timeout
         if left is None and seconds is None:  # most calls: no coroutine more for each of a thousand that wait
             with span, scope, guarded:
@@ -269,8 +268,6 @@ class Attempt:
                 return await call()
 
         try:
-            if left is None:
-                return await call_within(seconds, made(), execution.scope.late)
             async with asyncio.timeout(left) as limit:
                 return await call_within(seconds, made(), execution.scope.late)
         except CallOverdue as exc:
@@ -281,7 +278,7 @@ class Attempt:
                 timeout_seconds=seconds,
             ) from exc
         except TimeoutError as exc:
-            if left is None or not limit.expired():
+            if not limit.expired():
                 raise
             raise _OutOfTime(f"{step.name} did not answer before the wall time was over", timeout_seconds=left) from exc
 

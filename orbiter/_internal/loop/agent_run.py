@@ -178,7 +178,7 @@ class AgentRun(AgentRunData):
         if self.resolve is not None:
             # A reply that is recorded needs no key; a later call that is not asks for it.
             recorded = self.scope.recorded("llm", Place(0)) is not None
-            provider = self.resolve(self.agent, check=False) if recorded else self.resolve(self.agent)
+            provider = self.resolve(self.agent, check=not recorded)
         if provider is None:
             called, building = self.ENTRY
             raise AgentError(

@@ -64,13 +64,12 @@ async def _came_to_an_end(task: asyncio.Task[Any], late: Callable[[Any, BaseExce
             late(None if exc is not None else task.result(), exc)
 
     task.cancel()
+    came = False
     try:
-        await asyncio.wait({task}, timeout=CANCEL_S)
-    except asyncio.CancelledError:
-        _left_behind.add(task)
-        task.add_done_callback(ended)  # also if it is done: its value is late
-        raise
-    if not task.done():
-        _left_behind.add(task)
-        task.add_done_callback(ended)
-    return task.done()
+        done, _ = await asyncio.wait({task}, timeout=CANCEL_S)
+        came = bool(done)
+    finally:
+        if not came:  # also where this wait is cancelled in the turn in which the call ends: its value is late
+            _left_behind.add(task)
+            task.add_done_callback(ended)
+    return came

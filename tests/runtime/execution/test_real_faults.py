@@ -100,7 +100,7 @@ async def test_an_address_that_is_missing_where_an_agent_begins_is_set_and_the_a
         run = await world.bench.decisions.start(f"{path}:writer", "hello", by=ME)
         (incident,) = await world.bench.incidents(run)
         told = explain(Incident(incident.opened), await world.bench.state(run))
-        assert told.what.text == "There is no base URL for azure: AZURE_OPENAI_ENDPOINT is not set."
+        assert told.what.text == "The base URL for azure is missing: AZURE_OPENAI_ENDPOINT is not set."
         assert told.option == "retry"
         assert told.because is not None
         assert told.because.text == "it goes on once a runtime that has AZURE_OPENAI_ENDPOINT was started."

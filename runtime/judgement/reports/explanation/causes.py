@@ -280,7 +280,7 @@ FAILURES: Final[dict[Cause, CauseWords]] = {
         ),
     ),
     Cause.CONFIG_INVALID: CauseWords(
-        ("There is no base URL for {provider}: {address_variable} is not set.",
+        ("The base URL for {provider} is missing: {address_variable} is not set.",
          "{tool} is set up wrongly.", "{node} is set up wrongly.", "{swarm} is set up wrongly.",
          "Something is set up wrongly."),
         (("{said}.",), ("{exception} in {own_frame}.",)),
